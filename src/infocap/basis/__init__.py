@@ -1,0 +1,34 @@
+"""Orthonormal functions of the inputs: one-dimensional families, index sets and their products."""
+
+from ._classical import (
+    FAMILIES,
+    bernoulli,
+    binomial,
+    chebyshev,
+    fourier,
+    hermite,
+    jacobi,
+    laguerre,
+    legendre,
+)
+from ._custom import density, samples, table
+from ._family import Family
+from ._product import ProductBasis, product_basis
+
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "ProductBasis",
+    "bernoulli",
+    "binomial",
+    "chebyshev",
+    "density",
+    "fourier",
+    "hermite",
+    "jacobi",
+    "laguerre",
+    "legendre",
+    "product_basis",
+    "samples",
+    "table",
+]

@@ -1,0 +1,185 @@
+"""The families with a name: each is its recurrence coefficients and the quantile of its measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import lgamma
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..typing import Floats
+from ._family import DiscreteFamily, Family, FourierFamily, no_recurrence
+
+
+def _arange(count: int) -> Floats:
+    return np.arange(1, count + 1, dtype=float)
+
+
+def _positive(name: str, value: float) -> float:
+    if not (np.isfinite(value) and value > 0):
+        raise ParameterError(f"{name}={value!r} must be a positive number.")
+    return float(value)
+
+
+def legendre() -> Family:
+    """Legendre polynomials: an input that is uniform on [-1, 1]."""
+
+    def recurrence(count: int) -> tuple[Floats, Floats]:
+        k = _arange(count)
+        return np.zeros(count), k / np.sqrt(4 * k**2 - 1)
+
+    return Family("legendre", "P", recurrence, lambda p: 2 * p - 1, "uniform")
+
+
+def hermite() -> Family:
+    """Hermite polynomials: a normal input, mean 0 and standard deviation 1; `domain` = mean ± one sd."""
+
+    def quantile(p: Floats) -> Floats:
+        from scipy.special import ndtri
+
+        return ndtri(p)
+
+    return Family(
+        "hermite",
+        "He",
+        lambda count: (np.zeros(count), np.sqrt(_arange(count))),
+        quantile,
+        "normal",
+        support=(-np.inf, np.inf),
+    )
+
+
+def jacobi(a: float, b: float) -> Family:
+    """Jacobi polynomials: a Beta(a, b) input, stretched to [-1, 1] (or to `domain`).
+
+    >>> jacobi(2, 2).on((0, 1)).quantile(np.array([0.5]))
+    array([0.5])
+    """
+    a, b = _positive("a", a), _positive("b", b)
+    alpha, beta = b - 1, a - 1  # weight (1 - x)^alpha (1 + x)^beta
+
+    def recurrence(count: int) -> tuple[Floats, Floats]:
+        k = np.arange(count, dtype=float)
+        total = 2 * k + alpha + beta
+        with np.errstate(divide="ignore", invalid="ignore"):
+            diagonal = (beta**2 - alpha**2) / (total * (total + 2))
+        diagonal[0] = (beta - alpha) / (alpha + beta + 2)  # the general form is 0 / 0 at alpha + beta = 0
+        k = k + 1
+        total = 2 * k + alpha + beta
+        square = 4 * k * (k + alpha) * (k + beta) / total**2 / (total + 1)
+        # (k + alpha + beta) / (total - 1) is 0 / 0 at k = 1 when alpha + beta = -1; its value there is 1.
+        ratio = np.ones(count)
+        ratio[1:] = (k[1:] + alpha + beta) / (total[1:] - 1)
+        return diagonal, np.sqrt(square * ratio)
+
+    def quantile(p: Floats) -> Floats:
+        from scipy.special import betaincinv
+
+        return 2 * betaincinv(a, b, p) - 1
+
+    return Family("jacobi", "J", recurrence, quantile, f"Beta({a:g}, {b:g})", (("a", a), ("b", b)))
+
+
+def laguerre(shape: float = 1.0) -> Family:
+    """Laguerre polynomials: a Gamma(shape) input, exponential by default; `domain` = origin, origin + scale."""
+    shape = _positive("shape", shape)
+
+    def recurrence(count: int) -> tuple[Floats, Floats]:
+        k = _arange(count)
+        return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
+
+    def quantile(p: Floats) -> Floats:
+        from scipy.special import gammaincinv
+
+        return gammaincinv(shape, p)
+
+    return Family(
+        "laguerre",
+        "La",
+        recurrence,
+        quantile,
+        "exponential" if shape == 1 else f"Gamma({shape:g})",
+        (("shape", shape),),
+        canonical=(0.0, 1.0),
+        support=(0.0, np.inf),
+        domain=(0.0, 1.0),
+    )
+
+
+def chebyshev() -> Family:
+    """Chebyshev polynomials: an arcsine input on [-1, 1], such as the sine of a uniform phase."""
+
+    def recurrence(count: int) -> tuple[Floats, Floats]:
+        b = np.full(count, 0.5)
+        b[0] = np.sqrt(0.5)
+        return np.zeros(count), b
+
+    return Family("chebyshev", "T", recurrence, lambda p: np.sin(np.pi * (p - 0.5)), "arcsine")
+
+
+def fourier() -> Family:
+    """Cosines and sines: a phase that is uniform on [0, 2 pi] (or on `domain`, one period long)."""
+    period = (0.0, 2 * np.pi)
+    return FourierFamily(
+        "fourier",
+        "",
+        no_recurrence,
+        lambda p: 2 * np.pi * p,
+        "uniform phase",
+        canonical=period,
+        support=period,
+        domain=period,
+    )
+
+
+def binomial(n: int, p: float = 0.5) -> Family:
+    """Krawtchouk polynomials: an input that counts 0, 1, ..., n successes (or n + 1 steps over `domain`)."""
+    if n != int(n) or n < 1:
+        raise ParameterError(f"n={n!r} must be a whole number of trials, at least 1.")
+    if not 0 < p < 1:
+        raise ParameterError(f"p={p!r} must be a probability strictly between 0 and 1.")
+    n = int(n)
+
+    mass = _binomial_mass(n, p)
+    cumulative = np.cumsum(mass)[:-1]
+    name, symbol = ("bernoulli", "B") if n == 1 else ("binomial", "K")
+    return DiscreteFamily(
+        name,
+        symbol,
+        no_recurrence,
+        lambda probability: np.searchsorted(cumulative, probability, side="right").astype(float),
+        f"Bernoulli({p:g})" if n == 1 else f"Binomial({n}, {p:g})",
+        (("p", p),) if n == 1 else (("n", n), ("p", p)),
+        canonical=(0.0, float(n)),
+        support=(0.0, float(n)),
+        domain=(0.0, float(n)),
+        largest_degree=int(np.count_nonzero(mass)) - 1,
+        levels=np.flatnonzero(mass).astype(float),  # tails that underflow never occur
+        mass=mass[mass > 0],
+    )
+
+
+def _binomial_mass(n: int, p: float) -> Floats:
+    """Probabilities of 0, 1, ..., n successes."""
+    k = np.arange(n + 1)
+    choose = np.array([lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) for i in range(n + 1)])
+    mass = np.exp(choose + k * np.log(p) + (n - k) * np.log1p(-p))
+    return mass / mass.sum()
+
+
+def bernoulli(p: float = 0.5) -> Family:
+    """A binary input, 0 or 1 with probability `p` of 1; ``domain=(-1, 1)`` makes it a spin."""
+    return binomial(1, p)
+
+
+FAMILIES: dict[str, Callable[..., Family]] = {
+    "legendre": legendre,
+    "hermite": hermite,
+    "jacobi": jacobi,
+    "laguerre": laguerre,
+    "chebyshev": chebyshev,
+    "fourier": fourier,
+    "binomial": binomial,
+    "bernoulli": bernoulli,
+}

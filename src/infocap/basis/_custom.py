@@ -1,0 +1,205 @@
+"""Families for any input measure: a density, a table of levels, or recorded inputs (discretised Stieltjes)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ..errors import DataError, ParameterError
+from ..typing import ArrayLike, Floats
+from ._family import DiscreteFamily, Family, no_recurrence
+
+MAX_DEGREE = 60  # of a family made from a density
+TABLE_NODES = 8192  # of the tabulated distribution function, which then interpolates to about 1e-7
+NODES = tuple(2**m for m in range(9, 17))  # tried one after the other until nothing changes any more
+CONVERGED = 1e-13  # change of the recurrence coefficients, relative to the largest
+
+
+def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
+    """An input that takes a few known levels, equally likely unless `weights` says otherwise.
+
+    >>> table([0, 1, 2, 3]).quantile(np.array([0.1, 0.9]))
+    array([0., 3.])
+    """
+    levels = np.asarray(levels, dtype=float).ravel()
+    weights = np.ones(len(levels)) if weights is None else np.asarray(weights, dtype=float).ravel()
+    if len(levels) == 0 or len(levels) != len(weights):
+        raise DataError(
+            f"levels and weights must be equally many and not empty; got {len(levels)} and {len(weights)}."
+        )
+    if not (np.isfinite(levels).all() and np.isfinite(weights).all() and (weights > 0).all()):
+        raise DataError("levels must be finite and weights positive; remove the levels that never occur.")
+    nodes, where = np.unique(levels, return_inverse=True)
+    mass = np.bincount(where, weights=weights / weights.sum())
+    cumulative = np.cumsum(mass)[:-1]
+    return DiscreteFamily(
+        "table",
+        "p",
+        no_recurrence,
+        lambda p: nodes[np.searchsorted(cumulative, p, side="right")],
+        f"{len(nodes)} levels",
+        (("levels", tuple(nodes.tolist())), ("weights", tuple(mass.tolist()))),
+        canonical=_ruler(nodes),
+        support=(float(nodes[0]), float(nodes[-1])),
+        domain=_ruler(nodes),
+        largest_degree=len(nodes) - 1,
+        levels=nodes,
+        mass=mass,
+    )
+
+
+def samples(recorded: ArrayLike) -> Family:
+    """An input whose distribution is that of recorded values: orthonormal on exactly those values."""
+    recorded = np.asarray(recorded, dtype=float).ravel()
+    if not np.isfinite(recorded).all():
+        raise DataError("recorded inputs contain NaN or infinite values; remove them first.")
+    return table(recorded)
+
+
+def density(
+    function: Callable[[Floats], ArrayLike],
+    support: tuple[float, float],
+    *,
+    breakpoints: Sequence[float] = (),
+    max_degree: int = MAX_DEGREE,
+) -> Family:
+    """An input with a given probability density, not necessarily normalised.
+
+    `function` takes an array of inputs; `support` may be infinite; `breakpoints` are the kinks and jumps
+    inside it. Recurrence coefficients are computed once, up to `max_degree` (twice that for E[y^4]).
+
+    >>> triangle = density(lambda u: 1 - abs(u), (-1, 1), breakpoints=[0])
+    >>> round(float(triangle.quantile(np.array([0.125]))[0]), 6)
+    -0.5
+    """
+    pieces = [float(edge) for edge in (support[0], *sorted(breakpoints), support[1])]
+    if not all(low < high for low, high in pairwise(pieces)):
+        raise ParameterError(f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing.")
+    a, b = _converged(function, pieces, 2 * max_degree + 2)
+    nodes, mass = _discretise(function, pieces, TABLE_NODES)
+    cumulative = np.cumsum(mass) - mass / 2
+    grid = np.concatenate([nodes[:1], nodes, nodes[-1:]])
+    if np.isfinite(pieces[0]):
+        grid[0] = pieces[0]
+    if np.isfinite(pieces[-1]):
+        grid[-1] = pieces[-1]
+    cdf = np.concatenate([[0.0], cumulative, [1.0]])
+    return tabulated(a.tolist(), b.tolist(), grid.tolist(), cdf.tolist(), (pieces[0], pieces[-1]))
+
+
+def tabulated(
+    a: Sequence[float],
+    b: Sequence[float],
+    grid: Sequence[float],
+    cdf: Sequence[float],
+    support: Sequence[float],
+) -> Family:
+    """A family from its recurrence coefficients and its tabulated distribution function: what files hold."""
+    diagonal, off_diagonal = np.array(a, dtype=float), np.array(b, dtype=float)
+    points, cumulative = np.array(grid, dtype=float), np.array(cdf, dtype=float)
+    return Family(
+        "tabulated",
+        "p",
+        lambda count: (diagonal[:count], off_diagonal[:count]),
+        lambda p: np.interp(p, cumulative, points),
+        "custom density",
+        (
+            ("a", tuple(a)),
+            ("b", tuple(b)),
+            ("grid", tuple(grid)),
+            ("cdf", tuple(cdf)),
+            ("support", tuple(support)),
+        ),
+        canonical=_ruler(points),
+        support=(float(support[0]), float(support[1])),
+        domain=_ruler(points),
+        largest_degree=len(diagonal) // 2 - 1,  # E[y^4] needs twice as many coefficients
+    )
+
+
+def _ruler(points: Floats) -> tuple[float, float]:
+    """The interval a measure given in its own units is mapped from; a single level gets a width of 1."""
+    low, high = float(points[0]), float(points[-1])
+    return low, high if high > low else low + 1.0
+
+
+def _stieltjes(nodes: Floats, mass: Floats, count: int) -> tuple[Floats, Floats]:
+    """Recurrence coefficients of a finely discretised density.
+
+    Each point follows the recurrence on its own, so tails of mass 1e-100 keep all their digits and high
+    degrees see them; orthogonalising would bury them in rounding errors of the bulk. Safe only while the
+    points far outnumber the degrees, which is why tables of a few levels do orthogonalise.
+    """
+    a, b = np.zeros(count), np.zeros(count)
+    previous, current, last = np.zeros(len(nodes)), np.ones(len(nodes)), 0.0
+    for k in range(count):
+        a[k] = mass @ (nodes * current**2)
+        new = (nodes - a[k]) * current - last * previous
+        b[k] = last = np.sqrt(mass @ new**2)
+        previous, current = current, new / last
+    return a, b
+
+
+def _converged(
+    function: Callable[[Floats], ArrayLike], pieces: list[float], count: int
+) -> tuple[Floats, Floats]:
+    """Recurrence coefficients of a density: discretise ever finer until they stand still."""
+    previous: tuple[Floats, Floats] | None = None
+    for nodes in NODES:
+        a, b = _stieltjes(*_discretise(function, pieces, nodes), count)
+        if previous is not None:
+            change = max(np.max(np.abs(a - previous[0])), np.max(np.abs(b - previous[1])))
+            if change < CONVERGED * max(np.max(np.abs(a)), np.max(b)):
+                return a, b
+        previous = a, b
+    raise DataError(
+        f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
+        "name its kinks and jumps in breakpoints=, or lower max_degree."
+    )
+
+
+def _discretise(
+    function: Callable[[Floats], ArrayLike], pieces: list[float], nodes: int
+) -> tuple[Floats, Floats]:
+    """Nodes and masses of the double-exponential rule on each piece; endpoint singularities do no harm."""
+    parts = [_double_exponential(low, high, nodes) for low, high in pairwise(pieces)]
+    x = np.concatenate([points for points, _ in parts])
+    values = np.asarray(function(x), dtype=float)
+    if values.shape != x.shape or np.isnan(values).any() or (values < 0).any():
+        raise DataError(
+            "the density must take an array of inputs and give as many values, none negative and none NaN."
+        )
+    mass = np.concatenate([weights for _, weights in parts]) * values
+    keep = (mass > 0) & np.isfinite(mass)
+    total = mass[keep].sum()
+    if not total > 0:
+        raise DataError(f"the density is zero everywhere on [{pieces[0]:g}, {pieces[-1]:g}].")
+    return x[keep], mass[keep] / total
+
+
+def _double_exponential(low: float, high: float, nodes: int) -> tuple[Floats, Floats]:
+    """Nodes inside (low, high), either end possibly infinite, and their weights (Takahasi and Mori)."""
+    t = np.linspace(-1.0, 1.0, nodes)
+    step = t[1] - t[0]
+    if np.isfinite(low) and np.isfinite(high):
+        t, step = 3.2 * t, 3.2 * step
+        y = np.pi / 2 * np.sinh(t)
+        half = (high - low) / 2
+        # from the nearer end, so that points next to an end keep their distance from it
+        gap = half * 2 / (1 + np.exp(2 * np.abs(y)))
+        x = np.where(y < 0, low + gap, high - gap)
+        slope = half * np.pi / 2 * np.cosh(t) / np.cosh(y) ** 2
+    elif np.isfinite(low) or np.isfinite(high):
+        t, step = 4.0 * t, 4.0 * step
+        y = np.exp(np.pi / 2 * np.sinh(t))
+        x = low + y if np.isfinite(low) else high - y[::-1]
+        slope = np.pi / 2 * np.cosh(t) * y
+        slope = slope if np.isfinite(low) else slope[::-1]
+    else:
+        t, step = 4.0 * t, 4.0 * step
+        x = np.sinh(np.pi / 2 * np.sinh(t))
+        slope = np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
+    inside = (x > low) & (x < high)
+    return x[inside], (slope * step)[inside]

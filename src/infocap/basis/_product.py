@@ -1,0 +1,335 @@
+"""Products of one-dimensional functions: the targets whose capacities are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import DataError, ParameterError
+from ..typing import ArrayLike, Floats, Integers
+from ._classical import FAMILIES
+from ._custom import table, tabulated
+from ._family import Family
+from . import _index_sets
+from ._index_sets import explicit_set, sort_rows, total_degrees
+
+BLOCK_BYTES = 8_000_000  # of values at a time: large enough for the matrix product, small enough for the cache
+LONGEST_BLOCK = 4096
+
+
+class Run(NamedTuple):
+    """Neighbouring functions that are neighbouring parents times one and the same factor."""
+
+    start: int
+    stop: int
+    parent: int
+    variable: int
+    index: int
+
+
+class ProductBasis:
+    """Functions of several inputs, each a product of one-dimensional ones, orthonormal under their measure.
+
+    Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
+    """
+
+    def __init__(self, families: Sequence[Family], indices: Integers) -> None:
+        self.families = tuple(families)
+        self.indices = np.asarray(indices)
+        self.indices.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        return (
+            f"ProductBasis: {len(self)} {self.family_name} functions of {self.n_inputs} inputs, "
+            f"degree up to {self.max_degree}"
+        )
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs, q."""
+        return len(self.families)
+
+    @property
+    def family_name(self) -> str:
+        """The family of all inputs, or "mixed"."""
+        names = {family.name for family in self.families}
+        return names.pop() if len(names) == 1 else "mixed"
+
+    @cached_property
+    def degrees(self) -> Integers:
+        """Total degree of each function."""
+        return total_degrees(self.families, self.indices)
+
+    @property
+    def max_degree(self) -> int:
+        """The highest total degree."""
+        return int(self.degrees[-1])
+
+    @cached_property
+    def interactions(self) -> Integers:
+        """How many inputs each function depends on."""
+        return np.count_nonzero(self.indices, axis=1)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Names such as ``P1(u1)·P2(u3)``; the constant is ``1``."""
+        names = [
+            ["", *(family.label(index, f"u{k + 1}") for index in range(1, count))]
+            for k, (family, count) in enumerate(zip(self.families, self._counts, strict=True))
+        ]
+        return [
+            "·".join(names[k][index] for k, index in enumerate(row) if index) or "1"
+            for row in self.indices.tolist()
+        ]
+
+    @cached_property
+    def fourth_moments(self) -> Floats:
+        """E[y^4] of each function, by Gauss quadrature: exact."""
+        out = np.ones(len(self))
+        for family, count, column in zip(self.families, self._counts, self.indices.T, strict=True):
+            out *= family.fourth_moments(count)[column]
+        return out
+
+    def __call__(self, u: ArrayLike) -> Floats:
+        """Values of all functions: (samples, terms)."""
+        u = self._inputs(u)
+        out = np.empty((len(self), len(u)))
+        start = 0
+        for block in self.blocks(u):
+            out[:, start : start + block.shape[1]] = block
+            start += block.shape[1]
+        return out.T
+
+    def blocks(self, u: Floats) -> Iterator[Floats]:
+        """Values in consecutive blocks of (terms, samples), small enough to stay in cache.
+
+        Each block is overwritten by the next: use it, do not keep it.
+        """
+        runs, size, selected = self._plan
+        rows = self.block_rows
+        values = np.empty((size, min(rows, len(u))))
+        values[0] = 1.0
+        for begin in range(0, len(u), LONGEST_BLOCK):
+            factors = self._factors(u[begin : begin + LONGEST_BLOCK])
+            n_rows = len(u[begin : begin + LONGEST_BLOCK])
+            for start in range(0, n_rows, rows):
+                stop = min(start + rows, n_rows)
+                out = values[:, : stop - start]
+                for run in runs:
+                    parents = out[run.parent : run.parent + run.stop - run.start]
+                    factor = factors[run.variable][run.index, start:stop]
+                    np.multiply(parents, factor, out=out[run.start : run.stop])
+                yield out if selected is None else out[selected]
+
+    @property
+    def block_rows(self) -> int:
+        """Samples in one block of values."""
+        rows = BLOCK_BYTES // (8 * self._plan[1])
+        return int(min(max(rows - rows % 64, 64), LONGEST_BLOCK))
+
+    def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
+        """Tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of the functions.
+
+        >>> nodes, weights = product_basis("legendre", 2, 3).quadrature()
+        >>> round(float(weights.sum()), 12)
+        1.0
+        """
+        count = self.max_degree + 1 if nodes_per_input is None else nodes_per_input
+        rules = [family.quadrature(count) for family in self.families]
+        size = prod(len(nodes) for nodes, _ in rules)
+        if size > 50_000_000:
+            raise ParameterError(
+                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, method='sobol') instead."
+            )
+        natural = [
+            family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)
+        ]
+        grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
+        weights = np.ones(1)
+        for _, rule in rules:
+            weights = np.multiply.outer(weights, rule).ravel()
+        return grid, weights
+
+    def to_dict(self) -> dict[str, Any]:
+        """The families as plain data; with `indices` it rebuilds the basis."""
+        return {
+            "families": [
+                {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+                for family in self.families
+            ]
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
+        """The inverse of `to_dict`."""
+        makers = {**FAMILIES, "table": table, "tabulated": tabulated}
+        families = [
+            makers[entry["name"]](**entry["parameters"]).on(entry["domain"]) for entry in data["families"]
+        ]
+        return cls(families, np.asarray(indices))
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """How many one-dimensional functions each input needs."""
+        return [int(column.max(initial=0)) + 1 for column in self.indices.T]
+
+    def _inputs(self, u: ArrayLike) -> Floats:
+        u = np.asarray(u, dtype=float)
+        if u.ndim != 2 or u.shape[1] != self.n_inputs:
+            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
+        return u
+
+    def _factors(self, u: Floats) -> list[Floats]:
+        """One-dimensional values for each input: a list of (functions, samples)."""
+        out: list[Floats] = [np.empty(0)] * self.n_inputs
+        together: dict[Family, list[int]] = {}
+        for k, family in enumerate(self.families):
+            together.setdefault(family, []).append(k)
+        for family, inputs in together.items():
+            count = max(self._counts[k] for k in inputs)
+            values = family.values(family.standard(np.ascontiguousarray(u[:, inputs].T)), count)
+            for position, k in enumerate(inputs):
+                out[k] = values[:, position]
+        return out
+
+    @cached_property
+    def _plan(self) -> tuple[list[Run], int, Integers | None]:
+        """How to build all values with one multiplication each: "parent times one factor".
+
+        The parent of a function lacks its first input. In the common order the children of neighbouring
+        parents are neighbours too, so most multiplications run over many functions at once. Parents that
+        the basis itself does not hold are computed and left out at the end.
+        """
+        rows = self._with_parents()
+        position = {row.tobytes(): number for number, row in enumerate(rows)}
+        runs: list[Run] = []
+        first = np.argmax(rows > 0, axis=1)
+        orphans = rows.copy()
+        orphans[np.arange(len(rows)), first] = 0
+        for number in range(1, len(rows)):
+            variable = int(first[number])
+            index, parent = int(rows[number, variable]), position[orphans[number].tobytes()]
+            last = runs[-1] if runs else None
+            if (
+                last is not None
+                and (last.variable, last.index) == (variable, index)
+                and last.parent + last.stop - last.start == parent < last.start
+            ):
+                runs[-1] = last._replace(stop=number + 1)
+            else:
+                runs.append(Run(number, number + 1, parent, variable, index))
+        if len(rows) == len(self):
+            return runs, len(rows), None
+        return runs, len(rows), np.array([position[row.tobytes()] for row in self.indices])
+
+    def _with_parents(self) -> Integers:
+        """The indices and all their parents, in the common order."""
+        rows = self.indices
+        missing = rows
+        while len(missing):
+            parents = missing.copy()
+            parents[np.arange(len(parents)), np.argmax(parents > 0, axis=1)] = 0
+            known = {row.tobytes() for row in rows}
+            missing = np.array(
+                [row for row in np.unique(parents, axis=0) if row.tobytes() not in known], dtype=rows.dtype
+            ).reshape(-1, self.n_inputs)
+            rows = np.vstack([rows, missing])
+        return sort_rows(rows, total_degrees(self.families, rows)) if len(rows) > len(self) else self.indices
+
+
+def product_basis(
+    family: str | Family | Sequence[str | Family] = "legendre",
+    n_inputs: int | None = None,
+    max_degree: int | None = None,
+    *,
+    domain: tuple[float, float] | None = None,
+    index_set: str = "total",
+    max_interactions: int | None = None,
+    max_degree_per_input: int | Sequence[int] | None = None,
+    indices: ArrayLike | None = None,
+) -> ProductBasis:
+    """An orthonormal basis of functions of several inputs.
+
+    Parameters
+    ----------
+    family
+        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"``
+        (arcsine), ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from
+        `infocap.basis` (``jacobi(a, b)``, ``binomial(n, p)``, ``density(...)``, ``table(...)``,
+        ``samples(...)``), or one of these for each input.
+    n_inputs, max_degree
+        Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d)
+        functions.
+    domain
+        Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
+    index_set
+        ``"total"`` (sum of degrees at most d) or ``"hyperbolic"`` (product of degree + 1 at most d + 1).
+    max_interactions, max_degree_per_input
+        Further cuts: how many inputs a function may join, and the highest degree in each input.
+    indices
+        An explicit list (terms, inputs) instead; the constant function is added when it is missing.
+
+    >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
+    >>> basis.labels
+    ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']
+    >>> len(product_basis("legendre", n_inputs=5, max_degree=8))
+    1287
+    """
+    families = _families(family, n_inputs)
+    if domain is not None:
+        families = [one.on(domain) for one in families]
+    if indices is not None:
+        return ProductBasis(families, explicit_set(families, indices))
+    if max_degree is None or max_degree != int(max_degree) or max_degree < 0:
+        raise ParameterError(f"max_degree={max_degree!r} must be a whole number, 0 or more.")
+    if max_interactions is not None and max_interactions < 1:
+        raise ParameterError(f"max_interactions={max_interactions!r} must be 1 or more.")
+    limits = _per_input(max_degree_per_input, len(families))
+    return ProductBasis(
+        families,
+        _index_sets.index_set(
+            families,
+            int(max_degree),
+            kind=index_set,
+            max_interactions=max_interactions,
+            max_degree_per_input=limits,
+        ),
+    )
+
+
+
+
+def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
+    """One family an input."""
+    single = isinstance(family, str | Family)
+    given = [family] * (n_inputs or 1) if isinstance(family, str | Family) else list(family)
+    if not given or (n_inputs is not None and (n_inputs < 1 or n_inputs != len(given))):
+        raise ParameterError(f"n_inputs={n_inputs!r} with {0 if single else len(given)} families given one by one.")
+    return [_named(one) if isinstance(one, str) else one for one in given]
+
+
+def _named(name: str) -> Family:
+    if name not in FAMILIES:
+        raise ParameterError(f"family={name!r} is not one of {', '.join(FAMILIES)}.")
+    try:
+        return FAMILIES[name]()
+    except TypeError:
+        raise ParameterError(
+            f"family={name!r} has parameters; pass infocap.basis.{name}(...) instead of the name."
+        ) from None
+
+
+def _per_input(limit: int | Sequence[int] | None, n_inputs: int) -> list[int] | None:
+    if limit is None:
+        return None
+    limits = [int(limit)] * n_inputs if np.ndim(limit) == 0 else [int(one) for one in np.asarray(limit)]
+    if len(limits) != n_inputs or min(limits) < 0:
+        raise ParameterError(f"max_degree_per_input={limit!r} must be one degree, or one for each of {n_inputs} inputs.")
+    return limits
