@@ -1,3 +1,41 @@
 """Information processing capacity: what does a physical system compute, and how sure are we?"""
 
-__version__ = "0.1.0"
+from importlib import import_module
+from types import ModuleType
+
+from . import basis, errors, estimators, systems, theory
+from ._result import CapacityResult, load_result
+from ._sampling import draw
+from ._version import __version__
+from ._workflow import convergence, estimate, probe
+from .basis import ProductBasis, product_basis
+from .estimators import ESTIMATORS, Estimate
+from .kernels import Evidence
+
+__all__ = [
+    "ESTIMATORS",
+    "CapacityResult",
+    "Estimate",
+    "Evidence",
+    "ProductBasis",
+    "__version__",
+    "basis",
+    "convergence",
+    "draw",
+    "errors",
+    "estimate",
+    "estimators",
+    "load_result",
+    "plot",
+    "probe",
+    "product_basis",
+    "systems",
+    "theory",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import `infocap.plot` when it is first used: matplotlib is heavy."""
+    if name == "plot":
+        return import_module(".plot", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[Any]  # float64
+Integers: TypeAlias = NDArray[Any]  # of any width
 ArrayLike: TypeAlias = Any  # anything with .shape and row slicing: NumPy, memmap, h5py, zarr, xarray, dask
 System: TypeAlias = Callable[..., Any]  # (samples, inputs) -> (samples, readouts)
 Target: TypeAlias = Callable[[Floats], Any]  # (samples, inputs) -> (samples,)

@@ -7,19 +7,13 @@ from math import lgamma
 
 import numpy as np
 
-from ..errors import ParameterError
+from .._check import positive, probability, whole_number
 from ..typing import Floats
 from ._family import DiscreteFamily, Family, FourierFamily, no_recurrence
 
 
 def _arange(count: int) -> Floats:
     return np.arange(1, count + 1, dtype=float)
-
-
-def _positive(name: str, value: float) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise ParameterError(f"{name}={value!r} must be a positive number.")
-    return float(value)
 
 
 def legendre() -> Family:
@@ -56,7 +50,7 @@ def jacobi(a: float, b: float) -> Family:
     >>> jacobi(2, 2).on((0, 1)).quantile(np.array([0.5]))
     array([0.5])
     """
-    a, b = _positive("a", a), _positive("b", b)
+    a, b = positive("a", a), positive("b", b)
     alpha, beta = b - 1, a - 1  # weight (1 - x)^alpha (1 + x)^beta
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
@@ -82,8 +76,8 @@ def jacobi(a: float, b: float) -> Family:
 
 
 def laguerre(shape: float = 1.0) -> Family:
-    """Laguerre polynomials: a Gamma(shape) input, exponential by default; `domain` = origin, origin + scale."""
-    shape = _positive("shape", shape)
+    """Laguerre polynomials: a Gamma(shape) or exponential input; `domain` = (origin, origin + scale)."""
+    shape = positive("shape", shape)
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
         k = _arange(count)
@@ -135,12 +129,7 @@ def fourier() -> Family:
 
 def binomial(n: int, p: float = 0.5) -> Family:
     """Krawtchouk polynomials: an input that counts 0, 1, ..., n successes (or n + 1 steps over `domain`)."""
-    if n != int(n) or n < 1:
-        raise ParameterError(f"n={n!r} must be a whole number of trials, at least 1.")
-    if not 0 < p < 1:
-        raise ParameterError(f"p={p!r} must be a probability strictly between 0 and 1.")
-    n = int(n)
-
+    n, p = whole_number("n", n, 1), probability("p", p)
     mass = _binomial_mass(n, p)
     cumulative = np.cumsum(mass)[:-1]
     name, symbol = ("bernoulli", "B") if n == 1 else ("binomial", "K")

@@ -1,4 +1,4 @@
-"""Families for any input measure: a density, a table of levels, or recorded inputs (discretised Stieltjes)."""
+"""Families for any input measure: a density (discretised Stieltjes), a table of levels, recorded inputs."""
 
 from __future__ import annotations
 

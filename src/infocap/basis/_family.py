@@ -142,13 +142,15 @@ class FourierFamily(Family):
 
 @dataclass(frozen=True)
 class DiscreteFamily(Family):
-    """Polynomials for an input that takes finitely many levels: n levels have n functions, degrees 0 to n - 1.
+    """Polynomials for an input that takes n levels: there are n functions, of degrees 0 to n - 1.
 
     A recurrence loses its digits at isolated levels and when the degree comes near their number. So the
     functions are orthogonalised on the levels themselves, once, and every input takes its level's values.
     """
 
-    levels: Floats = field(default_factory=lambda: np.empty(0), compare=False, repr=False)  # canonical, sorted
+    levels: Floats = field(
+        default_factory=lambda: np.empty(0), compare=False, repr=False
+    )  # canonical, sorted
     mass: Floats = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
 
     def values(self, x: Floats, count: int) -> Floats:

@@ -1,4 +1,4 @@
-"""Which products of one-dimensional functions a basis holds: total degree, hyperbolic cross, and cuts of both."""
+"""Which products of one-dimensional functions a basis holds: total degree, hyperbolic cross, cuts of both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 
+from .._check import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Integers
 from ._family import DiscreteFamily, Family
@@ -28,8 +29,7 @@ def index_set(
     The set grows one input at a time and drops at once what no later input can bring back in, so its cost
     is that of the set itself and not of the full tensor product.
     """
-    if kind not in INDEX_SETS:
-        raise ParameterError(f"index_set={kind!r} is not one of {', '.join(INDEX_SETS)}.")
+    one_of("index_set", kind, INDEX_SETS)
     whole = kind == "total" and max_interactions is None and max_degree_per_input is None
     if whole and all(family.count(1) == 2 and family.largest_degree is None for family in families):
         _refuse_too_many(comb(len(families) + max_degree, max_degree), len(families))
@@ -97,7 +97,7 @@ def _degrees(family: Family, max_degree: int, own_limit: int | None, strict: boo
 def _refuse_too_many(count: float, n_inputs: int) -> None:
     if count > MOST_FUNCTIONS:
         raise ParameterError(
-            f"the basis would hold {count:,} functions of {n_inputs} inputs, {count * n_inputs * 2 / 1e9:,.1f} GB "
-            f"of indices alone (the limit is {MOST_FUNCTIONS:,} functions); lower max_degree, or cut with "
-            "max_interactions= or index_set='hyperbolic'."
+            f"the basis would hold {count:,} functions of {n_inputs} inputs, "
+            f"{count * n_inputs * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,} functions); "
+            "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
         )

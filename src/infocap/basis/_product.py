@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._check import one_of, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
+from . import _index_sets
 from ._classical import FAMILIES
 from ._custom import table, tabulated
 from ._family import Family
-from . import _index_sets
 from ._index_sets import explicit_set, sort_rows, total_degrees
 
-BLOCK_BYTES = 8_000_000  # of values at a time: large enough for the matrix product, small enough for the cache
+BLOCK_BYTES = (
+    8_000_000  # of values at a time: large enough for the matrix product, small enough for the cache
+)
 LONGEST_BLOCK = 4096
 
 
@@ -28,7 +31,7 @@ class Run(NamedTuple):
     stop: int
     parent: int
     variable: int
-    index: int
+    function: int
 
 
 class ProductBasis:
@@ -124,7 +127,7 @@ class ProductBasis:
                 out = values[:, : stop - start]
                 for run in runs:
                     parents = out[run.parent : run.parent + run.stop - run.start]
-                    factor = factors[run.variable][run.index, start:stop]
+                    factor = factors[run.variable][run.function, start:stop]
                     np.multiply(parents, factor, out=out[run.start : run.stop])
                 yield out if selected is None else out[selected]
 
@@ -148,9 +151,7 @@ class ProductBasis:
             raise ParameterError(
                 f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, method='sobol') instead."
             )
-        natural = [
-            family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)
-        ]
+        natural = [family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
         weights = np.ones(1)
         for _, rule in rules:
@@ -169,7 +170,7 @@ class ProductBasis:
     @classmethod
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
         """The inverse of `to_dict`."""
-        makers = {**FAMILIES, "table": table, "tabulated": tabulated}
+        makers: dict[str, Any] = {**FAMILIES, "table": table, "tabulated": tabulated}
         families = [
             makers[entry["name"]](**entry["parameters"]).on(entry["domain"]) for entry in data["families"]
         ]
@@ -189,15 +190,19 @@ class ProductBasis:
     def _factors(self, u: Floats) -> list[Floats]:
         """One-dimensional values for each input: a list of (functions, samples)."""
         out: list[Floats] = [np.empty(0)] * self.n_inputs
-        together: dict[Family, list[int]] = {}
-        for k, family in enumerate(self.families):
-            together.setdefault(family, []).append(k)
-        for family, inputs in together.items():
-            count = max(self._counts[k] for k in inputs)
+        for family, inputs, count in self._alike:
             values = family.values(family.standard(np.ascontiguousarray(u[:, inputs].T)), count)
             for position, k in enumerate(inputs):
                 out[k] = values[:, position]
         return out
+
+    @cached_property
+    def _alike(self) -> list[tuple[Family, list[int], int]]:
+        """Each distinct family, the inputs that share it, and how many of its functions they need."""
+        together: dict[Family, list[int]] = {}
+        for k, family in enumerate(self.families):
+            together.setdefault(family, []).append(k)
+        return [(family, inputs, max(self._counts[k] for k in inputs)) for family, inputs in together.items()]
 
     @cached_property
     def _plan(self) -> tuple[list[Run], int, Integers | None]:
@@ -219,7 +224,7 @@ class ProductBasis:
             last = runs[-1] if runs else None
             if (
                 last is not None
-                and (last.variable, last.index) == (variable, index)
+                and (last.variable, last.function) == (variable, index)
                 and last.parent + last.stop - last.start == parent < last.start
             ):
                 runs[-1] = last._replace(stop=number + 1)
@@ -287,16 +292,14 @@ def product_basis(
         families = [one.on(domain) for one in families]
     if indices is not None:
         return ProductBasis(families, explicit_set(families, indices))
-    if max_degree is None or max_degree != int(max_degree) or max_degree < 0:
-        raise ParameterError(f"max_degree={max_degree!r} must be a whole number, 0 or more.")
-    if max_interactions is not None and max_interactions < 1:
-        raise ParameterError(f"max_interactions={max_interactions!r} must be 1 or more.")
+    if max_interactions is not None:
+        whole_number("max_interactions", max_interactions, 1)
     limits = _per_input(max_degree_per_input, len(families))
     return ProductBasis(
         families,
         _index_sets.index_set(
             families,
-            int(max_degree),
+            whole_number("max_degree", max_degree, 0),
             kind=index_set,
             max_interactions=max_interactions,
             max_degree_per_input=limits,
@@ -304,20 +307,19 @@ def product_basis(
     )
 
 
-
-
 def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
     """One family an input."""
     single = isinstance(family, str | Family)
     given = [family] * (n_inputs or 1) if isinstance(family, str | Family) else list(family)
     if not given or (n_inputs is not None and (n_inputs < 1 or n_inputs != len(given))):
-        raise ParameterError(f"n_inputs={n_inputs!r} with {0 if single else len(given)} families given one by one.")
+        raise ParameterError(
+            f"n_inputs={n_inputs!r} with {0 if single else len(given)} families given one by one."
+        )
     return [_named(one) if isinstance(one, str) else one for one in given]
 
 
 def _named(name: str) -> Family:
-    if name not in FAMILIES:
-        raise ParameterError(f"family={name!r} is not one of {', '.join(FAMILIES)}.")
+    one_of("family", name, FAMILIES)
     try:
         return FAMILIES[name]()
     except TypeError:
@@ -329,7 +331,9 @@ def _named(name: str) -> Family:
 def _per_input(limit: int | Sequence[int] | None, n_inputs: int) -> list[int] | None:
     if limit is None:
         return None
-    limits = [int(limit)] * n_inputs if np.ndim(limit) == 0 else [int(one) for one in np.asarray(limit)]
+    limits = np.broadcast_to(np.asarray(limit), n_inputs).tolist() if np.ndim(limit) == 0 else list(limit)  # type: ignore[arg-type]
     if len(limits) != n_inputs or min(limits) < 0:
-        raise ParameterError(f"max_degree_per_input={limit!r} must be one degree, or one for each of {n_inputs} inputs.")
+        raise ParameterError(
+            f"max_degree_per_input={limit!r} must be one degree, or one for each of {n_inputs} inputs."
+        )
     return limits

@@ -1,0 +1,118 @@
+"""Tables of numbers from anywhere (NumPy, memmap, h5py, zarr, pandas, xarray, dask), read in blocks of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import DataError
+from .typing import ArrayLike, Floats, Integers
+
+
+class Table:
+    """A two-dimensional source of numbers with a name, read as float64 in blocks of rows.
+
+    Only ``.shape`` and row slices of the source are used, so nothing larger than a block is ever loaded.
+    """
+
+    def __init__(self, source: ArrayLike, name: str, complex_as: str | None = None) -> None:
+        if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
+            source = np.asarray(source)
+        self.name = name
+        self.source = source
+        self.complex_as = complex_as
+        self.kept: Integers | None = None  # row numbers, when some rows are dropped
+        self._refuse_wrong_shape()
+        self._refuse_wrong_type()
+        self.columns = self._column_names()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) as read, after dropping rows and splitting complex columns."""
+        rows = self.source.shape[0] if self.kept is None else len(self.kept)
+        return int(rows), len(self.columns)
+
+    def read(self, start: int, stop: int) -> Floats:
+        """Rows start to stop as float64, shape (rows, columns)."""
+        if self.kept is None:
+            return self._convert(self._slice(start, stop), start)
+        rows = self.kept[start:stop]
+        if not len(rows):
+            return np.empty((0, self.shape[1]))
+        first = int(rows[0])
+        return self._convert(self._slice(first, int(rows[-1]) + 1)[rows - first], first)
+
+    def take(self, rows: Integers) -> Floats:
+        """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""
+        out = np.empty((len(rows), self.shape[1]))
+        for start in range(int(rows.min()), int(rows.max()) + 1, 4096):
+            here = (rows >= start) & (rows < start + 4096)
+            if here.any():
+                out[here] = self.read(start, min(start + 4096, self.shape[0]))[rows[here] - start]
+        return out
+
+    def place(self, row: int, column: int) -> str:
+        """How to name a cell in a message."""
+        row = row if self.kept is None else int(self.kept[row])
+        return f"row {row}, {self.column(column)}"
+
+    def column(self, number: int) -> str:
+        """How to name a column in a message."""
+        name = self.columns[number]
+        return f"column {name}" if name == str(number) else f"column {name!r}"
+
+    def _slice(self, start: int, stop: int) -> Any:
+        return np.asarray(self.source[start:stop])
+
+    def _convert(self, block: Any, start: int) -> Floats:
+        if np.iscomplexobj(block):
+            if self.complex_as == "split":
+                return np.hstack([block.real, block.imag]).astype(np.float64)
+            return (block.real**2 + block.imag**2).astype(np.float64)
+        if block.dtype.kind in "OUS":
+            self._refuse_words(block, start)
+        return np.ascontiguousarray(block, dtype=np.float64)
+
+    def _refuse_wrong_shape(self) -> None:
+        shape = tuple(self.source.shape)
+        if len(shape) == 1:
+            raise DataError(
+                f"{self.name} has shape {shape}; give two dimensions, (samples, channels): "
+                f"{self.name}.reshape(-1, 1) makes one channel of it."
+            )
+        if len(shape) != 2:
+            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels).")
+        if 0 in shape:
+            raise DataError(
+                f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
+            )
+
+    def _refuse_wrong_type(self) -> None:
+        dtype = np.asarray(self.source[:1]).dtype
+        if dtype.kind == "c" and self.complex_as is None:
+            raise DataError(
+                f"{self.name} is complex ({dtype}); say what is measured: complex_as='abs2' for powers |x|², "
+                "complex_as='split' for real and imaginary parts as separate channels."
+            )
+        if dtype.kind not in "fiubcOUS":
+            raise DataError(f"{self.name} holds {dtype}; give numbers.")
+
+    def _refuse_words(self, block: Any, start: int) -> None:
+        for (row, column), cell in np.ndenumerate(block):
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"{self.name} has {cell!r} at {self.place(start + row, column)}; give numbers only."
+                ) from None
+
+    def _column_names(self) -> list[str]:
+        names = getattr(self.source, "columns", None)  # pandas
+        if names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords"):  # xarray
+            dimension = self.source.dims[1]
+            names = self.source.coords[dimension].values if dimension in self.source.coords else None
+        names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
+        if self.complex_as == "split" and np.iscomplexobj(np.asarray(self.source[:1])):
+            return [f"{part}({name})" for part in ("re", "im") for name in names]
+        return names

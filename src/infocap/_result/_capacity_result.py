@@ -1,0 +1,148 @@
+"""What an estimation found, and its ways out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..basis import ProductBasis
+from ..errors import ParameterError
+from ..typing import Floats, Target
+from ._target import capacity_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+KEPT_BYTES = 64_000_000  # of coordinates; larger ones are not kept, and capacity_of says so
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CapacityResult:
+    """Capacities of every function of a basis, their total, and how they were found.
+
+    `n_readouts` is the maximum capacity, the constant readout included; `rank` is how many of them are
+    linearly independent. `checks` holds every warning raised and everything that was put right.
+    """
+
+    capacity: Floats
+    raw: Floats
+    standard_error: Floats | None
+    p_value: Floats | None
+    threshold: Floats | None
+    total: float
+    total_standard_error: float | None
+    n_samples: int
+    n_readouts: int
+    rank: int
+    basis: ProductBasis
+    method: str
+    checks: tuple[str, ...] = ()
+    coordinates: tuple[Floats, ...] = ()  # targets in the readouts' space: whole, first half, second half
+
+    def __repr__(self) -> str:
+        error = "" if self.total_standard_error is None else f" ± {self.total_standard_error:.3f}"
+        size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
+        lines = [
+            f"CapacityResult: total {self.total:.3f}{error} of {self.n_readouts} readouts",
+            f"  {self.n_samples} samples, {size}, method {self.method!r}",
+        ]
+        for degree in range(self.basis.max_degree + 1):
+            value = float(self.capacity[self.basis.degrees == degree].sum())
+            if value > 0:
+                lines.append(f"  degree {degree:2d} {value:10.4f}")
+        lines += [f"  check: {check}" for check in self.checks]
+        return "\n".join(lines)
+
+    def interval(self, level: float = 0.95) -> Floats:
+        """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
+        if self.standard_error is None:
+            raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
+        reach = _normal_quantile(level) * self.standard_error
+        return np.clip(np.column_stack([self.capacity - reach, self.capacity + reach]), 0.0, 1.0)
+
+    def total_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of the total, between 0 and the rank."""
+        if self.total_standard_error is None:
+            raise ParameterError(f"method {self.method!r} gives no standard error, so there is no interval.")
+        reach = _normal_quantile(level) * self.total_standard_error
+        return max(self.total - reach, 0.0), min(self.total + reach, float(self.rank))
+
+    def by_degree(self) -> pd.DataFrame:
+        """Capacity by total degree (rows) and number of interacting variables (columns "1", "2", ">2").
+
+        The constant function, which depends on no variable, is counted under "1".
+        """
+        import pandas as pd
+
+        table = np.zeros((self.basis.max_degree + 1, 3))
+        column = np.clip(self.basis.interactions - 1, 0, 2)
+        np.add.at(table, (self.basis.degrees, column), self.capacity)
+        degrees = pd.RangeIndex(len(table), name="degree")
+        return pd.DataFrame(table, index=degrees, columns=["1", "2", ">2"])
+
+    def matrix(self) -> Floats:
+        """Capacities of two inputs: element [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
+        if self.basis.n_inputs != 2:
+            raise ParameterError(
+                f"a capacity matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree()."
+            )
+        rows, columns = self.basis.indices.T
+        size = int(self.basis.indices.max()) + 1
+        out = np.full((size, size), np.nan)
+        out[rows, columns] = self.capacity
+        return out
+
+    def capacity_of(self, target: Target) -> float:
+        """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
+
+        The target is expanded in the basis; the answer is extrapolated to infinite N from the two halves
+        and kept within [0, 1], without a threshold. What lies outside the basis counts as not computed,
+        and a warning says how much that is.
+        """
+        return capacity_of(target, self.basis, self.coordinates)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row a function: label, degrees, capacity and all that is known about it."""
+        import pandas as pd
+
+        table = {
+            "label": self.basis.labels,
+            "degree": self.basis.degrees,
+            "variables": self.basis.interactions,
+        }
+        table |= {f"index_u{k + 1}": column for k, column in enumerate(self.basis.indices.T)}
+        table |= {name: getattr(self, name) for name in PER_TERM if getattr(self, name) is not None}
+        return pd.DataFrame(table)
+
+    def to_xarray(self) -> xr.Dataset:
+        """Everything, as a labelled data set."""
+        from ._files import to_dataset
+
+        return to_dataset(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write to NetCDF4 (``.nc``) or, without what `capacity_of` needs, to CSV (``.csv``)."""
+        from ._files import save
+
+        return save(self, Path(path))
+
+    @staticmethod
+    def keep(*coordinates: Floats) -> tuple[Floats, ...]:
+        """The coordinates if they are small enough to travel with the result, else nothing."""
+        return coordinates if sum(part.nbytes for part in coordinates) <= KEPT_BYTES else ()
+
+
+PER_TERM = ("capacity", "raw", "standard_error", "p_value", "threshold")
+
+
+def _normal_quantile(level: float) -> float:
+    """How many standard errors a two-sided interval of this level reaches."""
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level!r} must lie strictly between 0 and 1, such as 0.95.")
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))

@@ -1,0 +1,129 @@
+"""Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show; both come back exactly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._check import one_of
+from .._version import __version__
+from ..basis import ProductBasis
+from ..errors import DataError
+from ._capacity_result import PER_TERM, CapacityResult
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FORMAT = "infocap result 1"
+COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
+
+
+def to_dataset(result: CapacityResult) -> xr.Dataset:
+    """The result as an xarray data set; its attributes rebuild what arrays cannot hold."""
+    import xarray as xr
+
+    basis = result.basis
+    variables: dict[str, Any] = {
+        name: ("term", getattr(result, name)) for name in PER_TERM if getattr(result, name) is not None
+    }
+    for name, part in zip(COORDINATES, result.coordinates, strict=False):
+        variables[name] = ((f"{name}_frame", "term"), part)
+    variables["index"] = (("term", "input"), basis.indices)
+    return xr.Dataset(
+        variables,
+        coords={
+            "label": ("term", np.array(basis.labels, dtype=object)),
+            "degree": ("term", basis.degrees),
+            "variables": ("term", basis.interactions),
+        },
+        attrs=_attributes(result),
+    )
+
+
+def save(result: CapacityResult, path: Path) -> Path:
+    """Write a result; the suffix decides the format."""
+    one_of("path suffix", path.suffix, (".nc", ".csv"))
+    if path.suffix == ".nc":
+        to_dataset(result).to_netcdf(path, engine="h5netcdf")
+        return path
+    header = json.dumps(_attributes(result))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"# {header}\n")
+        result.to_dataframe().to_csv(file, index=False, float_format=repr)
+    return path
+
+
+def load_result(path: str | Path) -> CapacityResult:
+    """Read what `CapacityResult.save` wrote."""
+    path = Path(path)
+    one_of("path suffix", path.suffix, (".nc", ".csv"))
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
+    return _read_netcdf(path) if path.suffix == ".nc" else _read_csv(path)
+
+
+def _read_netcdf(path: Path) -> CapacityResult:
+    import xarray as xr
+
+    with xr.open_dataset(path, engine="h5netcdf") as data:
+        data.load()
+    columns = {name: data[name].values for name in PER_TERM if name in data}
+    coordinates = tuple(data[name].values for name in COORDINATES if name in data)
+    return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates, path)
+
+
+def _read_csv(path: Path) -> CapacityResult:
+    import pandas as pd
+
+    with path.open(encoding="utf-8") as file:
+        header = file.readline()
+        if not header.startswith("# {"):
+            raise DataError(f"{path} is a CSV file without the header of an infocap result.")
+        table = pd.read_csv(file, float_precision="round_trip")
+    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy()
+    columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
+    return _rebuild(json.loads(header[2:]), indices, columns, (), path)
+
+
+def _attributes(result: CapacityResult) -> dict[str, Any]:
+    attributes = {
+        "format": FORMAT,
+        "infocap_version": __version__,
+        "method": result.method,
+        "total": result.total,
+        "n_samples": result.n_samples,
+        "n_readouts": result.n_readouts,
+        "rank": result.rank,
+        "basis": json.dumps(result.basis.to_dict()),
+        "checks": json.dumps(result.checks),
+    }
+    if result.total_standard_error is not None:
+        attributes["total_standard_error"] = result.total_standard_error
+    return attributes
+
+
+def _rebuild(
+    attributes: dict[str, Any],
+    indices: np.ndarray,
+    columns: dict[str, np.ndarray],
+    coordinates: tuple[np.ndarray, ...],
+    path: Path,
+) -> CapacityResult:
+    if attributes.get("format") != FORMAT:
+        raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
+    error = attributes.get("total_standard_error")
+    return CapacityResult(
+        **{name: columns.get(name) for name in PER_TERM},  # type: ignore[arg-type]
+        total=float(attributes["total"]),
+        total_standard_error=None if error is None else float(error),
+        n_samples=int(attributes["n_samples"]),
+        n_readouts=int(attributes["n_readouts"]),
+        rank=int(attributes["rank"]),
+        basis=ProductBasis.from_dict(json.loads(attributes["basis"]), indices.astype(np.int16)),
+        method=str(attributes["method"]),
+        checks=tuple(json.loads(attributes["checks"])),
+        coordinates=coordinates,
+    )

@@ -1,0 +1,68 @@
+"""How the raw capacities fall with the number of samples: the picture behind the finite-sample bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..basis import ProductBasis
+from ..errors import DataError
+from ..kernels import Walk, capacities, combine
+from ..typing import ArrayLike, Floats, Integers
+from ._estimate import prepare
+from ._survey import EPOCHS, survey, tables
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """Raw capacities (sizes, terms) from the first n_samples[i] rows, with the empirical mean of y²."""
+
+    n_samples: Integers
+    raw: Floats
+    n_readouts: int
+    basis: ProductBasis
+
+
+def convergence(
+    u: ArrayLike, x: ArrayLike, basis: ProductBasis, sizes: ArrayLike | None = None, *, constant: bool = True
+) -> Convergence:
+    """Raw capacities against the number of samples, from one pass over the data.
+
+    They start at 1 for N = K, where K readouts fit any K values exactly, and fall like C + Delta / N
+    (paper, Propositions 5.1 and 5.2). `sizes` defaults to 40 steps from K to N.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 1, 3)
+    >>> u = infocap.draw(basis, 64, seed=0)
+    >>> curve = convergence(u, u, basis, [2, 64])
+    >>> bool(abs(curve.raw[0] - 1).max() < 1e-12)
+    True
+    """
+    inputs, readouts = tables(u, x, basis, None)
+    n_rows = readouts.shape[0]
+    found = survey(inputs, readouts, basis, "raise", np.arange(n_rows) * EPOCHS // n_rows)
+    walk = prepare(inputs, readouts, basis, found, constant)
+    if sizes is None:
+        steps = np.unique(np.round(np.geomspace(min(walk.n_readouts, n_rows), n_rows, 40)).astype(int))
+    else:
+        steps = np.unique(np.asarray(sizes, dtype=int))
+    if steps[0] < 1 or steps[-1] > n_rows:
+        raise DataError(f"sizes run from {steps[0]} to {steps[-1]}; there are {n_rows} samples.")
+    summary, power, raw, done = None, np.zeros(len(basis)), [], 0
+    for step in steps.tolist():
+        part = walk.summary(done, step)
+        summary = part if summary is None else combine(summary, part)
+        power = power + _power(walk, done, step)
+        done = step
+        raw.append(capacities(summary) * step / power)
+    return Convergence(steps, np.array(raw), walk.n_readouts, basis)
+
+
+def _power(walk: Walk, start: int, stop: int) -> Floats:
+    """The sum of y² of every target over some rows."""
+    total = np.zeros(len(walk.basis))
+    for begin, end in walk.pieces(start, stop):
+        for y in walk.targets(begin, end):
+            total += np.einsum("ij,ij->i", y, y)
+    return total

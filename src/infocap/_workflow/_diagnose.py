@@ -1,0 +1,193 @@
+"""Warnings about data whose answer would look plausible and be wrong: one function for each mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..basis import ProductBasis, product_basis
+from ..estimators import Estimate
+from ..kernels import Evidence
+from ..typing import Floats, Integers
+from ._survey import Survey, fitting_domain
+
+STANDARD_ERRORS = 5.0  # a mean this far off is not chance
+LAGS = 4
+LAG_ROWS = 2048
+SATURATED = 0.01
+EXCESS = 1.5  # variance of epoch means, relative to independent samples, below which nobody cares
+
+
+def diagnose(
+    evidence: Evidence, survey: Survey, estimate: Estimate, total: float, order: Integers | None
+) -> list[str]:
+    """Every warning the data deserve, in the order a person should read them.
+
+    `order` lists the rows in the order of acquisition; None means as they stand.
+    """
+    names = evidence.walk.x.columns
+    return [
+        *_inputs_off(evidence, survey),
+        *_shifted(evidence, order),
+        *_slow(evidence, survey),
+        *_saturated(survey, evidence, names),
+        *_rank(evidence),
+        *_few_samples(evidence),
+        *_threshold(evidence, estimate),
+        *_too_much(evidence, total),
+    ]
+
+
+def handled(evidence: Evidence, survey: Survey, constant: bool) -> list[str]:
+    """What was put right without harm, said all the same."""
+    notes = []
+    if survey.n_dropped:
+        notes.append(f"{survey.n_dropped} rows with NaN or infinite values were dropped.")
+    used = set(evidence.walk.channels.tolist())
+    left_out = [number for number in range(len(survey.low)) if number not in used]
+    carrier = next((number for number in left_out if constant and survey.low[number] != 0), None)
+    names = [evidence.walk.x.column(number) for number in left_out if number != carrier]
+    if carrier is not None:
+        notes.append(f"{evidence.walk.x.column(carrier)} is constant and serves as the constant readout.")
+    if names:
+        notes.append(
+            f"dead channels were dropped ({_listed(names)}); the maximum capacity is lower by {len(names)}."
+        )
+    return notes
+
+
+def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
+    """The means of low-degree functions are 0 if the inputs are what the basis assumes."""
+    basis, n = evidence.walk.basis, evidence.n_samples
+    if evidence.whole.constant:
+        z, labels = np.abs(evidence.whole.projection[0]), basis.labels  # sqrt(N) times the means, for free
+        low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
+    else:
+        small = _low_degree(basis, 2)
+        z = np.abs(sum(y.sum(axis=1) for y in small.blocks(evidence.walk.u.read(0, n)))) / np.sqrt(n)
+        labels, low = small.labels, small.degrees > 0
+    if not low.any():
+        return
+    worst = int(np.argmax(np.where(low, z, 0.0)))
+    if z[worst] <= STANDARD_ERRORS:
+        return
+    said = ", ".join(dict.fromkeys(family.distribution for family in basis.families))
+    message = (
+        f"inputs do not follow the declared distribution ({said}): the mean of {labels[worst]} is "
+        f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0"
+    )
+    for k, family in enumerate(basis.families):
+        fitting = fitting_domain(survey.input_low[k], survey.input_high[k], family.domain)
+        if fitting:
+            yield f"{message}; u fills {fitting}: pass domain={fitting} to product_basis."
+            return
+    yield f"{message}; use the family of the true distribution, or basis.samples(recorded inputs)."
+
+
+def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
+    """Readouts that match the inputs of a neighbouring sample better than their own."""
+    n = min(evidence.n_samples, LAG_ROWS)
+    if n < 16 * LAGS:
+        return
+    if order is None:
+        z, u = evidence.whitened(0, n), evidence.walk.u.read(0, n)
+    else:
+        z = evidence.whiten(evidence.walk.prepare(evidence.walk.x.take(order[:n])))
+        u = evidence.walk.u.take(order[:n])
+    z = z[:, int(evidence.walk.constant) :]
+    y = _low_degree(evidence.walk.basis, 2)(u)[:, 1:]
+    score = {lag: _score(z, y, lag) for lag in range(-LAGS, LAGS + 1)}
+    best = max(score, key=lambda lag: score[lag])
+    noise = 6 * (np.sqrt(2 * z.shape[1] * y.shape[1]) + 2 * np.sqrt(n * score[best])) / n
+    if best != 0 and score[best] > 1.1 * score[0] + noise:
+        yield (
+            f"readouts look shifted by {best:+d} samples against the inputs: low-degree capacity is "
+            f"{score[best]:.2f} there and {score[0]:.2f} as given; check the trigger, then realign the rows."
+        )
+
+
+def _score(z: Floats, y: Floats, lag: int) -> float:
+    """Capacity of the functions `y` in readouts taken `lag` samples later."""
+    n = len(z) - abs(lag)
+    late, early = (z[lag:], y[:n]) if lag >= 0 else (z[:n], y[-lag:])
+    return float(np.sum((late.T @ early / n) ** 2))
+
+
+def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:
+    """Means over stretches of the acquisition that differ by more than independent samples allow."""
+    sizes = survey.epoch_sizes
+    if evidence.n_samples < 4 * len(sizes):
+        return
+    scaled = (survey.epoch_means + survey.typical)[:, evidence.walk.channels]
+    scaled = (scaled - evidence.walk.shift) * evidence.walk.scale - evidence.space.mean
+    if not evidence.walk.constant:
+        scaled = scaled - (sizes @ scaled) / sizes.sum()
+    means = scaled @ (evidence.space.whitening * np.sqrt(evidence.n_samples))
+    freedom = (len(sizes) - 1) * means.shape[1]
+    excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
+    if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):
+        yield (
+            f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
+            f"{excess:.1f} times more than independent samples would (effective number of samples about "
+            f"{evidence.n_samples / excess:.0f}); the device drifts, or the inputs were not in random order."
+        )
+
+
+def _saturated(survey: Survey, evidence: Evidence, names: list[str]) -> Iterator[str]:
+    """Channels that spend too long at one end of their range."""
+    share = np.maximum(survey.at_low, survey.at_high) / evidence.n_samples
+    share[survey.dead] = 0.0
+    bad = np.flatnonzero(share > SATURATED)
+    if len(bad):
+        listed = _listed([evidence.walk.x.column(int(number)) for number in bad])
+        yield (
+            f"{len(bad)} of {len(names)} channels look saturated or clipped ({listed}): up to "
+            f"{share.max():.0%} of their samples sit at the lowest or highest value."
+        )
+
+
+def _rank(evidence: Evidence) -> Iterator[str]:
+    if evidence.rank < evidence.n_readouts:
+        yield (
+            f"only {evidence.rank} of {evidence.n_readouts} readouts are linearly independent; "
+            f"the total capacity cannot exceed {evidence.rank}."
+        )
+
+
+def _few_samples(evidence: Evidence) -> Iterator[str]:
+    n, k = evidence.n_samples, evidence.n_readouts
+    if n < 4 * k:
+        yield (
+            f"{n} samples are few for {k} readouts: below 4 K = {4 * k} the bias is not small and not "
+            "removed by extrapolation; take more samples."
+        )
+
+
+def _threshold(evidence: Evidence, estimate: Estimate) -> Iterator[str]:
+    if estimate.threshold is None:
+        return
+    count = int(np.sum(estimate.threshold > 1))
+    if count:
+        yield (
+            f"the zero-capacity threshold exceeds 1 for {count} of {len(estimate.threshold)} functions, which "
+            "can only come out as 0; lower the degree, take more samples, or pass bound='data' "
+            "(threshold-richardson) for the bound mean(leverage·y²)/N."
+        )
+
+
+def _too_much(evidence: Evidence, total: float) -> Iterator[str]:
+    if total > evidence.rank * (1 + 1e-9):
+        yield (
+            f"the capacities sum to {total:.3f}, above the {evidence.rank} that the readouts allow: "
+            "finite-sample bias; use a bias-corrected method or more samples."
+        )
+
+
+def _low_degree(basis: ProductBasis, degree: int) -> ProductBasis:
+    """Single-input functions of the basis's families, up to a degree."""
+    return product_basis(basis.families, max_degree=degree, max_interactions=1)
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

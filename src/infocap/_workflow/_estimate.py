@@ -1,0 +1,194 @@
+"""estimate: inputs and readouts go in, a CapacityResult comes out."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any
+
+import numpy as np
+
+from .._check import one_of
+from .._result import CapacityResult
+from ..basis import ProductBasis
+from ..errors import DataError, ParameterError, warn
+from ..estimators import ESTIMATORS, Estimate, Estimator
+from ..kernels import Evidence, Walk, gather
+from ..typing import ArrayLike, Integers
+from ._diagnose import diagnose, handled
+from ._survey import EPOCHS, Survey, survey, tables
+
+SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
+MOST_DAYS = 2.0
+
+
+def estimate(
+    u: ArrayLike,
+    x: ArrayLike,
+    basis: ProductBasis,
+    *,
+    method: str | Estimator = "threshold-richardson",
+    constant: bool = True,
+    nan: str = "raise",
+    complex_as: str | None = None,
+    index: ArrayLike | None = None,
+    acquisition: ArrayLike | None = None,
+    **options: Any,
+) -> CapacityResult:
+    """The information processing capacity of a system, from measured inputs and readouts.
+
+    Parameters
+    ----------
+    u, x
+        Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
+        and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks.
+    basis
+        The functions whose capacities are wanted, from `product_basis`.
+    method
+        A name from `infocap.ESTIMATORS`, or your own function of `Evidence` that gives (terms,) capacities
+        or an `Estimate`. Further keyword arguments go to it, such as ``bound="data"``.
+    constant
+        Append the constant readout once (the paper's convention); a constant channel that is already there
+        takes its place.
+    nan
+        ``"raise"``, or ``"drop"`` to leave out rows with missing values.
+    complex_as
+        ``"abs2"`` or ``"split"`` for complex readouts.
+    index
+        Design index of each row: rows of a Sobol design must come in its order.
+    acquisition
+        When each row was measured (a rank or a time), if not in the order of the rows; drift and shifts
+        are looked for in that order.
+
+    Examples
+    --------
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> u = infocap.draw(basis, 1024, seed=1)
+    >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
+    >>> result = infocap.estimate(u, system(u), basis)
+    >>> abs(result.total - system.exact().sum()) < 0.05
+    True
+    """
+    estimator, name = _estimator(method, options)
+    inputs, readouts = tables(u, x, basis, complex_as)
+    n_rows = readouts.shape[0]
+    _refuse_disorder(index, n_rows)
+    times = _times(acquisition, n_rows)
+    ranks = np.arange(n_rows) if times is None else np.argsort(np.argsort(times, kind="stable"))
+    found = survey(inputs, readouts, basis, nan, ranks * EPOCHS // n_rows)
+    walk = prepare(inputs, readouts, basis, found, constant)
+    _refuse_impossible(walk)
+    evidence = gather(walk)
+    chosen = _run(estimator, evidence, options)
+    total = float(np.sum(chosen.capacity)) if chosen.total is None else chosen.total
+    kept = readouts.kept
+    order = None if times is None else np.argsort(times if kept is None else times[kept], kind="stable")
+    messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order)]
+    for message in messages:
+        warn(message)
+    return CapacityResult(
+        capacity=chosen.capacity,
+        raw=evidence.raw,
+        standard_error=chosen.standard_error,
+        p_value=chosen.p_value,
+        threshold=chosen.threshold,
+        total=total,
+        total_standard_error=chosen.total_standard_error,
+        n_samples=evidence.n_samples,
+        n_readouts=evidence.n_readouts,
+        rank=evidence.rank,
+        basis=basis,
+        method=name,
+        checks=(*messages, *handled(evidence, found, constant)),
+        coordinates=CapacityResult.keep(evidence.coordinates, *evidence.half_coordinates),
+    )
+
+
+def _estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
+    """The function behind a name, after its options are checked."""
+    if isinstance(method, str):
+        one_of("method", method, ESTIMATORS)
+        estimator, name = ESTIMATORS[method], method
+    elif callable(method):
+        estimator, name = method, getattr(method, "__name__", type(method).__name__)
+    else:
+        raise ParameterError(f"method={method!r} must be a name or a function of Evidence.")
+    try:
+        inspect.signature(estimator).bind(None, **options)
+    except TypeError as problem:
+        known = list(inspect.signature(estimator).parameters)[1:]
+        raise ParameterError(
+            f"method {name!r} does not take these options: {problem}; it takes {known or 'none'}."
+        ) from None
+    return estimator, name
+
+
+def _run(estimator: Estimator, evidence: Evidence, options: dict[str, Any]) -> Estimate:
+    """Call the estimator; a plain array of capacities is as good as an Estimate."""
+    found = estimator(evidence, **options)
+    chosen = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
+    if chosen.capacity.shape != evidence.raw.shape:
+        raise ParameterError(
+            f"the method gave {chosen.capacity.shape} capacities for {len(evidence.raw)} functions."
+        )
+    return chosen
+
+
+def prepare(inputs: Any, readouts: Any, basis: ProductBasis, found: Survey, constant: bool) -> Walk:
+    """Choose the channels, and the shift and scale that cost no digits.
+
+    Without the constant readout centring would change the space the readouts span, so only the scale is set.
+    """
+    live = ~found.dead if constant else (found.low != 0) | (found.high != 0)
+    shift = found.typical[live] if constant else np.zeros(np.count_nonzero(live))
+    reach = np.maximum(found.high[live] - shift, shift - found.low[live])
+    scale = np.exp2(-np.round(np.log2(reach)))
+    return Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant)
+
+
+def _refuse_impossible(walk: Walk) -> None:
+    """Too few samples, nothing to measure, or a job for which no machine has the memory or the days."""
+    n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
+    if len(walk.channels) == 0:
+        raise DataError("x has no channel that changes from sample to sample; check that the device was on.")
+    if n <= k:
+        raise DataError(
+            f"x has {n} samples for {k} readouts: with N <= K every function is fitted exactly and every "
+            f"capacity is 1; take at least 4 K = {4 * k} samples, or use fewer readouts."
+        )
+    n_bytes = 8 * (4 * k * terms + walk.basis.block_rows * terms)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 16e9
+    days = 2 * n * k * terms / SLOW_RATE / 86400
+    if n_bytes > 0.8 * memory or days > MOST_DAYS:
+        raise ParameterError(
+            f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
+            f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
+            "max_interactions= or index_set='hyperbolic'."
+        )
+
+
+def _refuse_disorder(index: ArrayLike | None, n_rows: int) -> None:
+    if index is None:
+        return
+    index = np.asarray(index)
+    if index.shape != (n_rows,):
+        raise DataError(f"index has shape {index.shape}; give one design index for each of {n_rows} rows.")
+    steps = np.flatnonzero(np.diff(index) <= 0)
+    if len(steps):
+        row = int(steps[0]) + 1
+        raise DataError(
+            f"index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
+            "its first and second part in index order; sort the rows with order = np.argsort(index)."
+        )
+
+
+def _times(acquisition: ArrayLike | None, n_rows: int) -> Integers | None:
+    if acquisition is None:
+        return None
+    times = np.asarray(acquisition)
+    if times.shape != (n_rows,):
+        raise DataError(
+            f"acquisition has shape {times.shape}; give one time or rank for each of {n_rows} rows."
+        )
+    return times

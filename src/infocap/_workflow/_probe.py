@@ -1,0 +1,60 @@
+"""probe: draw a design, measure a system there, estimate its capacities."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from .._result import CapacityResult
+from .._sampling import draw
+from ..basis import ProductBasis
+from ..errors import DataError
+from ..estimators import Estimator
+from ..typing import System
+from ._estimate import estimate
+
+
+def probe(
+    system: System,
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    design: str = "sobol",
+    seed: int | None = None,
+    method: str | Estimator = "threshold-richardson",
+    constant: bool = True,
+    complex_as: str | None = None,
+    **options: Any,
+) -> CapacityResult:
+    """The capacities of a system that can be called: (samples, inputs) -> (samples, readouts).
+
+    A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> infocap.probe(lambda u: u, basis, 256, seed=1)
+    CapacityResult: total 3.000 of 3 readouts
+      256 samples, 10 legendre functions of 2 inputs, method 'threshold-richardson'
+      degree  0     1.0000
+      degree  1     2.0000
+    """
+    u = draw(basis, n_samples, method=design, seed=seed)
+    extra = (
+        {} if seed is None or not _takes_seed(system) else {"seed": np.random.SeedSequence(seed).spawn(1)[0]}
+    )
+    x = system(u, **extra)
+    if getattr(x, "shape", (None,))[0] != n_samples:
+        raise DataError(
+            f"the system gave {getattr(x, 'shape', type(x).__name__)} for {n_samples} samples; "
+            "it must give an array of shape (samples, readouts)."
+        )
+    return estimate(u, x, basis, method=method, constant=constant, complex_as=complex_as, **options)
+
+
+def _takes_seed(system: System) -> bool:
+    try:
+        return "seed" in inspect.signature(system).parameters
+    except (TypeError, ValueError):  # built-in functions have no signature
+        return False

@@ -1,0 +1,32 @@
+"""Estimators: each a function of the evidence, one published method a file."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ._chi2 import chi2
+from ._estimate import Estimate
+from ._raw import raw
+from ._richardson_threshold import richardson_threshold
+from ._surrogate import surrogate
+from ._threshold_richardson import threshold_richardson
+
+Estimator = Callable[..., Any]
+
+ESTIMATORS: dict[str, Estimator] = {
+    "raw": raw,
+    "threshold-richardson": threshold_richardson,
+    "richardson-threshold": richardson_threshold,
+    "surrogate": surrogate,
+    "chi2": chi2,
+}
+
+__all__ = [
+    "ESTIMATORS",
+    "Estimate",
+    "Estimator",
+    "chi2",
+    "raw",
+    "richardson_threshold",
+    "surrogate",
+    "threshold_richardson",
+]

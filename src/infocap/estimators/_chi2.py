@@ -1,0 +1,23 @@
+"""The chi-squared rule (Dambre et al. 2012): keep what noise that ignores the inputs would not reach."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._check import probability
+from ..kernels import Evidence
+from ._estimate import Estimate
+
+
+def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0) -> Estimate:
+    """Capacities above `factor` times the (1 - p) quantile of chi²(rank) / N, zero below; no bias correction.
+
+    N C_N of a target independent of the readouts is about chi-squared with as many degrees of freedom as
+    there are readouts; the authors take p = 1e-4 and double it for safety. They use the empirical mean of y².
+    """
+    probability("p", p)
+    from scipy.special import chdtri
+
+    c = evidence.raw / evidence.target_power
+    threshold = factor * float(chdtri(evidence.rank, p)) / evidence.n_samples
+    return Estimate(np.where(c > threshold, c, 0.0), np.full_like(c, threshold))

@@ -1,0 +1,20 @@
+"""What an estimator gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..typing import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Capacities of all targets and, where the method has them, thresholds, error bars and p-values."""
+
+    capacity: Floats
+    threshold: Floats | None = None
+    standard_error: Floats | None = None
+    p_value: Floats | None = None
+    total: float | None = None  # the sum of `capacity` when None
+    total_standard_error: float | None = None
+    checks: tuple[str, ...] = ()

@@ -1,0 +1,143 @@
+"""What the data say about the capacities, before any estimator has its say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..typing import Floats
+from ._summary import Span, Summary, combine, coordinates, span
+from ._walk import Walk
+
+SHUFFLES_AT_ONCE = 8  # share one evaluation of the basis
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Summaries of the whole and of its two ordered halves, and the way back to the data.
+
+    Estimators are functions of this. What needs another pass over the data is computed when first asked for.
+    """
+
+    walk: Walk
+    whole: Summary
+    halves: tuple[Summary, Summary]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, N."""
+        return self.whole.n_samples
+
+    @property
+    def n_readouts(self) -> int:
+        """Number of readouts with the constant, K: the maximum capacity."""
+        return self.walk.n_readouts
+
+    @property
+    def rank(self) -> int:
+        """Number of linearly independent readouts, the constant included."""
+        return self.space.rank
+
+    @property
+    def fourth_moments(self) -> Floats:
+        """E[y^4] of every target, exactly."""
+        return self.walk.basis.fourth_moments
+
+    @cached_property
+    def space(self) -> Span:
+        """The space the readouts span."""
+        return span(self.whole)
+
+    @cached_property
+    def coordinates(self) -> Floats:
+        """The targets in an orthonormal frame of that space: (rank, terms)."""
+        return coordinates(self.whole, self.space)
+
+    @cached_property
+    def half_coordinates(self) -> tuple[Floats, Floats]:
+        """The same from the first half of the samples alone, and from the second."""
+        first, second = (coordinates(half, span(half)) for half in self.halves)
+        return first, second
+
+    @cached_property
+    def raw(self) -> Floats:
+        """C_N of every target, with the exact E[y²] = 1."""
+        return np.sum(self.coordinates**2, axis=0)
+
+    @cached_property
+    def raw_half(self) -> Floats:
+        """The mean of C_{N/2} over the two ordered halves."""
+        first, second = (np.sum(part**2, axis=0) for part in self.half_coordinates)
+        return (first + second) / 2
+
+    def whitened(self, start: int, stop: int) -> Floats:
+        """Readouts X~ of the rows start to stop, with sample covariance 1: (samples, rank)."""
+        return self.whiten(self.walk.readouts(start, stop))
+
+    def whiten(self, x: Floats) -> Floats:
+        """Prepared readouts turned into X~; overwrites its argument."""
+        skip = int(self.walk.constant)
+        x[:, skip:] -= self.space.mean
+        inside = x[:, skip:] @ (self.space.whitening * np.sqrt(self.n_samples))
+        return np.hstack([x[:, :skip], inside])
+
+    @cached_property
+    def leverage(self) -> Floats:
+        """sum_i X~_i² of every sample; its mean is the rank."""
+        parts = [
+            np.sum(self.whitened(start, stop) ** 2, axis=1)
+            for start, stop in self.walk.pieces(0, self.n_samples)
+        ]
+        return np.concatenate(parts)
+
+    @cached_property
+    def leverage_power(self) -> float:
+        """S_N, the mean of leverage² (paper, eq. SN)."""
+        return float(np.mean(self.leverage**2))
+
+    @cached_property
+    def leverage_bound(self) -> Floats:
+        """mean(leverage y²) / N: the expected C_N of a target whose capacity is zero, read off the data."""
+        return self._mean_square(self.leverage) / self.n_samples
+
+    @cached_property
+    def target_power(self) -> Floats:
+        """The sample mean of y² of every target; 1 in expectation."""
+        return self._mean_square(np.ones(self.n_samples))
+
+    def _mean_square(self, weights: Floats) -> Floats:
+        total = np.zeros(len(self.walk.basis))
+        row = 0
+        for start, stop in self.walk.pieces(0, self.n_samples):
+            for y in self.walk.targets(start, stop):
+                total += y**2 @ weights[row : row + y.shape[1]]
+                row += y.shape[1]
+        return total / self.n_samples
+
+    def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
+        """C_N of every target after the samples of the readouts are put in random order, `count` times."""
+        generator = np.random.default_rng(seed)
+        rows = np.vstack([self.whitened(*piece) for piece in self.walk.pieces(0, self.n_samples)])
+        for begin in range(0, count, SHUFFLES_AT_ONCE):
+            orders = [
+                generator.permutation(self.n_samples) for _ in range(min(SHUFFLES_AT_ONCE, count - begin))
+            ]
+            mixed = np.hstack([rows[order] for order in orders])
+            projection = np.zeros((mixed.shape[1], len(self.walk.basis)))
+            row = 0
+            for start, stop in self.walk.pieces(0, self.n_samples):
+                for y in self.walk.targets(start, stop):
+                    projection += mixed[row : row + y.shape[1]].T @ y.T
+                    row += y.shape[1]
+            squares = (projection / self.n_samples) ** 2
+            yield from squares.reshape(len(orders), rows.shape[1], -1).sum(axis=1)
+
+
+def gather(walk: Walk) -> Evidence:
+    """One pass over the data: both ordered halves, and the whole from them."""
+    middle = walk.n_samples // 2
+    first, second = walk.summary(0, middle), walk.summary(middle, walk.n_samples)
+    return Evidence(walk, combine(first, second), (first, second))

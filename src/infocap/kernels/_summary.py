@@ -1,0 +1,107 @@
+"""Summaries of blocks of samples: small, combined in any order, and all that capacities need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from ..typing import Floats
+from ._factor import orthonormal_factor
+
+RANK_TOLERANCE = 32 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Readouts x = q @ triangle of some samples, and the targets seen from q.
+
+    `triangle` is (readouts, readouts), `projection` = q'y is (readouts, terms). With `constant`, the first
+    readout is the constant, and centring is exact: it happens on the triangle.
+    """
+
+    triangle: Floats
+    projection: Floats
+    n_samples: int
+    constant: bool = False
+
+
+def summarise(x: Floats, y: Floats | Iterable[Floats], constant: bool = False) -> Summary:
+    """One block of samples: x (samples, readouts); y (samples, terms), or blocks (terms, samples) in turn."""
+    q, triangle = orthonormal_factor(x)
+    blocks = [y.T] if isinstance(y, np.ndarray) else y
+    projection: Floats | None = None
+    start = 0
+    for block in blocks:
+        stop = start + block.shape[1]
+        part = q[start:stop].T @ block.T
+        projection = part if projection is None else np.add(projection, part, out=projection)
+        start = stop
+    assert projection is not None
+    assert start == len(x)
+    return Summary(triangle, projection, len(x), constant)
+
+
+def combine(*parts: Summary) -> Summary:
+    """The summary of all samples together, from those of its parts."""
+    return reduce(_combine_two, parts)
+
+
+def _combine_two(a: Summary, b: Summary) -> Summary:
+    q, triangle = np.linalg.qr(np.vstack([a.triangle, b.triangle]))
+    split = len(a.triangle)
+    projection = q[:split].T @ a.projection + q[split:].T @ b.projection
+    return Summary(triangle, projection, a.n_samples + b.n_samples, a.constant)
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """The space that the readouts of a summary span: an orthonormal frame of it, and how to get there.
+
+    `frame` (readouts, rank) holds the directions in terms of q; `whitening` (readouts, rank) turns readout
+    values, after `mean` is subtracted, into coordinates whose sample covariance is 1 / samples.
+    """
+
+    frame: Floats
+    whitening: Floats
+    mean: Floats
+    constant: bool
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the space, the constant included."""
+        return self.frame.shape[1] + self.constant
+
+
+def span(summary: Summary) -> Span:
+    """Centre, then scale, then decide the rank: no unit, offset or mixing of the readouts changes it.
+
+    With the constant readout first, the triangle without its first row is that of the centred readouts.
+    """
+    triangle, skip = summary.triangle, int(summary.constant)
+    centred = triangle[skip:, skip:]
+    mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
+    norms = np.sqrt(np.sum(centred**2, axis=0))
+    norms[norms == 0] = 1.0
+    left, singular, right = np.linalg.svd(centred / norms, full_matrices=False)
+    rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
+    whitening = right[:rank].T / singular[:rank] / norms[:, None]
+    return Span(left[:, :rank], whitening, mean, summary.constant)
+
+
+def coordinates(summary: Summary, space: Span) -> Floats:
+    """The targets' coordinates in an orthonormal frame of the readouts' space: (rank, terms).
+
+    Their squares, summed over the frame, are the capacities.
+    """
+    skip = int(summary.constant)
+    inside = space.frame.T @ summary.projection[skip:]
+    inside = np.vstack([summary.projection[:1], inside]) if summary.constant else inside
+    return inside / np.sqrt(summary.n_samples)
+
+
+def capacities(summary: Summary) -> Floats:
+    """The raw empirical capacities C_N of all targets, with the exact normalisation E[y²] = 1."""
+    return np.sum(coordinates(summary, span(summary)) ** 2, axis=0)

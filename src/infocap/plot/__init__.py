@@ -1,0 +1,8 @@
+"""Figures: functions that take a result and optional axes, and return the axes."""
+
+from ._capacity_bars import capacity_bars
+from ._capacity_matrix import capacity_matrix
+from ._convergence import convergence
+from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE
+
+__all__ = ["COLOURS", "DOUBLE_MM", "SINGLE_MM", "STYLE", "capacity_bars", "capacity_matrix", "convergence"]

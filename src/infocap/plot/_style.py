@@ -1,0 +1,63 @@
+"""One look for all figures: sizes for print, colours that colour-blind readers can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
+GREY = "#d0d0d0"
+
+STYLE: Any = {
+    "font.size": 7.5,
+    "axes.labelsize": 8,
+    "axes.titlesize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.2,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "savefig.dpi": 300,
+    "savefig.bbox": "tight",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+
+
+@contextmanager
+def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> Iterator[Axes]:
+    """The axes given, as they are; or new ones, one column wide, in the look of this package."""
+    if ax is not None:
+        yield ax
+        return
+    with mpl.rc_context(STYLE):
+        width = width_mm / 25.4
+        _, new = plt.subplots(figsize=(width, aspect * width), layout="constrained")
+        yield new
+
+
+def fraction_in_circle(ax: Axes, total: float, most: int, x: float, y: float) -> None:
+    """Total over maximum capacity, as the paper shows it; x and y in fractions of the axes."""
+    ax.text(
+        x,
+        y,
+        rf"$\frac{{{total:.1f}}}{{{most}}}$",
+        transform=ax.transAxes,
+        ha="center",
+        va="center",
+        fontsize=1.9 * mpl.rcParams["font.size"],
+        bbox={"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8},
+        zorder=5,
+    )

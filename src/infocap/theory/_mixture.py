@@ -1,0 +1,84 @@
+"""Systems whose capacities are known exactly: random mixtures of basis functions, the paper's validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._check import whole_number
+from ..basis import ProductBasis
+from ..errors import ParameterError
+from ..typing import Floats, Integers
+from ._bounds import noisy_capacities
+
+
+@dataclass(frozen=True, eq=False)
+class RandomMixture:
+    """Readouts that are fixed random linear combinations of a few basis functions, plus white noise."""
+
+    basis: ProductBasis
+    active: Integers  # rows of basis.indices
+    weights: Floats  # (readouts, active)
+    noise: float  # standard deviation, relative to each readout's own root mean square
+
+    def __call__(self, u: Floats, seed: Any = None) -> Floats:
+        """Readouts (samples, readouts); a seed makes the noise reproducible."""
+        u = np.asarray(u, dtype=float)
+        x = np.empty((len(u), len(self.weights)))
+        row = 0
+        for y in self._mixed.blocks(u):
+            x[row : row + y.shape[1]] = y.T @ self._mixed_weights.T
+            row += y.shape[1]
+        if self.noise:
+            x += self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)
+        return x
+
+    @property
+    def noise_scale(self) -> Floats:
+        """Standard deviation of the noise of each readout."""
+        return self.noise * np.sqrt(np.sum(self.weights**2, axis=1))
+
+    def exact(self, constant: bool = True) -> Floats:
+        """The capacity of every function of the basis, with the constant readout as `estimate` adds it."""
+        full = np.zeros((len(self.weights), len(self.basis)))
+        full[:, self.active] = self.weights
+        noise = self.noise_scale**2
+        if constant:
+            full = np.vstack([np.eye(1, len(self.basis)), full])
+            noise = np.concatenate([[0.0], noise])
+        return noisy_capacities(full, np.diag(noise))
+
+    @property
+    def _mixed(self) -> ProductBasis:
+        """The active functions alone; the constant comes along."""
+        rows = np.unique(np.concatenate([[0], self.active]))
+        return ProductBasis(self.basis.families, self.basis.indices[rows])
+
+    @property
+    def _mixed_weights(self) -> Floats:
+        return (
+            self.weights if 0 in self.active else np.hstack([np.zeros((len(self.weights), 1)), self.weights])
+        )
+
+
+def random_mixture(
+    basis: ProductBasis, *, n_active: int, n_readouts: int, noise: float = 0.0, seed: int | None = None
+) -> RandomMixture:
+    """The paper's synthetic system: `n_readouts` random mixtures of `n_active` functions of the basis.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 5, 8)
+    >>> system = random_mixture(basis, n_active=200, n_readouts=71, seed=0)
+    >>> bool(abs(system.exact().sum() - 72) < 1e-9)
+    True
+    """
+    n_active, n_readouts = whole_number("n_active", n_active, 1), whole_number("n_readouts", n_readouts, 1)
+    if n_active > len(basis):
+        raise ParameterError(f"n_active={n_active} is more than the {len(basis)} functions of the basis.")
+    if noise < 0:
+        raise ParameterError(f"noise={noise!r} is a standard deviation; give 0 or more.")
+    generator = np.random.default_rng(seed)
+    active = np.sort(generator.choice(len(basis), n_active, replace=False))
+    return RandomMixture(basis, active, generator.standard_normal((n_readouts, n_active)), float(noise))
