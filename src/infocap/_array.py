@@ -1,4 +1,4 @@
-"""Tables of numbers from anywhere (NumPy, memmap, h5py, zarr, pandas, xarray, dask), read in blocks of rows."""
+"""Tables of numbers from anywhere: NumPy, memmap, h5py, zarr, pandas, xarray, dask; read in blocks."""
 
 from __future__ import annotations
 

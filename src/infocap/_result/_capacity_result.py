@@ -85,7 +85,7 @@ class CapacityResult:
         return pd.DataFrame(table, index=degrees, columns=["1", "2", ">2"])
 
     def matrix(self) -> Floats:
-        """Capacities of two inputs: element [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
+        """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
         if self.basis.n_inputs != 2:
             raise ParameterError(
                 f"a capacity matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree()."

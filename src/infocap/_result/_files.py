@@ -82,8 +82,8 @@ def _read_csv(path: Path) -> CapacityResult:
         header = file.readline()
         if not header.startswith("# {"):
             raise DataError(f"{path} is a CSV file without the header of an infocap result.")
-        table = pd.read_csv(file, float_precision="round_trip")
-    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy()
+        table = pd.read_csv(file, dtype=str)  # converted below: every pandas then reads back every digit
+    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     return _rebuild(json.loads(header[2:]), indices, columns, (), path)
 

@@ -42,8 +42,10 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
     if len(basis) <= MOST_TERMS:
-        coefficients = np.linalg.lstsq(basis(u), values, rcond=None)[0]
-        return coefficients, max(power, float(np.sum(coefficients**2)))
+        y = basis(u)
+        coefficients = np.linalg.lstsq(y, values, rcond=None)[0]
+        rest = values - y @ coefficients
+        return coefficients, float(np.sum(coefficients**2) + np.mean(rest**2))
     total, row = np.zeros(len(basis)), 0
     for block in basis.blocks(u):
         total += block @ values[row : row + block.shape[1]]

@@ -166,7 +166,8 @@ def _discretise(
     """Nodes and masses of the double-exponential rule on each piece; endpoint singularities do no harm."""
     parts = [_double_exponential(low, high, nodes) for low, high in pairwise(pieces)]
     x = np.concatenate([points for points, _ in parts])
-    values = np.asarray(function(x), dtype=float)
+    with np.errstate(over="ignore"):  # far out, where the density is zero, its formula may well overflow
+        values = np.asarray(function(x), dtype=float)
     if values.shape != x.shape or np.isnan(values).any() or (values < 0).any():
         raise DataError(
             "the density must take an array of inputs and give as many values, none negative and none NaN."

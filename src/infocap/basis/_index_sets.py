@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
+from itertools import product
 
 import numpy as np
 
@@ -26,29 +26,55 @@ def index_set(
 ) -> Integers:
     """(terms, inputs) indices, sorted by total degree and then lexicographically; row 0 is the constant.
 
-    The set grows one input at a time and drops at once what no later input can bring back in, so its cost
-    is that of the set itself and not of the full tensor product.
+    The set is counted first and refused if it is too large. It grows one input at a time and drops at once
+    what no later input can bring back in, so its cost is that of the set, not of the full tensor product.
     """
     one_of("index_set", kind, INDEX_SETS)
-    whole = kind == "total" and max_interactions is None and max_degree_per_input is None
-    if whole and all(family.count(1) == 2 and family.largest_degree is None for family in families):
-        _refuse_too_many(comb(len(families) + max_degree, max_degree), len(families))
+    limits = [None] * len(families) if max_degree_per_input is None else list(max_degree_per_input)
+    own_degrees = [
+        _degrees(family, max_degree, limit) for family, limit in zip(families, limits, strict=True)
+    ]
+    # Both sets limit a running size: the sum of the degrees, or the product of degree + 1.
+    join, sizes, start, most = (
+        (np.add, own_degrees, 0, max_degree)
+        if kind == "total"
+        else (np.multiply, [own + 1 for own in own_degrees], 1, max_degree + 1)
+    )
+    most_joined = len(families) if max_interactions is None else max_interactions
+    _refuse_too_many(_count(join, own_degrees, sizes, start, most, most_joined), len(families))
     rows = np.zeros((1, 0), dtype=np.int16)
-    degree, volume, interactions = np.zeros(1, int), np.ones(1), np.zeros(1, int)
-    for position, family in enumerate(families):
-        own = _degrees(family, max_degree, max_degree_per_input[position] if max_degree_per_input else None)
-        _refuse_too_many(len(rows), len(families))
-        degree_now = degree[:, None] + own
-        volume_now = volume[:, None] * (own + 1)
+    size, interactions = np.full(1, start), np.zeros(1, int)
+    for own, factor in zip(own_degrees, sizes, strict=True):
+        size_now = join(size[:, None], factor)
         interactions_now = interactions[:, None] + (own > 0)
-        allowed = degree_now <= max_degree if kind == "total" else volume_now <= max_degree + 1
-        if max_interactions is not None:
-            allowed &= interactions_now <= max_interactions
+        allowed = (size_now <= most) & (interactions_now <= most_joined)
         row, index = np.nonzero(allowed)
         rows = np.column_stack([rows[row], index.astype(np.int16)])
-        degree, volume, interactions = degree_now[allowed], volume_now[allowed], interactions_now[allowed]
-    _refuse_too_many(len(rows), len(families))
-    return sort_rows(rows, degree)
+        size, interactions = size_now[allowed], interactions_now[allowed]
+    return sort_rows(rows, total_degrees(families, rows))
+
+
+def _count(
+    join: np.ufunc,
+    own_degrees: list[Integers],
+    sizes: list[Integers],
+    start: int,
+    most: int,
+    most_joined: int,
+) -> int:
+    """How many indices a set holds, without making it: count partial indices by size and interactions."""
+    states = {(start, 0): 1}
+    for own, factors in zip(own_degrees, sizes, strict=True):
+        steps: dict[tuple[int, int], int] = {}
+        for degree, factor in zip(own.tolist(), factors.tolist(), strict=True):
+            steps[factor, int(degree > 0)] = steps.get((factor, int(degree > 0)), 0) + 1
+        grown: dict[tuple[int, int], int] = {}
+        for ((size, joined), number), ((factor, more), ways) in product(states.items(), steps.items()):
+            state = int(join(size, factor)), joined + more
+            if state[0] <= most and state[1] <= most_joined:
+                grown[state] = grown.get(state, 0) + number * ways
+        states = grown
+    return sum(states.values())
 
 
 def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
@@ -94,10 +120,10 @@ def _degrees(family: Family, max_degree: int, own_limit: int | None, strict: boo
     return family.degrees(family.count(limit))
 
 
-def _refuse_too_many(count: float, n_inputs: int) -> None:
+def _refuse_too_many(count: int, n_inputs: int) -> None:
     if count > MOST_FUNCTIONS:
         raise ParameterError(
             f"the basis would hold {count:,} functions of {n_inputs} inputs, "
-            f"{count * n_inputs * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,} functions); "
+            f"{count * n_inputs * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
             "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
         )

@@ -1,0 +1,189 @@
+"""Summaries: independent of the split, of units, offsets, order and mixing, and of where the data live."""
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.kernels import capacities, combine, coordinates, orthonormal_factor, span, summarise
+
+BASIS = infocap.product_basis("legendre", 2, 6)
+
+
+def normal_tables(n, readouts, terms, seed):
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(n, readouts)) * np.logspace(-3, 3, readouts)
+    return x, generator.normal(size=(n, terms))
+
+
+def split_rows(x, y, sizes):
+    edges = np.cumsum([0, *sizes])
+    return [(x[a:b], y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+@given(sizes=st.lists(st.integers(1, 60), min_size=2, max_size=5), seed=st.integers(0, 999))
+def test_capacities_do_not_depend_on_the_split(sizes, seed):
+    sizes = [*sizes, 20]
+    x, y = normal_tables(sum(sizes), readouts=7, terms=11, seed=seed)
+    parts = [summarise(*block) for block in split_rows(x, y, sizes)]
+    assert_allclose(capacities(combine(*parts)), capacities(summarise(x, y)), rtol=1e-10)
+
+
+def test_combining_does_not_depend_on_the_order():
+    x, y = normal_tables(90, 5, 8, 0)
+    a, b, c = (summarise(*block) for block in split_rows(x, y, [30, 30, 30]))
+    assert_allclose(capacities(combine(c, a, b)), capacities(combine(combine(a, b), c)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("condition", [1e0, 1e3, 1e6, 1e10, 1e14])
+def test_the_factor_is_orthonormal_whatever_the_condition(condition, rng):
+    left = np.linalg.qr(rng.normal(size=(500, 10)))[0]
+    x = left * np.logspace(0, -np.log10(condition), 10) @ np.linalg.qr(rng.normal(size=(10, 10)))[0]
+    q, triangle = orthonormal_factor(x)
+    assert_allclose(q.T @ q, np.eye(10), atol=1e-14)
+    assert_allclose(q @ triangle, x, atol=1e-14)
+    assert_allclose(np.tril(triangle, -1), 0, atol=1e-18)
+
+
+def test_both_ways_to_factor_are_used(rng, monkeypatch):
+    calls = []
+    householder = np.linalg.qr
+    monkeypatch.setattr(np.linalg, "qr", lambda x: calls.append(x.shape) or householder(x))
+    x = rng.normal(size=(200, 6))
+    orthonormal_factor(x)
+    assert calls == []
+    x[:, 5] = x[:, 4] * (1 + 1e-9 * rng.normal(size=200))
+    orthonormal_factor(x)
+    x[:, 5] = 0
+    orthonormal_factor(x)
+    orthonormal_factor(x[:7])
+    assert calls == [(200, 6), (200, 6), (7, 6)]
+
+
+def test_coordinates_are_those_of_the_projection(rng):
+    x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 3))
+    summary = summarise(x, y)
+    fit = x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    inside = coordinates(summary, span(summary))
+    assert_allclose(inside.T @ inside, fit.T @ fit / 100, atol=1e-12)
+
+
+def system(u):
+    generator = np.random.default_rng(1)
+    return np.tanh(u @ generator.normal(size=(2, 12)) + generator.normal(size=12)) + 0.01 * u[:, :1] ** 3
+
+
+U = infocap.draw(BASIS, 512, seed=2)
+X = system(U) + 1e-3 * np.random.default_rng(3).normal(size=(512, 12))
+PLAIN = infocap.estimate(U, X, BASIS)
+MIX = np.random.default_rng(4).normal(size=(12, 12))
+
+CHANGED = {
+    "times 1e-12": X * 1e-12,
+    "times 1e+12": X * 1e12,
+    "times 1e-200": X * 1e-200,
+    "offset 1e6": X + 1e6,
+    "12 decades of scales": X * np.logspace(-6, 6, 12),
+    "offset and scales": (X + 1e3 * np.arange(12)) * np.logspace(6, -6, 12),
+    "reversed order": X[:, ::-1],
+    "mixed": X @ MIX,
+    "mixed, scaled, shifted": (X @ MIX) * 1e-9 + 1e-7,
+    "constant column already there": np.column_stack([X, np.full(512, 3.3)]),
+}
+
+
+@pytest.mark.parametrize("x", CHANGED.values(), ids=CHANGED.keys())
+def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x):
+    result = infocap.estimate(U, x, BASIS)
+    assert_allclose(result.raw, PLAIN.raw, atol=1e-8)
+    assert_allclose(result.capacity, PLAIN.capacity, atol=1e-8)
+    assert result.n_readouts == result.rank == 13
+
+
+def test_a_duplicated_channel_adds_nothing():
+    with pytest.warns(infocap.errors.DataWarning, match="only 13 of 14 readouts"):
+        result = infocap.estimate(U, np.column_stack([X, -2 * X[:, 3]]), BASIS)
+    assert_allclose(result.capacity, PLAIN.capacity, atol=1e-10)
+
+
+def test_without_the_constant_scales_do_not_matter_either():
+    plain = infocap.estimate(U, X, BASIS, constant=False)
+    assert plain.n_readouts == 12
+    scaled = infocap.estimate(U, X * np.logspace(-6, 6, 12), BASIS, constant=False)
+    assert_allclose(scaled.raw, plain.raw, atol=1e-10)
+    ones = infocap.estimate(U, np.column_stack([np.ones(512), X]), BASIS, constant=False)
+    assert_allclose(ones.raw, PLAIN.raw, atol=1e-10)
+
+
+def test_small_blocks_give_the_same_answer(monkeypatch):
+    monkeypatch.setattr("infocap.kernels._walk.BLOCK_BYTES", 1)
+    result = infocap.estimate(U, X, BASIS)
+    assert_allclose(result.raw, PLAIN.raw, rtol=1e-10)
+    assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10)
+    assert_allclose(result.threshold, PLAIN.threshold, rtol=1e-10)
+
+
+def sources(folder):
+    """The same readouts in every container people use."""
+    import dask.array
+    import zarr
+
+    np.save(folder / "x.npy", X)
+    with h5py.File(folder / "x.h5", "w") as file:
+        file["x"] = X
+    stored = zarr.create_array(str(folder / "x.zarr"), shape=X.shape, chunks=(100, 12), dtype=float)
+    stored[:] = X
+    return {
+        "list": X.tolist(),
+        "memmap": np.load(folder / "x.npy", mmap_mode="r"),
+        "h5py": h5py.File(folder / "x.h5")["x"],
+        "zarr": stored,
+        "dask": dask.array.from_array(X, chunks=(100, 5)),
+        "pandas": pd.DataFrame(X, columns=[f"ch{i}" for i in range(12)]),
+        "xarray": xr.DataArray(X, dims=("sample", "channel")),
+        "fortran order": np.asfortranarray(X),
+        "a view": np.repeat(X, 2, axis=0)[::2],
+    }
+
+
+def test_any_container_is_read_in_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("infocap.kernels._walk.BLOCK_BYTES", 12_000)
+    for name, source in sources(tmp_path).items():
+        result = infocap.estimate(U, source, BASIS)
+        assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10, err_msg=name)
+
+
+def test_nothing_larger_than_a_block_is_read(monkeypatch):
+    class Watched:
+        shape = X.shape
+        most = 0
+
+        def __getitem__(self, rows):
+            block = X[rows]
+            Watched.most = max(Watched.most, len(block))
+            return block
+
+    monkeypatch.setattr("infocap.kernels._walk.BLOCK_BYTES", 1)
+    monkeypatch.setattr("infocap._workflow._diagnose.LAG_ROWS", 100)
+    infocap.estimate(U, Watched(), BASIS)
+    assert 0 < Watched.most <= 16 * 13
+
+
+def test_narrow_types_are_computed_in_double():
+    single = X.astype(np.float32)
+    assert_allclose(
+        infocap.estimate(U, single, BASIS).raw,
+        infocap.estimate(U, single.astype(float), BASIS).raw,
+        rtol=1e-12,
+    )
+    levels = np.round(X * 1000).astype(np.int16)
+    assert_allclose(
+        infocap.estimate(U, levels, BASIS).raw,
+        infocap.estimate(U, levels.astype(float), BASIS).raw,
+        rtol=1e-12,
+    )

@@ -1,0 +1,100 @@
+"""Figures: what is handed to the axes is what the result holds."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.errors import ParameterError
+
+TWO = infocap.product_basis("legendre", 2, 6)
+RESULT = infocap.probe(infocap.systems.RandomFeatures(2, 20, noise=0.01), TWO, 1024, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def fraction(ax):
+    return [text.get_text() for text in ax.texts if "frac" in text.get_text()]
+
+
+def test_the_matrix_shows_u1_along_x_and_u2_along_y():
+    result = infocap.probe(lambda u: u[:, :1] ** 3, TWO, 512, seed=0)
+    ax = infocap.plot.capacity_matrix(result)
+    shown = ax.images[0].get_array()  # rows are y
+    assert shown[0, 3] > 0.1
+    assert shown[3, 0] == 0
+    assert np.array_equal(np.ma.getmaskarray(shown), np.add.outer(np.arange(7), np.arange(7)) > 6)
+    assert ax.get_xlabel() == "degree in $u_1$"
+    assert ax.get_ylabel() == "degree in $u_2$"
+    assert ax.images[0].get_clim() == (0, 1)
+    assert ax.images[0].origin == "lower"
+
+
+def test_the_circle_holds_total_over_maximum():
+    for draw in (infocap.plot.capacity_matrix, infocap.plot.capacity_bars):
+        assert fraction(draw(RESULT)) == [rf"$\frac{{{RESULT.total:.1f}}}{{21}}$"]
+
+
+def test_bars_stack_by_interactions_and_say_their_height():
+    basis = infocap.product_basis("legendre", 3, 4)
+    result = infocap.probe(infocap.systems.RandomFeatures(3, 30, noise=0.01), basis, 1024, seed=0)
+    ax, table = infocap.plot.capacity_bars(result), result.by_degree()
+    heights = np.array([[bar.get_height() for bar in stack] for stack in ax.containers])
+    bottoms = np.array([[bar.get_y() for bar in stack] for stack in ax.containers])
+    assert_allclose(heights, table.to_numpy().T)
+    assert_allclose(bottoms[2], table["1"] + table["2"])
+    values = [text.get_text() for text in ax.texts if "frac" not in text.get_text()]
+    assert values == [f"{value:.2f}" for value in table.sum(axis=1)]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "one variable",
+        "two variables",
+        "more than two",
+    ]
+
+
+def test_bars_have_error_bars_when_the_result_has_errors():
+    u = infocap.draw(TWO, 512, seed=0)
+    x = infocap.systems.RandomFeatures(2, 5)(u)
+    result = infocap.estimate(
+        u, x, TWO, method=lambda e: infocap.Estimate(e.raw, standard_error=0 * e.raw + 0.1)
+    )
+    ax = infocap.plot.capacity_bars(result)
+    segments = ax.collections[0].get_segments()
+    reach = [(segment[1][1] - segment[0][1]) / 2 for segment in segments]
+    assert_allclose(reach, 0.1 * np.sqrt(np.arange(1, 8)))
+    assert not infocap.plot.capacity_bars(RESULT).collections
+
+
+def test_convergence_draws_the_curves_asked_for():
+    u = infocap.draw(TWO, 512, seed=0)
+    curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5, noise=0.1)(u, seed=1), TWO)
+    ax = infocap.plot.convergence(curve, ["P1(u1)", 4])
+    lines = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    for line, term in zip(lines, (TWO.labels.index("P1(u1)"), 4), strict=True):
+        assert np.array_equal(line.get_ydata(), curve.raw[:, term])
+        assert np.array_equal(line.get_xdata(), curve.n_samples)
+    assert ax.get_xscale() == "log"
+    assert len(infocap.plot.convergence(curve).get_legend().get_texts()) >= 3
+    with pytest.raises(ParameterError, match=r"'P9\(u9\)'"):
+        infocap.plot.convergence(curve, ["P9(u9)"])
+
+
+@pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
+def test_figures_have_the_width_of_a_column_and_every_format(tmp_path, suffix):
+    ax = infocap.plot.capacity_bars(RESULT)
+    assert ax.figure.get_figwidth() == pytest.approx(89 / 25.4)
+    ax.figure.savefig(tmp_path / f"bars.{suffix}")
+    assert (tmp_path / f"bars.{suffix}").stat().st_size > 1000
+
+
+def test_given_axes_are_used_and_returned():
+    figure, (left, right) = plt.subplots(1, 2)
+    assert infocap.plot.capacity_matrix(RESULT, left) is left
+    assert infocap.plot.capacity_bars(RESULT, ax=right) is right
+    assert plt.get_fignums() == [figure.number]
+    assert plt.rcParams["font.size"] == 10  # the package's look stays its own

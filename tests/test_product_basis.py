@@ -1,0 +1,168 @@
+"""Products of families: index sets, order, labels, values and moments."""
+
+from itertools import product
+from math import comb, prod
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap import basis as families
+from infocap import product_basis
+from infocap.errors import DataError, ParameterError
+
+
+def slow_values(basis, u):
+    """Every product written out, one function at a time."""
+    columns = []
+    for row in basis.indices:
+        value = np.ones(len(u))
+        for k, index in enumerate(row):
+            family = basis.families[k]
+            value = value * family.values(family.standard(u[:, k]), int(index) + 1)[index]
+        columns.append(value)
+    return np.column_stack(columns)
+
+
+@pytest.mark.parametrize(("n_inputs", "degree", "size"), [(2, 14, 120), (5, 8, 1287), (1, 50, 51), (3, 0, 1)])
+def test_total_degree_holds_binomially_many_functions(n_inputs, degree, size):
+    assert len(product_basis("legendre", n_inputs, degree)) == size == comb(n_inputs + degree, degree)
+
+
+def test_indices_are_sorted_by_degree_then_lexicographically():
+    basis = product_basis("legendre", 3, 5)
+    rows = [tuple(row) for row in basis.indices.tolist()]
+    assert rows == sorted(rows, key=lambda row: (sum(row), row))
+    assert set(rows) == {row for row in product(range(6), repeat=3) if sum(row) <= 5}
+    assert rows[0] == (0, 0, 0)
+    assert basis.degrees.tolist() == [sum(row) for row in rows]
+    assert basis.interactions.tolist() == [sum(index > 0 for index in row) for row in rows]
+
+
+def test_hyperbolic_cross_limits_the_product_of_degrees():
+    rows = product_basis("legendre", 3, 7, index_set="hyperbolic").indices
+    wanted = {row for row in product(range(8), repeat=3) if prod(index + 1 for index in row) <= 8}
+    assert {tuple(row) for row in rows.tolist()} == wanted
+
+
+def test_cuts_by_interactions_and_by_input():
+    rows = product_basis("legendre", 4, 5, max_interactions=2, max_degree_per_input=[5, 1, 2, 5]).indices
+    wanted = {
+        row
+        for row in product(range(6), repeat=4)
+        if sum(row) <= 5 and sum(index > 0 for index in row) <= 2 and row[1] <= 1 and row[2] <= 2
+    }
+    assert {tuple(row) for row in rows.tolist()} == wanted
+
+
+def test_explicit_list_is_sorted_and_completed_by_the_constant():
+    basis = product_basis("legendre", 2, indices=[[0, 3], [2, 1], [2, 1]])
+    assert basis.indices.tolist() == [[0, 0], [0, 3], [2, 1]]
+    u = np.random.default_rng(0).uniform(-1, 1, (50, 2))
+    assert_allclose(basis(u), slow_values(basis, u), atol=1e-12)
+
+
+def test_labels_read_like_formulas():
+    basis = product_basis(["legendre", "hermite", "fourier"], max_degree=3)
+    assert basis.labels[0] == "1"
+    rows = {tuple(row): label for row, label in zip(basis.indices.tolist(), basis.labels, strict=True)}
+    assert rows[1, 0, 0] == "P1(u1)"
+    assert rows[1, 2, 0] == "P1(u1)·He2(u2)"
+    assert rows[0, 1, 3] == "He1(u2)·cos2(u3)"
+    assert rows[0, 1, 4] == "He1(u2)·sin2(u3)"
+    assert product_basis("legendre", 3, indices=[[1, 0, 2]]).labels[1] == "P1(u1)·P2(u3)"
+
+
+MIXED = product_basis(
+    ["legendre", families.hermite(), families.bernoulli().on((-1, 1)), "fourier", families.laguerre(2.0)],
+    max_degree=4,
+)
+BASES = {
+    "legendre": product_basis("legendre", 3, 6),
+    "unit-domain": product_basis("legendre", 2, 9, domain=(0, 1)),
+    "mixed": MIXED,
+    "hyperbolic": product_basis("chebyshev", 4, 9, index_set="hyperbolic"),
+    "one-input": product_basis("laguerre", 1, 12),
+    "constant-only": product_basis("legendre", 2, 0),
+}
+
+
+@pytest.mark.parametrize("basis", BASES.values(), ids=BASES.keys())
+def test_values_are_the_products_written_out(basis):
+    u = infocap.draw(basis, 100, method="random", seed=0)
+    assert_allclose(basis(u), slow_values(basis, u), rtol=1e-12, atol=1e-12)
+
+
+def test_values_do_not_depend_on_the_blocks(monkeypatch):
+    basis, u = BASES["legendre"], np.random.default_rng(0).uniform(-1, 1, (5000, 3))
+    whole = basis(u)
+    monkeypatch.setattr("infocap.basis._product.BLOCK_BYTES", 1)
+    monkeypatch.setattr("infocap.basis._product.LONGEST_BLOCK", 100)
+    assert np.array_equal(product_basis("legendre", 3, 6)(u), whole)
+    assert len(list(basis.blocks(u))) > 50
+
+
+@pytest.mark.parametrize(
+    "basis", [BASES["legendre"], MIXED, BASES["unit-domain"]], ids=["legendre", "mixed", "unit"]
+)
+def test_orthonormal_under_its_own_measure(basis):
+    nodes, weights = basis.quadrature()
+    values = basis(nodes)
+    assert_allclose((values * weights[:, None]).T @ values, np.eye(len(basis)), atol=1e-11)
+
+
+def test_fourth_moments_are_products_and_expectations():
+    basis = BASES["legendre"]
+    nodes, weights = basis.quadrature(13)
+    assert_allclose(basis.fourth_moments, weights @ basis(nodes) ** 4, rtol=1e-12)
+
+
+def test_round_trip_through_plain_data():
+    import json
+
+    for basis in (MIXED, product_basis(families.density(lambda u: 1 + u, (-1, 1), max_degree=6), 2, 3)):
+        again = infocap.ProductBasis.from_dict(json.loads(json.dumps(basis.to_dict())), basis.indices)
+        u = infocap.draw(basis, 64, seed=0)
+        assert np.array_equal(again(u), basis(u))
+        assert np.array_equal(infocap.draw(again, 64, seed=0), u)
+
+
+def test_high_dimensions_are_quick_to_make():
+    assert len(product_basis("legendre", 50, 4, max_interactions=2)) == 1 + 50 * 4 + comb(50, 2) * 6
+    assert len(product_basis("legendre", 10, 8)) == 43758
+
+
+def test_a_basis_too_large_is_refused_before_it_is_made():
+    with pytest.raises(ParameterError, match=r"11,058,116,888 functions of 30 inputs, 663\.5 GB"):
+        product_basis("legendre", 30, 12)
+    with pytest.raises(ParameterError, match="functions of 40 inputs"):
+        product_basis("fourier", 40, 12)
+
+
+def test_bad_arguments_are_refused_by_name():
+    with pytest.raises(ParameterError, match="family='legendr' is not one of 'legendre'"):
+        product_basis("legendr", 2, 3)
+    with pytest.raises(ParameterError, match=r"infocap\.basis\.jacobi\(\.\.\.\)"):
+        product_basis("jacobi", 2, 3)
+    with pytest.raises(ParameterError, match=r"max_degree=2\.5"):
+        product_basis("legendre", 2, 2.5)
+    with pytest.raises(ParameterError, match="max_degree=None"):
+        product_basis("legendre", 2)
+    with pytest.raises(ParameterError, match="n_inputs=3 with 2 families"):
+        product_basis(["legendre", "hermite"], 3, 2)
+    with pytest.raises(ParameterError, match="index_set='sparse'"):
+        product_basis("legendre", 2, 3, index_set="sparse")
+    with pytest.raises(ParameterError, match="degree 3 is above 1"):
+        product_basis("bernoulli", 2, indices=[[3, 0]])
+    with pytest.raises(ParameterError, match="degrees start at 0"):
+        product_basis("legendre", 2, indices=[[-1, 0]])
+    with pytest.raises(ParameterError, match="one for each of 2 inputs"):
+        product_basis("legendre", 2, 3, max_degree_per_input=[1, 2, 3])
+    with pytest.raises(DataError, match=r"shape \(5, 3\)"):
+        product_basis("legendre", 2, 3)(np.zeros((5, 3)))
+
+
+def test_a_measure_on_few_levels_has_few_degrees():
+    assert product_basis("bernoulli", 3, 3).max_degree == 3
+    assert len(product_basis("bernoulli", 3, 3)) == 8

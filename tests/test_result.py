@@ -1,0 +1,170 @@
+"""The result: its summary, its tables, its files, and the capacity for any target."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.errors import DataError, DataWarning, ParameterError
+
+BASIS = infocap.product_basis("legendre", 2, 5)
+SYSTEM = infocap.theory.random_mixture(BASIS, n_active=9, n_readouts=6, seed=3)
+RESULT = infocap.probe(SYSTEM, BASIS, 1024, seed=0)
+
+
+def rich_result(basis=BASIS):
+    """A result with every field filled."""
+    u = infocap.draw(basis, 256, seed=0)
+    x = np.column_stack([np.sin(3 * u[:, 0]), u[:, 0] * u[:, 1], np.zeros(256)])
+
+    def method(evidence):
+        c = evidence.raw / 3
+        return infocap.Estimate(c, c / 7, c / 11, c / 13, total=1.1, total_standard_error=0.1)
+
+    return infocap.estimate(u, x, basis, method=method)
+
+
+def test_its_repr_is_the_summary_a_person_wants():
+    lines = repr(RESULT).splitlines()
+    assert lines[0].startswith("CapacityResult: total ")
+    assert lines[0].endswith(" of 7 readouts")
+    assert "1024 samples, 21 legendre functions of 2 inputs" in lines[1]
+    assert lines[2].split() == ["degree", "0", "1.0000"]
+    assert "± 0.100" in repr(rich_result())
+    assert "check: dead channels were dropped (column 2)" in repr(rich_result())
+
+
+def test_by_degree_sorts_by_degree_and_interactions():
+    basis = infocap.product_basis("legendre", 3, 4)
+    result = infocap.probe(infocap.systems.RandomFeatures(3, 20), basis, 1024, seed=0)
+    table = result.by_degree()
+    assert list(table.columns) == ["1", "2", ">2"]
+    assert list(table.index) == [0, 1, 2, 3, 4]
+    for degree in range(5):
+        for column, joined in (("1", (0, 1)), ("2", (2,)), (">2", (3,))):
+            mask = (basis.degrees == degree) & np.isin(basis.interactions, joined)
+            assert table.loc[degree, column] == pytest.approx(result.capacity[mask].sum())
+    assert table.to_numpy().sum() == pytest.approx(result.total)
+
+
+def test_the_matrix_has_the_degree_of_u1_first():
+    result = infocap.probe(lambda u: u[:, :1] ** 3, BASIS, 512, seed=0)
+    matrix = result.matrix()
+    assert matrix.shape == (6, 6)
+    assert matrix[3, 0] > 0.1
+    assert matrix[0, 3] == 0
+    assert np.isnan(matrix[3, 3])
+    with pytest.raises(ParameterError, match="needs 2 inputs; this result has 1"):
+        infocap.probe(lambda u: u, infocap.product_basis("legendre", 1, 3), 64, seed=0).matrix()
+
+
+def test_intervals_need_error_bars():
+    with pytest.raises(ParameterError, match="'threshold-richardson' gives no standard errors"):
+        RESULT.interval()
+    with pytest.raises(ParameterError, match="gives no standard error"):
+        RESULT.total_interval()
+    with pytest.raises(ParameterError, match="level=95"):
+        rich_result().interval(95)
+
+
+MIXED = infocap.product_basis(
+    [infocap.basis.jacobi(2, 3).on((-1, 1)), infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5)],
+    max_degree=3,
+)
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".csv"])
+@pytest.mark.parametrize("basis", [BASIS, MIXED], ids=["legendre", "mixed"])
+def test_files_come_back_exactly(tmp_path, suffix, basis):
+    for number, result in enumerate([rich_result(basis), infocap.probe(SYSTEM, BASIS, 1024, seed=0)]):
+        path = result.save(tmp_path / f"result{number}{suffix}")
+        again = infocap.load_result(path)
+        for name in ("capacity", "raw", "standard_error", "p_value", "threshold"):
+            one, other = getattr(result, name), getattr(again, name)
+            assert (one is None and other is None) or np.array_equal(one, other), name
+        for name in ("total", "total_standard_error", "n_samples", "n_readouts", "rank", "method", "checks"):
+            assert getattr(result, name) == getattr(again, name), name
+        assert np.array_equal(again.basis.indices, result.basis.indices)
+        assert again.basis.families == result.basis.families
+        assert again.basis.labels == result.basis.labels
+        assert repr(again) == repr(result)
+
+
+def test_wrong_files_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match=r"'\.txt' is not one of '\.nc', '\.csv'"):
+        RESULT.save(tmp_path / "result.txt")
+    with pytest.raises(DataError, match="does not exist"):
+        infocap.load_result(tmp_path / "nowhere.nc")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match="without the header of an infocap result"):
+        infocap.load_result(tmp_path / "other.csv")
+    dataset = RESULT.to_xarray().assign_attrs(format="something else")
+    dataset.to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
+    with pytest.raises(DataError, match="'something else'"):
+        infocap.load_result(tmp_path / "other.nc")
+
+
+def test_tables_hold_every_function():
+    frame, dataset = RESULT.to_dataframe(), RESULT.to_xarray()
+    assert list(frame["label"]) == BASIS.labels
+    assert np.array_equal(frame["capacity"], RESULT.capacity)
+    assert np.array_equal(frame[["index_u1", "index_u2"]], BASIS.indices)
+    assert dataset["capacity"].sel(term=4).item() == RESULT.capacity[4]
+    assert dataset.attrs["n_samples"] == 1024
+
+
+def test_capacity_of_a_basis_function_is_its_extrapolated_capacity():
+    better = infocap.probe(SYSTEM, BASIS, 1024, seed=0, method="richardson-threshold")
+    for term in np.flatnonzero(better.capacity):
+        found = RESULT.capacity_of(lambda u, term=term: 5 * BASIS(u)[:, term])
+        assert found == pytest.approx(better.capacity[term], abs=1e-9)
+
+
+def test_capacity_of_what_the_readouts_hold_is_one():
+    row = np.zeros(len(BASIS))
+    row[SYSTEM.active] = SYSTEM.weights[2]
+    assert RESULT.capacity_of(lambda u: BASIS(u) @ row + 3.0) == pytest.approx(1, abs=2e-3)
+
+
+def test_capacity_of_a_mixture_follows_from_the_weights():
+    """A target half inside and half outside the readouts' space, against the exact value."""
+    generator = np.random.default_rng(1)
+    target = generator.normal(size=len(BASIS))
+    full = np.zeros((7, len(BASIS)))
+    full[0, 0] = 1
+    full[1:, SYSTEM.active] = SYSTEM.weights
+    inside = full.T @ np.linalg.pinv(full.T) @ target
+    exact = inside @ inside / (target @ target)
+    assert RESULT.capacity_of(lambda u: BASIS(u) @ target) == pytest.approx(exact, abs=0.02)
+
+
+def test_capacity_of_warns_about_what_lies_outside_the_basis():
+    with pytest.warns(DataWarning, match=r"\d+\.\d% of the target's power lies outside the basis"):
+        assert RESULT.capacity_of(lambda u: np.sign(np.sin(9 * u[:, 0]))) < 0.5
+
+
+def test_capacity_of_works_after_loading(tmp_path):
+    def target(u):
+        return np.sin(2 * u[:, 0]) + u[:, 1]
+
+    again = infocap.load_result(RESULT.save(tmp_path / "result.nc"))
+    assert again.capacity_of(target) == RESULT.capacity_of(target)
+    csv = infocap.load_result(RESULT.save(tmp_path / "result.csv"))
+    with pytest.raises(ParameterError, match="save to NetCDF"):
+        csv.capacity_of(target)
+
+
+def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
+    def target(u):
+        return u[:, 0] ** 2
+
+    fitted = RESULT.capacity_of(target)
+    monkeypatch.setattr("infocap._result._target.MOST_TERMS", 5)
+    assert RESULT.capacity_of(target) == pytest.approx(fitted, abs=1e-3)
+
+
+def test_capacity_of_refuses_what_is_no_target():
+    with pytest.raises(DataError, match=r"gave shape \(4096, 2\)"):
+        RESULT.capacity_of(lambda u: u)
+    with pytest.raises(DataError, match=r"mean square is 0\.0"):
+        RESULT.capacity_of(lambda u: 0 * u[:, 0])

@@ -1,0 +1,181 @@
+"""Every proposition of the paper as a property that the code has."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.errors import DataError, ParameterError
+from infocap.kernels import capacities, summarise
+from infocap.theory import finite_sample_bias, noisy_capacities, random_mixture, zero_capacity_bound
+
+BASIS = infocap.product_basis("legendre", 2, 4)  # 15 functions
+seeds = st.integers(0, 10_000)
+
+
+def random_weights(seed, readouts=5, terms=15):
+    return np.random.default_rng(seed).normal(size=(readouts, terms))
+
+
+def random_covariance(seed, size=5):
+    root = np.random.default_rng(seed + 1).normal(size=(size, size))
+    return root @ root.T + 0.1 * np.eye(size)
+
+
+def by_definition(weights, covariance):
+    """R' G^-1 R, as the paper writes it."""
+    gram = weights @ weights.T + covariance
+    return np.array([r @ np.linalg.solve(gram, r) for r in weights.T])
+
+
+@given(seeds)
+def test_a_capacity_lies_between_0_and_1(seed):
+    for covariance in (None, random_covariance(seed)):
+        found = noisy_capacities(random_weights(seed), covariance)
+        assert found.min() >= -1e-12
+        assert found.max() <= 1 + 1e-12
+
+
+@given(seeds)
+def test_a_capacity_is_r_g_inverse_r(seed):
+    weights, covariance = random_weights(seed), random_covariance(seed)
+    assert_allclose(noisy_capacities(weights, covariance), by_definition(weights, covariance), atol=1e-9)
+
+
+@given(seeds)
+def test_a_capacity_is_the_squared_cosine_of_the_projection(seed):
+    """On the samples themselves, with E[y²] replaced by its sample mean."""
+    generator = np.random.default_rng(seed)
+    x, y = generator.normal(size=(60, 4)), generator.normal(size=(60, 6))
+    projected = x @ np.linalg.pinv(x) @ y
+    cosine = np.sum(projected * y, axis=0) / np.linalg.norm(projected, axis=0) / np.linalg.norm(y, axis=0)
+    found = capacities(summarise(x, y)) / np.mean(y**2, axis=0)
+    assert_allclose(found, cosine**2, atol=1e-10)
+
+
+@given(seeds, st.integers(1, 8), st.integers(0, 3))
+def test_capacities_over_a_complete_basis_sum_to_the_dimension(seed, independent, copies):
+    weights = random_weights(seed, readouts=independent)
+    mixed = np.vstack([weights, np.random.default_rng(seed).normal(size=(copies, independent)) @ weights])
+    assert_allclose(noisy_capacities(mixed).sum(), independent, atol=1e-8)
+
+
+@given(seeds)
+def test_noise_in_one_readout_makes_the_sum_smaller_than_k(seed):
+    covariance = np.zeros((5, 5))
+    covariance[2, 2] = 0.01
+    assert noisy_capacities(random_weights(seed), covariance).sum() < 5 - 1e-6
+
+
+@given(seeds)
+def test_full_rank_noise_lowers_every_nonzero_capacity(seed):
+    weights = random_weights(seed)
+    weights[:, 7] = 0.0
+    clean, noisy = noisy_capacities(weights), noisy_capacities(weights, random_covariance(seed))
+    active = np.arange(15) != 7
+    assert np.all(noisy[active] < clean[active])
+    assert clean[7] == pytest.approx(0, abs=1e-12)
+    assert noisy[7] == pytest.approx(0, abs=1e-12)
+
+
+@given(seeds, st.integers(1, 9))
+def test_fewer_samples_than_readouts_fit_everything(seed, n):
+    generator = np.random.default_rng(seed)
+    x, y = generator.normal(size=(n, 9)), generator.normal(size=(n, 4))
+    assert_allclose(capacities(summarise(x, y)) / np.mean(y**2, axis=0), 1.0, atol=1e-8)
+
+
+@given(seeds)
+def test_finite_sample_capacities_stay_in_0_1_with_the_empirical_power(seed):
+    generator = np.random.default_rng(seed)
+    x, y = generator.normal(size=(25, 6)), generator.standard_t(3, size=(25, 5))
+    found = capacities(summarise(x, y)) / np.mean(y**2, axis=0)
+    assert found.min() >= 0
+    assert found.max() <= 1 + 1e-12
+
+
+def quadrature_bias(system, noise_nodes=None):
+    """Delta of a mixture by tensor Gauss quadrature, the constant readout included."""
+    nodes, weights = system.basis.quadrature(2 * system.basis.max_degree + 1)
+    x = np.column_stack([np.ones(len(nodes)), system(nodes)])
+    return finite_sample_bias(x, system.basis(nodes), weights)
+
+
+def test_the_bias_is_delta_over_n():
+    """E[C_N] - C over many data sets, against Delta / N, within what chance allows."""
+    system = random_mixture(BASIS, n_active=8, n_readouts=3, seed=2)
+    n, repeats = 400, 3000
+    exact, delta = system.exact(), quadrature_bias(system)
+    generator = np.random.default_rng(7)
+    found = np.empty((repeats, len(BASIS)))
+    for repeat in range(repeats):
+        u = generator.uniform(-1, 1, (n, 2))
+        x = np.column_stack([np.ones(n), system(u)])
+        found[repeat] = capacities(summarise(x, BASIS(u)))
+    error = found.std(axis=0) / np.sqrt(repeats)
+    # the next order is about Delta K / N² times fourth moments; a tenth of Delta / N covers it at N = 100 K
+    assert np.all(np.abs(found.mean(axis=0) - exact - delta / n) < 4.5 * error + 0.1 * delta / n + 1e-12)
+    assert np.max(delta / n / np.maximum(error, 1e-12)) > 30  # so the test would see a wrong Delta
+
+
+def test_the_bias_vanishes_where_the_capacity_is_one():
+    system = random_mixture(BASIS, n_active=5, n_readouts=5, seed=0)
+    exact, delta = system.exact(), quadrature_bias(system)
+    full = exact > 1 - 1e-9
+    assert full.sum() >= 5
+    assert_allclose(delta[full], 0, atol=1e-9)
+    assert delta[~full].min() > 1
+
+
+def test_the_zero_capacity_bound_is_above_the_bias_of_every_zero_capacity():
+    for seed in range(5):
+        system = random_mixture(BASIS, n_active=6, n_readouts=4, seed=seed)
+        nodes, weights = BASIS.quadrature(9)
+        x = np.column_stack([np.ones(len(nodes)), system(nodes)])
+        root = np.sqrt(weights)[:, None]
+        frame = np.linalg.qr(root * x)[0]
+        power = weights @ (np.sum(frame**2, axis=1) / weights) ** 2
+        bound = zero_capacity_bound(BASIS.fourth_moments, power, 1000)
+        zero = system.exact() < 1e-12
+        delta = quadrature_bias(system)
+        assert zero.sum() >= 8
+        assert np.all(delta[zero] / 1000 <= bound[zero])
+        assert np.all(bound >= len(x.T) / 1000)
+
+
+def test_the_mixture_is_what_it_says():
+    system = random_mixture(BASIS, n_active=6, n_readouts=4, noise=0.2, seed=3)
+    u = infocap.draw(BASIS, 2**15, seed=1)
+    clean = random_mixture(BASIS, n_active=6, n_readouts=4, seed=3)(u)
+    assert_allclose(clean, BASIS(u)[:, system.active] @ system.weights.T, atol=1e-12)
+    noise = system(u, seed=0) - clean
+    assert_allclose(noise.std(axis=0), 0.2 * np.sqrt(np.mean(clean**2, axis=0)), rtol=0.02)
+    assert np.array_equal(system(u[:9], seed=0), system(u[:9], seed=0))
+    assert not np.array_equal(system(u[:9]), system(u[:9]))
+    assert random_mixture(BASIS, n_active=6, n_readouts=6, seed=3).exact(
+        constant=False
+    ).sum() == pytest.approx(6)
+
+
+@settings(max_examples=10)
+@given(seeds, st.sampled_from([0.0, 0.3]))
+def test_exact_capacities_are_those_of_very_many_samples(seed, noise):
+    system = random_mixture(BASIS, n_active=9, n_readouts=4, noise=noise, seed=seed)
+    u = infocap.draw(BASIS, 2**14, seed=seed)
+    x = np.column_stack([np.ones(len(u)), system(u, seed=seed)])
+    assert_allclose(capacities(summarise(x, BASIS(u))), system.exact(), atol=0.02)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ParameterError, match="n_active=16 is more than the 15 functions"):
+        random_mixture(BASIS, n_active=16, n_readouts=4)
+    with pytest.raises(ParameterError, match="noise=-1"):
+        random_mixture(BASIS, n_active=6, n_readouts=4, noise=-1)
+    with pytest.raises(DataError, match="negative eigenvalue"):
+        noisy_capacities(np.eye(2), -np.eye(2))
+    with pytest.raises(DataError, match=r"give \(2, 2\)"):
+        noisy_capacities(np.eye(2), np.eye(3))
+    with pytest.raises(DataError, match="nodes, readouts"):
+        finite_sample_bias(np.zeros(3), np.zeros((3, 1)))

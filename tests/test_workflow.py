@@ -1,0 +1,68 @@
+"""probe and convergence."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.errors import DataError
+
+BASIS = infocap.product_basis("legendre", 2, 5)
+
+
+def test_probe_is_draw_measure_estimate():
+    system = infocap.systems.RandomFeatures(2, 10, noise=0.1)
+    result = infocap.probe(system, BASIS, 512, seed=4)
+    assert_allclose(result.capacity, infocap.probe(system, BASIS, 512, seed=4).capacity)  # noise included
+    assert np.any(result.capacity != infocap.probe(system, BASIS, 512, seed=5).capacity)
+    quiet = infocap.systems.RandomFeatures(2, 10)
+    u = infocap.draw(BASIS, 512, method="halton", seed=4)
+    by_hand = infocap.estimate(u, quiet(u), BASIS, method="richardson-threshold")
+    found = infocap.probe(quiet, BASIS, 512, design="halton", seed=4, method="richardson-threshold")
+    assert_allclose(found.capacity, by_hand.capacity)
+
+
+def test_probe_refuses_a_system_of_the_wrong_shape():
+    with pytest.raises(DataError, match=r"gave \(3, 2\) for 64 samples"):
+        infocap.probe(lambda u: u[:3], BASIS, 64)
+    with pytest.raises(DataError, match="gave list for 64 samples"):
+        infocap.probe(lambda u: [1, 2], BASIS, 64)
+
+
+def test_a_perfect_system_has_capacity_one_for_what_it_computes():
+    result = infocap.probe(lambda u: np.column_stack([u[:, 0], u[:, 0] * u[:, 1]]), BASIS, 1024, seed=0)
+    wanted = {"1", "P1(u1)", "P1(u1)·P1(u2)"}
+    assert {label for label, c in zip(BASIS.labels, result.capacity, strict=True) if c > 0.01} == wanted
+    assert_allclose(result.total, 3, atol=0.01)
+
+
+def test_convergence_starts_at_one_and_falls_to_the_capacity():
+    system = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.2, seed=0)
+    u = infocap.draw(BASIS, 4096, seed=0)
+    curve = infocap.convergence(u, system(u, seed=1), BASIS)
+    assert curve.n_readouts == curve.n_samples[0] == 7
+    assert curve.n_samples[-1] == 4096
+    assert_allclose(curve.raw[0], 1, atol=1e-9)
+    assert_allclose(curve.raw[-1], system.exact(), atol=0.03)
+    assert np.all(curve.raw[4, 1:] > curve.raw[-1, 1:])
+
+
+@pytest.mark.filterwarnings("ignore:the capacities sum to")
+def test_convergence_is_what_the_first_rows_alone_give():
+    u = infocap.draw(BASIS, 256, seed=0)
+    x = infocap.systems.RandomFeatures(2, 5)(u)
+    curve = infocap.convergence(u, x, BASIS, [50, 100, 256])
+    alone = infocap.estimate(u[:100], x[:100], BASIS, method="raw")
+    assert_allclose(curve.raw[1], alone.raw / np.mean(BASIS(u[:100]) ** 2, axis=0), atol=1e-10)
+    with pytest.raises(DataError, match="sizes run from 0 to 300; there are 256"):
+        infocap.convergence(u, x, BASIS, [0, 300])
+
+
+def test_random_features_are_what_they_say():
+    u = infocap.draw(BASIS, 16, seed=0)
+    for activation in ("tanh", "relu", "sin", "square"):
+        assert infocap.systems.RandomFeatures(2, 7, activation=activation)(u).shape == (16, 7)
+    with pytest.raises(infocap.errors.ParameterError, match="activation='softmax'"):
+        infocap.systems.RandomFeatures(2, activation="softmax")
+    with pytest.raises(DataError, match=r"wants \(samples, 3\)"):
+        infocap.systems.RandomFeatures(3)(u)
