@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import reference
 from numpy.testing import assert_allclose
 
 import infocap
+import reference
 from infocap.errors import DataWarning, ParameterError
 
 pytestmark = pytest.mark.filterwarnings(

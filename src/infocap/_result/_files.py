@@ -52,7 +52,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     header = json.dumps(_attributes(result))
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
-        result.to_dataframe().to_csv(file, index=False, float_format=repr)
+        result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
     return path
 
 

@@ -46,8 +46,4 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
         coefficients = np.linalg.lstsq(y, values, rcond=None)[0]
         rest = values - y @ coefficients
         return coefficients, float(np.sum(coefficients**2) + np.mean(rest**2))
-    total, row = np.zeros(len(basis)), 0
-    for block in basis.blocks(u):
-        total += block @ values[row : row + block.shape[1]]
-        row += block.shape[1]
-    return total / n, power
+    return basis.sum_over(u, values) / n, power

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from ..basis import ProductBasis
 from ..errors import DataError
-from ..kernels import Walk, capacities, combine
+from ..kernels import capacities, combine
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import prepare
 from ._survey import EPOCHS, survey, tables
@@ -49,20 +50,9 @@ def convergence(
         steps = np.unique(np.asarray(sizes, dtype=int))
     if steps[0] < 1 or steps[-1] > n_rows:
         raise DataError(f"sizes run from {steps[0]} to {steps[-1]}; there are {n_rows} samples.")
-    summary, power, raw, done = None, np.zeros(len(basis)), [], 0
-    for step in steps.tolist():
-        part = walk.summary(done, step)
-        summary = part if summary is None else combine(summary, part)
-        power = power + _power(walk, done, step)
-        done = step
-        raw.append(capacities(summary) * step / power)
+    edges = [0, *steps.tolist()]
+    parts = walk.summaries(*edges)
+    wholes = accumulate(parts, combine)
+    powers = accumulate(basis.sum_over(inputs.read(a, b), power=2) for a, b in pairwise(edges))
+    raw = [capacities(whole) * whole.n_samples / power for whole, power in zip(wholes, powers, strict=True)]
     return Convergence(steps, np.array(raw), walk.n_readouts, basis)
-
-
-def _power(walk: Walk, start: int, stop: int) -> Floats:
-    """The sum of y² of every target over some rows."""
-    total = np.zeros(len(walk.basis))
-    for begin, end in walk.pieces(start, stop):
-        for y in walk.targets(begin, end):
-            total += np.einsum("ij,ij->i", y, y)
-    return total

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
-from ..basis import ProductBasis, product_basis
+from ..basis import Family, ProductBasis, product_basis
 from ..estimators import Estimate
 from ..kernels import Evidence
 from ..typing import Floats, Integers
@@ -14,7 +15,7 @@ from ._survey import Survey, fitting_domain
 
 STANDARD_ERRORS = 5.0  # a mean this far off is not chance
 LAGS = 4
-LAG_ROWS = 2048
+LAG_ROWS = 1024
 SATURATED = 0.01
 EXCESS = 1.5  # variance of epoch means, relative to independent samples, below which nobody cares
 
@@ -64,8 +65,8 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
         z, labels = np.abs(evidence.whole.projection[0]), basis.labels  # sqrt(N) times the means, for free
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
     else:
-        small = _low_degree(basis, 2)
-        z = np.abs(sum(y.sum(axis=1) for y in small.blocks(evidence.walk.u.read(0, n)))) / np.sqrt(n)
+        small = _low_degree(basis.families)
+        z = np.abs(small.sum_over(evidence.walk.u.read(0, n))) / np.sqrt(n)
         labels, low = small.labels, small.degrees > 0
     if not low.any():
         return
@@ -97,10 +98,9 @@ def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
     if order is None:
         z, u = evidence.whitened(0, n), evidence.walk.u.read(0, n)
     else:
-        z = evidence.whiten(evidence.walk.prepare(evidence.walk.x.take(order[:n])))
+        z = evidence.whiten(evidence.walk.x.take(order[:n]))
         u = evidence.walk.u.take(order[:n])
-    z = z[:, int(evidence.walk.constant) :]
-    y = _low_degree(evidence.walk.basis, 2)(u)[:, 1:]
+    y = _low_degree(evidence.walk.basis.families)(u)[:, 1:]
     score = {lag: _score(z, y, lag) for lag in range(-LAGS, LAGS + 1)}
     best = max(score, key=lambda lag: score[lag])
     if best == 0 or score[best] < score[0] + _chance(z, y, score[best]):
@@ -131,11 +131,9 @@ def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:
     sizes = survey.epoch_sizes
     if evidence.n_samples < 4 * len(sizes):
         return
-    scaled = (survey.epoch_means + survey.typical)[:, evidence.walk.channels]
-    scaled = (scaled - evidence.walk.shift) * evidence.walk.scale - evidence.space.mean
+    means = evidence.whiten(survey.epoch_means)
     if not evidence.walk.constant:
-        scaled = scaled - (sizes @ scaled) / sizes.sum()
-    means = scaled @ (evidence.space.whitening * np.sqrt(evidence.n_samples))
+        means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
     excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
     if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):
@@ -148,8 +146,7 @@ def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:
 
 def _saturated(survey: Survey, evidence: Evidence, names: list[str]) -> Iterator[str]:
     """Channels that spend too long at one end of their range."""
-    share = (np.maximum(survey.at_low, survey.at_high) - 1) / evidence.n_samples  # one sample always does
-    share[survey.dead] = 0.0
+    share = np.where(survey.dead, 0.0, survey.at_extreme - 1 / evidence.n_samples)  # one sample always is
     bad = np.flatnonzero(share > SATURATED)
     if len(bad):
         listed = _listed([evidence.walk.x.column(int(number)) for number in bad])
@@ -182,25 +179,24 @@ def _threshold(evidence: Evidence, estimate: Estimate) -> Iterator[str]:
     count = int(np.sum(estimate.threshold > 1))
     if count:
         yield (
-            f"the zero-capacity threshold exceeds 1 for {count} of {len(estimate.threshold)} functions, which "
-            "can only come out as 0; lower the degree, take more samples, or pass bound='data' "
+            f"the zero-capacity threshold exceeds 1 for {count} of {len(estimate.threshold)} functions: "
+            "they can only come out as 0; lower the degree, take more samples, or pass bound='data' "
             "(threshold-richardson) for the bound mean(leverage·y²)/N."
         )
 
 
 def _too_much(evidence: Evidence, total: float) -> Iterator[str]:
-    if (
-        total > 1.01 * evidence.rank
-    ):  # a little above is chance: a bias-corrected total scatters around the rank
+    if total > 1.01 * evidence.rank:  # a corrected total scatters around the rank
         yield (
             f"the capacities sum to {total:.3f}, above the {evidence.rank} that the readouts allow: "
             "finite-sample bias; use a bias-corrected method or more samples."
         )
 
 
-def _low_degree(basis: ProductBasis, degree: int) -> ProductBasis:
-    """Single-input functions of the basis's families, up to a degree."""
-    return product_basis(basis.families, max_degree=degree, max_interactions=1)
+@lru_cache(maxsize=8)
+def _low_degree(families: tuple[Family, ...]) -> ProductBasis:
+    """Functions of single inputs up to degree 2."""
+    return product_basis(families, max_degree=2, max_interactions=1)
 
 
 def _listed(names: list[str], most: int = 5) -> str:

@@ -13,7 +13,7 @@ from .._result import CapacityResult
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
-from ..kernels import Evidence, Walk, gather
+from ..kernels import Evidence, Walk, all_cores, gather
 from ..typing import ArrayLike, Integers
 from ._diagnose import diagnose, handled
 from ._survey import EPOCHS, Survey, survey, tables
@@ -67,8 +67,8 @@ def estimate(
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
     >>> result = infocap.estimate(u, system(u), basis)
-    >>> abs(result.total - system.exact().sum()) < 0.05
-    True
+    >>> print(f"{result.total:.1f} of {result.n_readouts}, exactly {system.exact().sum():.1f}")
+    6.0 of 6, exactly 6.0
     """
     estimator, name = _estimator(method, options)
     inputs, readouts = tables(u, x, basis, complex_as)
@@ -76,15 +76,17 @@ def estimate(
     _refuse_disorder(index, n_rows)
     times = _times(acquisition, n_rows)
     ranks = np.arange(n_rows) if times is None else np.argsort(np.argsort(times, kind="stable"))
-    found = survey(inputs, readouts, basis, nan, ranks * EPOCHS // n_rows)
-    walk = prepare(inputs, readouts, basis, found, constant)
-    _refuse_impossible(walk)
-    evidence = gather(walk)
+    with all_cores():
+        found = survey(inputs, readouts, basis, nan, ranks * EPOCHS // n_rows)
+        walk = prepare(inputs, readouts, basis, found, constant)
+        _refuse_impossible(walk)
+        evidence = gather(walk)
     chosen = _run(estimator, evidence, options)
     total = float(np.sum(chosen.capacity)) if chosen.total is None else chosen.total
     kept = readouts.kept
     order = None if times is None else np.argsort(times if kept is None else times[kept], kind="stable")
-    messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order)]
+    with all_cores():
+        messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order)]
     for message in messages:
         warn(message)
     return CapacityResult(
@@ -136,14 +138,15 @@ def _run(estimator: Estimator, evidence: Evidence, options: dict[str, Any]) -> E
 
 
 def prepare(inputs: Any, readouts: Any, basis: ProductBasis, found: Survey, constant: bool) -> Walk:
-    """Choose the channels, and the shift and scale that cost no digits.
+    """Choose the channels, and a shift and scale that cost no digits.
 
     Without the constant readout centring would change the space the readouts span, so only the scale is set.
     """
     live = ~found.dead if constant else (found.low != 0) | (found.high != 0)
     shift = found.typical[live] if constant else np.zeros(np.count_nonzero(live))
     reach = np.maximum(found.high[live] - shift, shift - found.low[live])
-    scale = np.exp2(-np.round(np.log2(reach)))
+    extreme = (reach < 1e-100) | (reach > 1e100)
+    scale = np.where(extreme, np.exp2(-np.round(np.log2(reach))), 1.0)  # a power of two rounds nothing
     return Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,12 +12,13 @@ from .._check import one_of
 from ..basis import Family, ProductBasis
 from ..basis._family import DiscreteFamily
 from ..errors import DataError
-from ..kernels import row_blocks
+from ..kernels import parallel_map, row_blocks
 from ..typing import ArrayLike, Floats, Integers
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
 DEAD = 32 * np.finfo(float).eps  # relative range below which a channel is rounding around a constant
 TYPICAL_ROWS = 63  # odd, so that the median of a constant channel is exactly that constant
+SATURATION_ROWS = 2048  # at least so many, evenly spaced, are compared with the extremes
 EPOCHS = 32  # stretches of the acquisition whose means are compared to find drift
 COMMON_DOMAINS = ((-1.0, 1.0), (0.0, 1.0), (0.0, 2 * np.pi), (-np.pi, np.pi))
 
@@ -28,8 +30,7 @@ class Survey:
     typical: Floats  # a value each channel really takes, robust to outliers
     low: Floats
     high: Floats
-    at_low: Integers  # samples at the channel's lowest value
-    at_high: Integers
+    at_extreme: Floats  # share of the samples at the channel's lowest or highest value
     input_low: Floats
     input_high: Floats
     epoch_sizes: Integers
@@ -69,45 +70,81 @@ def survey(u: Table, x: Table, basis: ProductBasis, nan: str, epochs: Integers) 
     n_total = u.shape[0]
     if nan == "drop":
         epochs = epochs[_drop_bad_rows(u, x)]
-    n_channels = x.shape[1]
-    typical = np.median(x.read(0, min(TYPICAL_ROWS, x.shape[0] - (x.shape[0] + 1) % 2)), axis=0)
-    low, high = np.full(n_channels, np.inf), np.full(n_channels, -np.inf)
-    at_low, at_high = np.zeros(n_channels, int), np.zeros(n_channels, int)
-    input_low, input_high = np.full(basis.n_inputs, np.inf), np.full(basis.n_inputs, -np.inf)
-    sizes, sums = np.zeros(EPOCHS, int), np.zeros((EPOCHS, n_channels))
-    for start, stop in row_blocks(0, x.shape[0], n_channels):
-        inputs, readouts = u.read(start, stop), x.read(start, stop)
-        for table, block in ((u, inputs), (x, readouts)):
-            if not np.isfinite(block).all():
-                _refuse_bad_values(table)
-        input_low = np.minimum(input_low, inputs.min(axis=0))
-        input_high = np.maximum(input_high, inputs.max(axis=0))
-        _refuse_outside(u, inputs, start, basis)
-        low, at_low = _extreme(low, at_low, readouts, readouts.min(axis=0), np.minimum)
-        high, at_high = _extreme(high, at_high, readouts, readouts.max(axis=0), np.maximum)
-        _add_by_epoch(sizes, sums, epochs[start:stop], readouts - typical)
-    means = sums / np.maximum(sizes, 1)[:, None]
+    n_rows, n_channels = x.shape
+    typical = np.median(x.read(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
+    step = max(1, n_rows // SATURATION_ROWS)
+    looks = parallel_map(
+        lambda rows: _look(u, x, basis, rows, step, epochs[slice(*rows)]),
+        list(row_blocks(0, n_rows, n_channels)),
+    )
+    low, at_low = _extreme([look.low for look in looks], [look.at_low for look in looks], np.min)
+    high, at_high = _extreme([look.high for look in looks], [look.at_high for look in looks], np.max)
+    sizes = np.sum([look.epoch_sizes for look in looks], axis=0)
     return Survey(
-        typical, low, high, at_low, at_high, input_low, input_high, sizes, means, n_total - x.shape[0]
+        typical,
+        low,
+        high,
+        np.maximum(at_low, at_high) / sum(look.n_compared for look in looks),
+        np.min([look.input_low for look in looks], axis=0),
+        np.max([look.input_high for look in looks], axis=0),
+        sizes,
+        np.sum([look.epoch_sums for look in looks], axis=0) / np.maximum(sizes, 1)[:, None],
+        n_total - n_rows,
     )
 
 
-def _extreme(
-    old: Floats, count: Integers, block: Floats, found: Floats, choose: np.ufunc
-) -> tuple[Floats, Integers]:
-    """The running extreme of each channel and how many samples sit on it."""
-    new = choose(old, found)
-    return new, np.where(new == old, count, 0) + np.count_nonzero(block == new, axis=0)
+class Look(NamedTuple):
+    """What one block of rows shows."""
+
+    low: Floats
+    high: Floats
+    at_low: Integers  # of the rows compared, those at the lowest value of the block
+    at_high: Integers
+    n_compared: int
+    input_low: Floats
+    input_high: Floats
+    epoch_sizes: Integers
+    epoch_sums: Floats
 
 
-def _add_by_epoch(sizes: Integers, sums: Floats, epochs: Integers, block: Floats) -> None:
-    """Add each row to the sum of its epoch."""
+def _look(
+    u: Table, x: Table, basis: ProductBasis, rows: tuple[int, int], step: int, epochs: Integers
+) -> Look:
+    """Check and describe one block of rows; every `step`-th is compared with the extremes."""
+    inputs, readouts = u.read(*rows), x.read(*rows)
+    for table, block in ((u, inputs), (x, readouts)):
+        if not np.isfinite(block.sum()) and not np.isfinite(block).all():
+            _refuse_bad_values(table)
+    _refuse_outside(u, inputs, rows[0], basis)
+    low, high, some = readouts.min(axis=0), readouts.max(axis=0), readouts[::step]
+    return Look(
+        low,
+        high,
+        np.count_nonzero(some == low, axis=0),
+        np.count_nonzero(some == high, axis=0),
+        len(some),
+        inputs.min(axis=0),
+        inputs.max(axis=0),
+        *_by_epoch(epochs, readouts),
+    )
+
+
+def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple[Floats, Integers]:
+    """The extreme of each channel over all blocks, and how many of the rows compared sit on it."""
+    extreme = choose(values, axis=0)
+    return extreme, np.sum(np.where(np.array(values) == extreme, counts, 0), axis=0)
+
+
+def _by_epoch(epochs: Integers, block: Floats) -> tuple[Integers, Floats]:
+    """How many rows each epoch has, and their sums."""
     if np.any(epochs[1:] < epochs[:-1]):
         order = np.argsort(epochs, kind="stable")
         epochs, block = epochs[order], block[order]
-    present, first = np.unique(epochs, return_index=True)
-    sums[present] += np.add.reduceat(block, first, axis=0)
-    sizes += np.bincount(epochs, minlength=EPOCHS)
+    sizes = np.bincount(epochs, minlength=EPOCHS)
+    present = np.flatnonzero(sizes)
+    sums = np.zeros((EPOCHS, block.shape[1]))
+    sums[present] = np.add.reduceat(block, (np.cumsum(sizes) - sizes)[present], axis=0)
+    return sizes, sums
 
 
 def _drop_bad_rows(u: Table, x: Table) -> Integers:
@@ -144,8 +181,8 @@ def _refuse_outside(u: Table, block: Floats, start: int, basis: ProductBasis) ->
         low, high = family.bounds
         slack = OUTSIDE * (family.domain[1] - family.domain[0])
         column = block[:, k]
-        outside = (column < low - slack) | (column > high + slack)
-        if outside.any():
+        if column.min() < low - slack or column.max() > high + slack:
+            outside = (column < low - slack) | (column > high + slack)
             row = int(np.argmax(outside))
             raise DataError(
                 f"u is {column[row]:g} at {u.place(start + row, k)}, outside the domain [{low:g}, {high:g}] "

@@ -94,11 +94,10 @@ def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
 
 def total_degrees(families: Sequence[Family], rows: Integers) -> Integers:
     """The total degree of each row of indices."""
-    degrees = [
-        family.degrees(int(column.max(initial=0)) + 1)[column]
-        for family, column in zip(families, rows.T, strict=True)
-    ]
-    return np.sum(degrees, axis=0)
+    out = np.zeros(len(rows), dtype=int)
+    for family, column in zip(families, rows.T, strict=True):
+        out += family.degrees(int(column.max(initial=0)) + 1)[column]
+    return out
 
 
 def sort_rows(rows: Integers, degree: Integers) -> Integers:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,22 +17,13 @@ from . import _index_sets
 from ._classical import FAMILIES
 from ._custom import table, tabulated
 from ._family import Family
-from ._index_sets import explicit_set, sort_rows, total_degrees
+from ._index_sets import explicit_set, total_degrees
+from ._plan import Plan
 
 BLOCK_BYTES = (
     8_000_000  # of values at a time: large enough for the matrix product, small enough for the cache
 )
 LONGEST_BLOCK = 4096
-
-
-class Run(NamedTuple):
-    """Neighbouring functions that are neighbouring parents times one and the same factor."""
-
-    start: int
-    stop: int
-    parent: int
-    variable: int
-    function: int
 
 
 class ProductBasis:
@@ -106,35 +98,55 @@ class ProductBasis:
         out = np.empty((len(self), len(u)))
         start = 0
         for block in self.blocks(u):
-            out[:, start : start + block.shape[1]] = block
+            out[:, start : start + block.shape[1]] = block[self.order]
             start += block.shape[1]
         return out.T
 
     def blocks(self, u: Floats) -> Iterator[Floats]:
         """Values in consecutive blocks of (terms, samples), small enough to stay in cache.
 
-        Each block is overwritten by the next: use it, do not keep it.
+        For speed the rows come in an order of their own: row `order[l]` belongs to function l. Each block is
+        overwritten by the next: use it, do not keep it.
         """
-        runs, size, selected = self._plan
-        rows = self.block_rows
-        values = np.empty((size, min(rows, len(u))))
-        values[0] = 1.0
+        rows = min(self.block_rows, len(u))
+        sizes = len(self), len(self._plan.left), len(self._plan.right)
+        space = _borrow(sum(sizes) * rows)
+        values, left, right = np.split(space.reshape(sum(sizes), rows), np.cumsum(sizes)[:-1])
+        try:
+            yield from self._fill(u, rows, values, (left, right))
+        finally:
+            _SPARE.append(space)
+
+    def _fill(self, u: Floats, rows: int, values: Floats, work: tuple[Floats, Floats]) -> Iterator[Floats]:
+        """The blocks of values, written one after the other into the same arrays."""
+        left, right = work
         for begin in range(0, len(u), LONGEST_BLOCK):
             factors = self._factors(u[begin : begin + LONGEST_BLOCK])
-            n_rows = len(u[begin : begin + LONGEST_BLOCK])
+            n_rows = min(LONGEST_BLOCK, len(u) - begin)
             for start in range(0, n_rows, rows):
-                stop = min(start + rows, n_rows)
-                out = values[:, : stop - start]
-                for run in runs:
-                    parents = out[run.parent : run.parent + run.stop - run.start]
-                    factor = factors[run.variable][run.function, start:stop]
-                    np.multiply(parents, factor, out=out[run.start : run.stop])
-                yield out if selected is None else out[selected]
+                n = min(rows, n_rows - start)
+                columns = slice(start, start + n)
+                self._plan.fill(factors, columns, (left[:, :n], right[:, :n]), values[:, :n])
+                yield values[:, :n]
+
+    def sum_over(self, u: Floats, weights: Floats | None = None, power: int = 1) -> Floats:
+        """The sum over samples of weight times y^power, for every function: (terms,)."""
+        total, row = np.zeros(len(self)), 0
+        for y in self.blocks(u):
+            n = y.shape[1]
+            total += y**power @ (np.ones(n) if weights is None else weights[row : row + n])
+            row += n
+        return total[self.order]
+
+    @property
+    def order(self) -> Integers:
+        """Where each function stands in what `blocks` yields."""
+        return self._plan.order
 
     @property
     def block_rows(self) -> int:
         """Samples in one block of values."""
-        rows = BLOCK_BYTES // (8 * self._plan[1])
+        rows = BLOCK_BYTES // (8 * len(self))
         return int(min(max(rows - rows % 64, 64), LONGEST_BLOCK))
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
@@ -205,48 +217,20 @@ class ProductBasis:
         return [(family, inputs, max(self._counts[k] for k in inputs)) for family, inputs in together.items()]
 
     @cached_property
-    def _plan(self) -> tuple[list[Run], int, Integers | None]:
-        """How to build all values with one multiplication each: "parent times one factor".
+    def _plan(self) -> Plan:
+        return Plan(self.indices, self.families)
 
-        The parent of a function lacks its first input. In the common order the children of neighbouring
-        parents are neighbours too, so most multiplications run over many functions at once. Parents that
-        the basis itself does not hold are computed and left out at the end.
-        """
-        rows = self._with_parents()
-        position = {row.tobytes(): number for number, row in enumerate(rows)}
-        runs: list[Run] = []
-        first = np.argmax(rows > 0, axis=1)
-        orphans = rows.copy()
-        orphans[np.arange(len(rows)), first] = 0
-        for number in range(1, len(rows)):
-            variable = int(first[number])
-            index, parent = int(rows[number, variable]), position[orphans[number].tobytes()]
-            last = runs[-1] if runs else None
-            if (
-                last is not None
-                and (last.variable, last.function) == (variable, index)
-                and last.parent + last.stop - last.start == parent < last.start
-            ):
-                runs[-1] = last._replace(stop=number + 1)
-            else:
-                runs.append(Run(number, number + 1, parent, variable, index))
-        if len(rows) == len(self):
-            return runs, len(rows), None
-        return runs, len(rows), np.array([position[row.tobytes()] for row in self.indices])
 
-    def _with_parents(self) -> Integers:
-        """The indices and all their parents, in the common order."""
-        rows = self.indices
-        missing = rows
-        while len(missing):
-            parents = missing.copy()
-            parents[np.arange(len(parents)), np.argmax(parents > 0, axis=1)] = 0
-            known = {row.tobytes() for row in rows}
-            missing = np.array(
-                [row for row in np.unique(parents, axis=0) if row.tobytes() not in known], dtype=rows.dtype
-            ).reshape(-1, self.n_inputs)
-            rows = np.vstack([rows, missing])
-        return sort_rows(rows, total_degrees(self.families, rows)) if len(rows) > len(self) else self.indices
+_SPARE: deque[Floats] = deque(maxlen=16)  # arrays for blocks: fresh memory from the system is slow to touch
+
+
+def _borrow(size: int) -> Floats:
+    """An array of this many numbers, one used before if there is one."""
+    try:
+        space = _SPARE.pop()
+    except IndexError:
+        return np.empty(size)
+    return space[:size] if space.size >= size else np.empty(size)
 
 
 def product_basis(

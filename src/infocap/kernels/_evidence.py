@@ -9,10 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from ..typing import Floats
+from ._parallel import parallel_map
 from ._summary import Span, Summary, combine, coordinates, span
 from ._walk import Walk
 
 SHUFFLES_AT_ONCE = 8  # share one evaluation of the basis
+LEVERAGE_ROWS = 512  # whitened at a time, so that they stay in cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,23 +76,34 @@ class Evidence:
         return (first + second) / 2
 
     def whitened(self, start: int, stop: int) -> Floats:
-        """Readouts X~ of the rows start to stop, with sample covariance 1: (samples, rank)."""
-        return self.whiten(self.walk.readouts(start, stop))
+        """Readouts X~ of the rows start to stop, with sample covariance 1, without the constant."""
+        return self.whiten(self.walk.x.read(start, stop))
 
-    def whiten(self, x: Floats) -> Floats:
-        """Prepared readouts turned into X~; overwrites its argument."""
-        skip = int(self.walk.constant)
-        x[:, skip:] -= self.space.mean
-        inside = x[:, skip:] @ (self.space.whitening * np.sqrt(self.n_samples))
-        return np.hstack([x[:, :skip], inside])
+    def whiten(self, block: Floats) -> Floats:
+        """Rows of the table of readouts, turned into X~: (samples, rank), without the constant."""
+        centre, whitening = self._whitening
+        return (self.walk.select(block) - centre) @ whitening
+
+    @cached_property
+    def _whitening(self) -> tuple[Floats, Floats]:
+        """What to subtract from rows of the table of readouts, and what to multiply them with."""
+        scale = self.walk.scale
+        centre = self.walk.shift + self.space.mean / scale
+        return centre, self.space.whitening * (scale * np.sqrt(self.n_samples))[:, None]
 
     @cached_property
     def leverage(self) -> Floats:
-        """sum_i X~_i² of every sample; its mean is the rank."""
-        parts = [
-            np.sum(self.whitened(start, stop) ** 2, axis=1)
-            for start, stop in self.walk.pieces(0, self.n_samples)
-        ]
+        """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
+        middle = self.n_samples // 2
+        pieces = [*self.walk.pieces(0, middle), *self.walk.pieces(middle, self.n_samples)]
+        return np.concatenate(parallel_map(self._leverage, pieces)) + self.walk.constant
+
+    def _leverage(self, rows: tuple[int, int]) -> Floats:
+        block = self.walk.x.read(*rows)
+        parts = []
+        for start in range(0, len(block), LEVERAGE_ROWS):
+            z = self.whiten(block[start : start + LEVERAGE_ROWS])
+            parts.append(np.einsum("ij,ij->i", z, z))
         return np.concatenate(parts)
 
     @cached_property
@@ -106,21 +119,21 @@ class Evidence:
     @cached_property
     def target_power(self) -> Floats:
         """The sample mean of y² of every target; 1 in expectation."""
-        return self._mean_square(np.ones(self.n_samples))
+        return self._mean_square(None)
 
-    def _mean_square(self, weights: Floats) -> Floats:
+    def _mean_square(self, weights: Floats | None) -> Floats:
         total = np.zeros(len(self.walk.basis))
-        row = 0
         for start, stop in self.walk.pieces(0, self.n_samples):
-            for y in self.walk.targets(start, stop):
-                total += y**2 @ weights[row : row + y.shape[1]]
-                row += y.shape[1]
+            part = None if weights is None else weights[start:stop]
+            total += self.walk.basis.sum_over(self.walk.u.read(start, stop), part, power=2)
         return total / self.n_samples
 
     def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
         """C_N of every target after the samples of the readouts are put in random order, `count` times."""
         generator = np.random.default_rng(seed)
         rows = np.vstack([self.whitened(*piece) for piece in self.walk.pieces(0, self.n_samples)])
+        if self.walk.constant:
+            rows = np.column_stack([np.ones(len(rows)), rows])
         for begin in range(0, count, SHUFFLES_AT_ONCE):
             orders = [
                 generator.permutation(self.n_samples) for _ in range(min(SHUFFLES_AT_ONCE, count - begin))
@@ -132,12 +145,12 @@ class Evidence:
                 for y in self.walk.targets(start, stop):
                     projection += mixed[row : row + y.shape[1]].T @ y.T
                     row += y.shape[1]
-            squares = (projection / self.n_samples) ** 2
+            squares = (projection[:, self.walk.basis.order] / self.n_samples) ** 2
             yield from squares.reshape(len(orders), rows.shape[1], -1).sum(axis=1)
 
 
 def gather(walk: Walk) -> Evidence:
     """One pass over the data: both ordered halves, and the whole from them."""
     middle = walk.n_samples // 2
-    first, second = walk.summary(0, middle), walk.summary(middle, walk.n_samples)
+    first, second = walk.summaries(0, middle, walk.n_samples)
     return Evidence(walk, combine(first, second), (first, second))

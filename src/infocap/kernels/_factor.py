@@ -7,28 +7,40 @@ import numpy as np
 from ..typing import Floats
 
 SAFE_PIVOT = 1e-4  # of unit columns; the squared condition number then leaves 8 digits to repair
+GOOD_CONDITION = 300.0  # its square costs less than 1e-11: nothing to repair
 
 
-def orthonormal_factor(x: Floats) -> tuple[Floats, Floats]:
-    """x = q @ triangle with q'q = 1; x is (samples, columns).
+def orthonormal_factor(x: Floats) -> tuple[Floats, Floats, Floats | None]:
+    """x = q @ finish @ triangle, with orthonormal q @ finish; x is (samples, columns).
 
-    Tall blocks are factored by Cholesky twice ("CholeskyQR2"): the Gram matrix loses half the digits, the
-    second round gets them back, and both are matrix products. That is as orthonormal as Householder's
-    method while the columns are not nearly dependent; when a pivot says they are, Householder's is used.
+    Tall blocks are factored by Cholesky ("CholeskyQR2"): a first round on the Gram matrix of x, which loses
+    twice as many digits as the condition number has, and a second round on the result, which gets them back;
+    well-conditioned columns need the first alone. All of it is matrix products. What is small is left to
+    the small matrix `finish`, to be applied to what q is multiplied with: cheaper than applying it to q.
+    This is as accurate as Householder's method while the columns are not nearly dependent; when a pivot
+    says they are, Householder's is used, and there is nothing to finish (None).
     """
     rows, columns = x.shape
-    if rows < 2 * columns:
-        return np.linalg.qr(x)
-    gram = x.T @ x
-    norms = np.sqrt(np.diag(gram))
-    if not np.all(norms > 0):
-        return np.linalg.qr(x)
-    try:
-        first = np.linalg.cholesky(gram / np.outer(norms, norms)).T
-        if np.min(np.diag(first)) < SAFE_PIVOT:
-            return np.linalg.qr(x)
-        q = x @ (np.linalg.inv(first) / norms[:, None])
-        second = np.linalg.cholesky(q.T @ q).T
-    except np.linalg.LinAlgError:
-        return np.linalg.qr(x)
-    return q @ np.linalg.inv(second), (second @ first) * norms
+    if rows >= 2 * columns:
+        gram = x.T @ x
+        norms = np.sqrt(np.diag(gram))
+        if np.all(norms > 0) and np.all(np.isfinite(norms)):
+            try:
+                first = np.linalg.cholesky(gram / np.outer(norms, norms)).T
+                if np.min(np.diag(first)) > SAFE_PIVOT:
+                    return _by_cholesky(x, first, norms)
+            except np.linalg.LinAlgError:
+                pass  # not positive definite to rounding: nearly dependent columns
+    q, triangle = np.linalg.qr(x)
+    return q, triangle, None
+
+
+def _by_cholesky(x: Floats, first: Floats, norms: Floats) -> tuple[Floats, Floats, Floats]:
+    """The rest of CholeskyQR2, from the first round's factor of the columns scaled to unit length."""
+    inverse = np.linalg.inv(first)
+    finish = inverse / norms[:, None]
+    if np.linalg.norm(inverse) * np.linalg.norm(first) < GOOD_CONDITION:
+        return x, first * norms, finish
+    q = x @ finish
+    second = np.linalg.cholesky(q.T @ q).T
+    return q, (second @ first) * norms, np.linalg.inv(second)

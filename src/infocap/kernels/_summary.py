@@ -8,10 +8,11 @@ from functools import reduce
 
 import numpy as np
 
-from ..typing import Floats
+from ..typing import Floats, Integers
 from ._factor import orthonormal_factor
 
 RANK_TOLERANCE = 32 * np.finfo(float).eps
+CLEAR_PIVOT = 1e-6  # no doubt about the rank, and no need for a singular value decomposition
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +29,15 @@ class Summary:
     constant: bool = False
 
 
-def summarise(x: Floats, y: Floats | Iterable[Floats], constant: bool = False) -> Summary:
-    """One block of samples: x (samples, readouts); y (samples, terms), or blocks (terms, samples) in turn."""
-    q, triangle = orthonormal_factor(x)
+def summarise(
+    x: Floats, y: Floats | Iterable[Floats], constant: bool = False, order: Integers | None = None
+) -> Summary:
+    """One block of samples: x (samples, readouts) and y (samples, terms).
+
+    Instead of an array y may be an iterable of its consecutive blocks (terms, samples), whose row `order[l]`
+    belongs to target l.
+    """
+    q, triangle, finish = orthonormal_factor(x)
     blocks = [y.T] if isinstance(y, np.ndarray) else y
     projection: Floats | None = None
     start = 0
@@ -41,6 +48,10 @@ def summarise(x: Floats, y: Floats | Iterable[Floats], constant: bool = False) -
         start = stop
     assert projection is not None
     assert start == len(x)
+    if finish is not None:
+        projection = finish.T @ projection
+    if order is not None:
+        projection = projection[:, order]
     return Summary(triangle, projection, len(x), constant)
 
 
@@ -60,11 +71,12 @@ def _combine_two(a: Summary, b: Summary) -> Summary:
 class Span:
     """The space that the readouts of a summary span: an orthonormal frame of it, and how to get there.
 
-    `frame` (readouts, rank) holds the directions in terms of q; `whitening` (readouts, rank) turns readout
-    values, after `mean` is subtracted, into coordinates whose sample covariance is 1 / samples.
+    `frame` (readouts, rank) holds the directions in terms of q, None when q itself will do; `whitening`
+    (readouts, rank) turns readout values, after `mean` is subtracted, into coordinates whose sample
+    covariance is 1 / samples. The constant is not among them.
     """
 
-    frame: Floats
+    frame: Floats | None
     whitening: Floats
     mean: Floats
     constant: bool
@@ -72,7 +84,7 @@ class Span:
     @property
     def rank(self) -> int:
         """Dimension of the space, the constant included."""
-        return self.frame.shape[1] + self.constant
+        return self.whitening.shape[1] + self.constant
 
 
 def span(summary: Summary) -> Span:
@@ -85,7 +97,12 @@ def span(summary: Summary) -> Span:
     mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
     norms = np.sqrt(np.sum(centred**2, axis=0))
     norms[norms == 0] = 1.0
-    left, singular, right = np.linalg.svd(centred / norms, full_matrices=False)
+    scaled = centred / norms
+    if scaled.shape[0] == scaled.shape[1] and np.min(np.abs(np.diag(scaled))) > CLEAR_PIVOT:
+        inverse = np.linalg.inv(scaled)
+        if np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT:  # bounds the condition number
+            return Span(None, inverse / norms[:, None], mean, summary.constant)
+    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
     whitening = right[:rank].T / singular[:rank] / norms[:, None]
     return Span(left[:, :rank], whitening, mean, summary.constant)
@@ -97,8 +114,9 @@ def coordinates(summary: Summary, space: Span) -> Floats:
     Their squares, summed over the frame, are the capacities.
     """
     skip = int(summary.constant)
-    inside = space.frame.T @ summary.projection[skip:]
-    inside = np.vstack([summary.projection[:1], inside]) if summary.constant else inside
+    inside = summary.projection
+    if space.frame is not None:
+        inside = np.vstack([inside[:skip], space.frame.T @ inside[skip:]])
     return inside / np.sqrt(summary.n_samples)
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, pairwise
 
 import numpy as np
 
 from .._array import Table
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
+from ._parallel import parallel_map
 from ._summary import Summary, combine, summarise
 
-BLOCK_BYTES = 16_000_000  # of readouts at a time; the factorisation needs a few times as much
+BLOCK_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
 
 
 def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
     """Consecutive pieces of the rows start to stop, sized to memory and much taller than wide."""
-    rows = max(BLOCK_BYTES // (8 * n_columns), 16 * n_columns)
+    rows = max(BLOCK_BYTES // (8 * n_columns), 32 * n_columns)
     for begin in range(start, stop, rows):
         yield begin, min(begin + rows, stop)
 
@@ -27,8 +29,8 @@ class Walk:
     """Inputs, readouts and targets of one data set, ready to be read in blocks.
 
     `channels` are the columns of `x` in use. They are shifted by a typical value, so that a large offset
-    costs no digits, and scaled by a power of two, which costs none either; with `constant` a column of
-    ones goes first and absorbs what the shift leaves.
+    costs no digits; with `constant` a column of ones goes first and absorbs what the shift leaves. `scale`
+    is 1 unless squares of the readouts would leave the range of floating-point numbers.
     """
 
     u: Table
@@ -57,26 +59,30 @@ class Walk:
         """Prepared readouts of the rows start to stop: (samples, readouts), the constant first."""
         return self.prepare(self.x.read(start, stop))
 
+    def select(self, block: Floats) -> Floats:
+        """The channels in use."""
+        return block[:, self.channels] if len(self.channels) < block.shape[1] else block
+
     def prepare(self, block: Floats) -> Floats:
         """Rows of the table of readouts as the mathematics wants them."""
-        if len(self.channels) < block.shape[1]:
-            block = block[:, self.channels]
+        block = self.select(block)
         out = np.empty((len(block), self.n_readouts))
         out[:, : self.constant] = 1.0
         own = out[:, self.constant :]
         np.subtract(block, self.shift, out=own)
-        np.multiply(own, self.scale, out=own)
+        if np.any(self.scale != 1):
+            np.multiply(own, self.scale, out=own)
         return out
 
     def targets(self, start: int, stop: int) -> Iterator[Floats]:
-        """Values of the basis in blocks of (terms, samples); each overwrites the one before."""
+        """Values of the basis in blocks of (terms, samples), in the order of `basis.blocks`."""
         return self.basis.blocks(self.u.read(start, stop))
 
-    def summary(self, start: int, stop: int) -> Summary:
-        """The summary of the rows start to stop."""
-        return combine(
-            *(
-                summarise(self.readouts(begin, end), self.targets(begin, end), self.constant)
-                for begin, end in self.pieces(start, stop)
-            )
-        )
+    def summaries(self, *edges: int) -> list[Summary]:
+        """The summaries of the rows between consecutive edges."""
+        stretches = [list(self.pieces(start, stop)) for start, stop in pairwise(edges)]
+        parts = iter(parallel_map(self._summarise, [piece for stretch in stretches for piece in stretch]))
+        return [combine(*islice(parts, len(stretch))) for stretch in stretches]
+
+    def _summarise(self, rows: tuple[int, int]) -> Summary:
+        return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.order)

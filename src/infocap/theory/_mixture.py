@@ -27,9 +27,12 @@ class RandomMixture:
         """Readouts (samples, readouts); a seed makes the noise reproducible."""
         u = np.asarray(u, dtype=float)
         x = np.empty((len(u), len(self.weights)))
+        mixed = self._mixed
+        weights = np.empty((len(mixed), len(self.weights)))
+        weights[mixed.order] = self._mixed_weights.T
         row = 0
-        for y in self._mixed.blocks(u):
-            x[row : row + y.shape[1]] = y.T @ self._mixed_weights.T
+        for y in mixed.blocks(u):
+            x[row : row + y.shape[1]] = y.T @ weights
             row += y.shape[1]
         if self.noise:
             x += self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)

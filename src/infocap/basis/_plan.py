@@ -1,0 +1,159 @@
+"""How to build all products with as few and as large multiplications as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..typing import Floats, Integers
+from ._family import Family
+from ._index_sets import sort_rows, total_degrees
+
+
+class Run(NamedTuple):
+    """Neighbouring functions that are neighbouring parents times one and the same factor."""
+
+    start: int
+    stop: int
+    parent: int
+    variable: int
+    function: int
+
+
+class Chain:
+    """Products of a few inputs, each one a "parent" times one more factor.
+
+    The parent of a function lacks its first input. In the common order the children of neighbouring parents
+    are neighbours too, so most multiplications run over several functions at once. Parents that were not
+    asked for are computed as well; `position` says where a function stands.
+    """
+
+    def __init__(self, rows: Integers, families: Sequence[Family]) -> None:
+        complete = _with_parents(rows)
+        self.rows = sort_rows(complete, total_degrees(families, complete))
+        self.position = {row.tobytes(): number for number, row in enumerate(self.rows)}
+        self.runs: list[Run] = []
+        first = np.argmax(self.rows > 0, axis=1) if rows.shape[1] else np.zeros(1, int)
+        for number, row in enumerate(self.rows[1:], start=1):
+            variable = int(first[number])
+            function = int(row[variable])
+            parent = row.copy()
+            parent[variable] = 0
+            self._add(number, self.position[parent.tobytes()], variable, function)
+
+    def _add(self, number: int, parent: int, variable: int, function: int) -> None:
+        """Lengthen the last run, or start a new one."""
+        last = self.runs[-1] if self.runs else None
+        if (
+            last is not None
+            and (last.variable, last.function) == (variable, function)
+            and last.parent + last.stop - last.start == parent < last.start
+        ):
+            self.runs[-1] = last._replace(stop=number + 1)
+        else:
+            self.runs.append(Run(number, number + 1, parent, variable, function))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def fill(self, factors: Sequence[Floats], columns: slice, out: Floats) -> None:
+        """Values of all functions at some samples, into out (functions, samples)."""
+        out[0] = 1.0
+        for run in self.runs:
+            parents = out[run.parent : run.parent + run.stop - run.start]
+            factor = factors[run.variable][run.function, columns]
+            np.multiply(parents, factor, out=out[run.start : run.stop])
+
+
+class Tile(NamedTuple):
+    """All products of some functions of the left inputs with some of the right inputs."""
+
+    left: Any  # a slice where they are neighbours, else an array of positions
+    right: Any
+    shape: tuple[int, int]
+    start: int
+
+
+class Plan:
+    """A basis as products of functions of the first inputs with functions of the rest.
+
+    Functions of the left inputs that go with the same functions of the right inputs form one tile, a single
+    large multiplication: with the total-degree set there is one tile a degree. Both sides are short chains
+    that stay in cache. The tiles come out in an order of their own; `order` brings it back to the basis's.
+    """
+
+    def __init__(self, rows: Integers, families: Sequence[Family]) -> None:
+        self.split = _best_split(rows)
+        self.left = Chain(rows[:, : self.split], families[: self.split])
+        self.right = Chain(rows[:, self.split :], families[self.split :])
+        here = [self.left.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, : self.split])]
+        there = [self.right.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, self.split :])]
+        self.tiles, self.order = _tiles(np.array(here), np.array(there))
+
+    def fill(
+        self, factors: Sequence[Floats], columns: slice, work: tuple[Floats, Floats], out: Floats
+    ) -> None:
+        """Values of all functions at some samples, into out (terms, samples), in the tiles' order."""
+        left, right = work
+        self.left.fill(factors[: self.split], columns, left)
+        self.right.fill(factors[self.split :], columns, right)
+        for tile in self.tiles:
+            n_left, n_right = tile.shape
+            where = out[tile.start : tile.start + n_left * n_right]
+            np.multiply(
+                left[tile.left][:, None, :],
+                right[tile.right][None, :, :],
+                out=where.reshape(n_left, n_right, where.shape[1]),
+            )
+
+
+def _tiles(here: Integers, there: Integers) -> tuple[list[Tile], Integers]:
+    """Group equal right-hand sides; and the place of every function among the tiles."""
+    partners: dict[int, list[int]] = {}
+    for left, right in zip(here.tolist(), there.tolist(), strict=True):
+        partners.setdefault(left, []).append(right)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for left in sorted(partners):
+        groups.setdefault(tuple(sorted(partners[left])), []).append(left)
+    tiles, place, start = [], {}, 0
+    for rights, lefts in groups.items():
+        tiles.append(Tile(_selector(lefts), _selector(rights), (len(lefts), len(rights)), start))
+        for left in lefts:
+            for right in rights:
+                place[left, right] = start
+                start += 1
+    return tiles, np.array([place[pair] for pair in zip(here.tolist(), there.tolist(), strict=True)])
+
+
+def _selector(positions: Sequence[int]) -> Any:
+    """A slice if the positions are consecutive: it copies nothing."""
+    if list(positions) == list(range(positions[0], positions[0] + len(positions))):
+        return slice(positions[0], positions[0] + len(positions))
+    return np.array(positions)
+
+
+def _best_split(rows: Integers) -> int:
+    """Where to cut the inputs in two, so that both sides together have the fewest functions."""
+
+    def size(split: int) -> int:
+        return len(np.unique(rows[:, :split], axis=0)) + len(np.unique(rows[:, split:], axis=0))
+
+    n_inputs = rows.shape[1]
+    return min(range(1, n_inputs), key=size) if n_inputs > 1 else 0
+
+
+def _with_parents(rows: Integers) -> Integers:
+    """Distinct indices and all their parents."""
+    if rows.shape[1] == 0:
+        return rows[:1]
+    known = {row.tobytes(): row for row in np.ascontiguousarray(rows)}
+    waiting = list(known.values())
+    while waiting:
+        row = waiting.pop().copy()
+        row[np.argmax(row > 0)] = 0
+        if row.tobytes() not in known:
+            known[row.tobytes()] = row
+            waiting.append(row)
+    return np.array(list(known.values()))
