@@ -18,10 +18,10 @@ BLOCK_BYTES = 4_000_000  # of readouts at a time; small enough to share out amon
 
 
 def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
-    """Consecutive pieces of the rows start to stop, sized to memory and much taller than wide."""
-    rows = max(BLOCK_BYTES // (8 * n_columns), 32 * n_columns)
-    for begin in range(start, stop, rows):
-        yield begin, min(begin + rows, stop)
+    """Consecutive pieces of the rows start to stop, equal, sized to memory and much taller than wide."""
+    most = max(BLOCK_BYTES // (8 * n_columns), 32 * n_columns)
+    count = -(-(stop - start) // most)
+    return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
 
 @dataclass(frozen=True, eq=False)

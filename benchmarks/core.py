@@ -1,0 +1,193 @@
+"""What the core costs, as ratios measured side by side in one run: `make bench` prints the tables.
+
+(a) Algorithm 1 end to end against one bare matrix product, (b) against other ways to get capacities,
+(c) growth of time and memory with the number of samples. With --write, RESULTS.md is brought up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import infocap
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
+SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+
+def seconds(function: Callable[[], object]) -> float:
+    """One timed call, right after an untimed one; the pause lets the matrix library's threads fall asleep."""
+    time.sleep(0.05)
+    function()
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def side_by_side(jobs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """The median time of each job, the jobs taking turns so that the machine's moods hit all alike."""
+    times = {name: [] for name in jobs}
+    for _ in range(rounds):
+        for name, job in jobs.items():
+            times[name].append(seconds(job))
+    return {name: float(np.median(found)) for name, found in times.items()}
+
+
+def paper_job(n_samples: int) -> tuple[infocap.ProductBasis, np.ndarray, np.ndarray]:
+    """The paper's size: five inputs, degree 8 (1287 functions), 71 readouts and the constant."""
+    basis = infocap.product_basis("legendre", 5, 8)
+    system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, seed=0)
+    u = infocap.draw(basis, n_samples, method="random", seed=1)
+    return basis, u, system(u)
+
+
+def against_the_product() -> list[str]:
+    basis, u, x = paper_job(8192)
+    y = np.ascontiguousarray(basis(u))
+    q = np.ascontiguousarray(np.linalg.qr(np.column_stack([np.ones(len(x)), x]))[0])
+    lines = [
+        "| threads | bare `Q.T @ Y`, Y in memory | Algorithm 1, basis included | ratio |",
+        "|---|---|---|---|",
+    ]
+    for threads in sorted({1, os.cpu_count() or 1}):
+        with threadpool_limits(threads):
+            found = side_by_side(
+                {"product": lambda: q.T @ y, "ours": lambda: infocap.estimate(u, x, basis)}, rounds=25
+            )
+        ratio = found["ours"] / found["product"]
+        lines.append(
+            f"| {threads} | {found['product'] * 1e3:.1f} ms | {found['ours'] * 1e3:.1f} ms | {ratio:.2f} |"
+        )
+    return lines
+
+
+def by_least_squares(basis: infocap.ProductBasis, u: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """One least-squares call for each function: what most scripts do."""
+    full, y = np.column_stack([np.ones(len(x)), x]), basis(u)
+    fits = [full @ np.linalg.lstsq(full, column, rcond=None)[0] for column in y.T]
+    return np.array([fit @ fit / len(fit) for fit in fits])
+
+
+def against_others() -> list[str]:
+    """A temporal job that RCbench can do: delays 1 to 10 of one signal, pairs of delays, degree 6."""
+    logging.disable(logging.CRITICAL)
+    from rcbench.tasks.ipc import IPCEvaluator
+
+    generator = np.random.default_rng(0)
+    signal, delays, n = generator.uniform(-1, 1, 8192 + 10), 10, 8192
+    u = np.column_stack([np.roll(signal, delay) for delay in range(1, delays + 1)])[delays:]
+    x = np.tanh(u @ generator.normal(size=(delays, 72)) + generator.normal(size=72))
+    basis = infocap.product_basis("legendre", delays, 6, max_interactions=2)
+    padded = np.vstack([np.zeros((delays, 72)), x])
+    peer = IPCEvaluator(signal, padded, max_delay=delays, max_degree=6)
+    some = infocap.product_basis("legendre", delays, indices=basis.indices[::20])
+    peer.basis_functions = dict(list(peer.basis_functions.items())[::20])
+    jobs = {
+        "infocap, Algorithm 1": (lambda: infocap.estimate(u, x, basis), len(basis)),
+        "infocap, raw": (lambda: infocap.estimate(u, x, basis, method="raw"), len(basis)),
+        "a least-squares call per function": (lambda: by_least_squares(some, u, x), len(some)),
+        "RCbench 1.0 (ridge, one split)": (
+            peer.calculate_total_capacity,
+            len(peer.basis_functions),
+        ),
+    }
+    with threadpool_limits(1):
+        times = side_by_side({name: job for name, (job, _) in jobs.items()}, rounds=3)
+    each = {name: times[name] / count for name, (_, count) in jobs.items()}
+    lines = [f"| {n} samples, 72 readouts, 736 functions | time per function | relative |", "|---|---|---|"]
+    for name, value in each.items():
+        lines.append(f"| {name} | {value * 1e6:.0f} µs | {value / each['infocap, Algorithm 1']:.1f} |")
+    return lines
+
+
+def growth() -> list[str]:
+    """Each size in a process of its own that only loads its data, so that its peak memory is its own."""
+    found = []
+    with TemporaryDirectory() as folder:
+        for n in SIZES:
+            _, u, x = paper_job(n)
+            np.savez(Path(folder) / "data.npz", u=u, x=x)
+            command = [sys.executable, __file__, "--one-size", str(Path(folder) / "data.npz")]
+            run = subprocess.run(command, check=True, capture_output=True, text=True)
+            found.append([float(word) for word in run.stdout.split()])
+    middle = np.median([elapsed / n for n, (elapsed, _) in zip(SIZES, found, strict=True)])
+    lines = [
+        "| samples | time | time per sample, relative | peak memory beyond the inputs |",
+        "|---|---|---|---|",
+    ]
+    for n, (elapsed, megabytes) in zip(SIZES, found, strict=True):
+        lines.append(f"| {n:,} | {elapsed:.3f} s | {elapsed / n / middle:.2f} | {megabytes:.0f} MB |")
+    return lines
+
+
+def one_size(path: str) -> None:
+    """Time and peak memory of one estimation of the paper's basis."""
+    with np.load(path) as data:
+        u, x = data["u"], data["x"]
+    basis = infocap.product_basis("legendre", 5, 8)
+    infocap.estimate(u[:512], x[:512], basis, method="raw")  # imports and lazy tables are not the question
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    times = []
+    for _ in range(max(3, 300_000 // len(u))):
+        start = time.perf_counter()
+        infocap.estimate(u, x, basis)
+        times.append(time.perf_counter() - start)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(np.median(times), (after - before) / 1024)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="update RESULTS.md")
+    parser.add_argument("--one-size", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one_size:
+        one_size(arguments.one_size)
+        return
+    tables = {
+        "(a) Against one bare product: q=5, degree 8, N=8192, K=72, 1287 functions": against_the_product,
+        "(b) Against other ways, one thread": against_others,
+        "(c) Growth with the number of samples: q=5, degree 8, K=72, 1287 functions": growth,
+    }
+    text = [f"## Core (`python benchmarks/core.py`)\n\n{machine()}\n"]
+    for title, make in tables.items():
+        print(f"\n{title}", flush=True)
+        lines = make()
+        print("\n".join(lines), flush=True)
+        text.append("\n".join([f"### {title}", "", *lines, ""]))
+    if arguments.write:
+        write_section("Core", "\n".join(text))
+
+
+def machine() -> str:
+    """What this ran on."""
+    return (
+        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}, NumPy {np.__version__}, infocap {infocap.__version__}."
+    )
+
+
+def write_section(name: str, text: str) -> None:
+    """Replace one section of RESULTS.md and leave the others."""
+    head, *sections = (
+        RESULTS.read_text(encoding="utf-8").split("\n## ") if RESULTS.exists() else ["# Results\n"]
+    )
+    kept = [section for section in sections if not section.startswith(f"{name} ")]
+    body = [head.rstrip("\n"), *(f"## {section.strip()}" for section in kept), text.strip()]
+    RESULTS.write_text("\n\n".join(body) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
