@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from .._check import one_of
+from .._parallel import all_cores
 from .._result import CapacityResult
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
-from ..kernels import Evidence, Walk, all_cores, gather
+from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Integers
 from ._diagnose import diagnose, handled
 from ._survey import EPOCHS, Survey, survey, tables

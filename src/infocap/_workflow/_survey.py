@@ -9,10 +9,11 @@ import numpy as np
 
 from .._array import Table
 from .._check import one_of
+from .._parallel import parallel_map
 from ..basis import Family, ProductBasis
 from ..basis._family import DiscreteFamily
 from ..errors import DataError
-from ..kernels import parallel_map, row_blocks
+from ..kernels import row_blocks
 from ..typing import ArrayLike, Floats, Integers
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside

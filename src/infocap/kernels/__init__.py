@@ -2,7 +2,6 @@
 
 from ._evidence import Evidence, gather
 from ._factor import orthonormal_factor
-from ._parallel import all_cores, parallel_map
 from ._summary import Span, Summary, capacities, combine, coordinates, span, summarise
 from ._walk import Walk, row_blocks
 
@@ -11,13 +10,11 @@ __all__ = [
     "Span",
     "Summary",
     "Walk",
-    "all_cores",
     "capacities",
     "combine",
     "coordinates",
     "gather",
     "orthonormal_factor",
-    "parallel_map",
     "row_blocks",
     "span",
     "summarise",

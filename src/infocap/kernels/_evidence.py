@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from .._parallel import parallel_map
 from ..typing import Floats
-from ._parallel import parallel_map
 from ._summary import Span, Summary, combine, coordinates, span
 from ._walk import Walk
 

@@ -9,9 +9,9 @@ from itertools import islice, pairwise
 import numpy as np
 
 from .._array import Table
+from .._parallel import parallel_map
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
-from ._parallel import parallel_map
 from ._summary import Summary, combine, summarise
 
 BLOCK_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
