@@ -59,6 +59,12 @@ def test_low_discrepancy_integrates_better_than_chance():
     assert max(error["sobol"], error["halton"], error["lhs"]) < 0.2 * error["random"]
 
 
+def test_no_point_sits_on_the_edge(monkeypatch):
+    """0 and 1 would be infinite for a normal input."""
+    monkeypatch.setitem(infocap._sampling.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]]))
+    assert np.isfinite(draw(product_basis("hermite", 1, 2), 2, method="random")).all()
+
+
 def test_bad_arguments_are_refused_by_name():
     with pytest.raises(ParameterError, match="method='sobl'"):
         draw(BASIS, 64, method="sobl")

@@ -45,6 +45,15 @@ def test_agree_with_plain_loops_at_two_inputs_and_degree_14(device):
     assert_allclose(found.capacity, reference.algorithm_1(full, y, basis.fourth_moments), atol=1e-10)
 
 
+def test_a_channel_stuck_in_one_half_is_no_readout_there():
+    """Algorithm 2 would otherwise see a direction of pure rounding in that half."""
+    u, x, _ = data(512, design="random")
+    x[256:, 0] = 0.3
+    found = infocap.estimate(u, x, BASIS, method="richardson-threshold")
+    expected = reference.algorithm_2(reference.with_constant(x), BASIS(u))
+    assert_allclose(found.capacity, expected, atol=1e-10)
+
+
 def test_halves_are_ordered():
     """Shuffling the rows leaves the raw capacities alone and changes the extrapolation."""
     u, x, _ = data(256)
@@ -83,7 +92,7 @@ def test_chi2_threshold_is_twice_the_quantile():
 
 def test_surrogates_are_shuffles_of_the_samples():
     u, x, _ = data(256)
-    result = infocap.estimate(u, x, BASIS, method="surrogate", n_surrogates=20, seed=5)
+    result = infocap.estimate(u, x, BASIS, method="surrogate", n_surrogates=20, shuffle_seed=5)
     q = np.linalg.qr(reference.with_constant(x))[0]
     y, generator = BASIS(u), np.random.default_rng(5)
     largest = np.max([np.sum((q[generator.permutation(256)].T @ y) ** 2, axis=0) for _ in range(20)], axis=0)
@@ -100,6 +109,31 @@ def test_older_rules_keep_what_is_there_and_drop_most_of_what_is_not(method):
     exact = system.exact()
     assert np.all(result.capacity[1:][exact[1:] > 0.2] > 0)
     assert np.mean(result.capacity[exact < 1e-9] > 0) < 0.1
+
+
+class Tie:
+    """Evidence with exact ties: C_N equal to its threshold, and an extrapolated value equal to -B."""
+
+    n_samples = 100
+    raw = np.array([1.0, 0.5, 0.25, 0.25])
+    raw_half = np.array([1.0, 0.5, 0.25, 0.75])  # extrapolated: 1, 0.5, 0.25, -0.25
+    zero_capacity_bound = np.array([0.1, 0.5, 0.1, 0.1])
+
+
+def test_ties_fall_as_the_paper_prints_them():
+    """Algorithm 1 zeroes C_N <= threshold; Algorithm 2 zeroes only what is < -B."""
+    first = infocap.estimators.threshold_richardson(Tie())
+    assert first.capacity.tolist() == [1.0, 0.0, 0.25, 0.0]
+    second = infocap.estimators.richardson_threshold(Tie())
+    assert second.capacity.tolist() == [1.0, 0.5, 0.25, 0.0]
+
+
+def test_older_rules_use_the_empirical_power_of_the_targets():
+    u, x, _ = data(200, design="random")
+    power = np.mean(BASIS(u) ** 2, axis=0)
+    found = infocap.estimate(u, x, BASIS, method="chi2", p=0.5, factor=1e-9)
+    assert np.abs(power - 1).max() > 0.1
+    assert_allclose(found.capacity, found.raw / power, atol=1e-12)
 
 
 def test_a_function_of_evidence_is_as_good_as_a_name():

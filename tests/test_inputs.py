@@ -41,7 +41,7 @@ ERRORS = {
     "dates in x": ((U, np.full((512, 2), np.datetime64("2026-01-01"))), {}, "x holds datetime64"),
     "nothing changes": ((U, np.ones((512, 3))), {}, "no channel that changes"),
     "rows not in index order": ((U, X), {"index": np.roll(np.arange(512), 1)}, r"index is 0 at row 1, after 511: .* np\.argsort\(index\)"),
-    "index of the wrong length": ((U, X), {"index": np.arange(5)}, r"index has shape \(5,\); give one design index for each of 512"),
+    "index of the wrong length": ((U, X), {"index": np.arange(5)}, r"index has shape \(5,\); give one value for each of 512 rows"),
     "acquisition of the wrong length": ((U, X), {"acquisition": np.arange(5)}, r"acquisition has shape \(5,\)"),
     "unknown nan policy": ((U, X), {"nan": "ignore"}, "nan='ignore' is not one of 'raise', 'drop'"),
     "unknown complex policy": ((U, X), {"complex_as": "phase"}, "complex_as='phase' is not one of"),
@@ -53,6 +53,71 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
     with pytest.raises(InfocapError, match=message) as caught:
         infocap.estimate(*data, BASIS, **options)
     assert isinstance(caught.value, ValueError)
+
+
+MISTAKES = {
+    "basis by name": ({"basis": "legendre"}, "basis='legendre' must come from product_basis"),
+    "constant as a word": ({"constant": "no"}, "constant='no' must be True or False"),
+    "repeated index": ({"index": np.repeat(np.arange(256), 2)}, "index has 0 more than once"),
+    "index with gaps": ({"index": np.full(512, np.nan)}, "index must be numbers or times without gaps"),
+    "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),
+    "sparse matrix": ({"x": "sparse"}, r"x\.toarray\(\)"),
+    "ragged list": ({"x": [[1.0, 2.0], [3.0]]}, "x is a list that is no table of numbers"),
+    "xarray data set": ({"x": "dataset"}, "x .* give"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_plain_mistakes_get_a_sentence_too(change, message):
+    import scipy.sparse
+    import xarray as xr
+
+    change = dict(change)
+    special = {"sparse": scipy.sparse.csr_array(X), "dataset": xr.DataArray(X, name="x").to_dataset()}
+    x = change.pop("x", X)
+    x = special[x] if isinstance(x, str) else x
+    with pytest.raises(InfocapError, match=message):
+        infocap.estimate(U, x, change.pop("basis", BASIS), **change)
+
+
+def test_masked_values_are_missing_values():
+    mask = np.arange(X.size).reshape(X.shape) % 977 == 0
+    masked = np.ma.masked_array(np.where(mask, 1e20, X), mask=mask)
+    with pytest.raises(DataError, match=r"x has \d+ NaN or infinite values"):
+        infocap.estimate(U, masked, BASIS)
+    kept = ~np.any(mask, axis=1)
+    result = infocap.estimate(U, masked, BASIS, nan="drop")
+    assert_allclose(result.capacity, infocap.estimate(U[kept], X[kept], BASIS).capacity, atol=1e-12)
+
+
+def test_missing_cells_of_mixed_columns_can_be_dropped():
+    x = X.astype(object)
+    x[4, 1] = None
+    assert infocap.estimate(U, x, BASIS, nan="drop").n_samples == 511
+
+
+def test_single_precision_inputs_reach_the_ends_of_their_domain():
+    for basis in (
+        infocap.product_basis("bernoulli", 2, 2, domain=(0, 3.3)),
+        infocap.product_basis("legendre", 2, 3, domain=(0, 0.1)),
+        infocap.product_basis(infocap.basis.samples(U[:, 0] + 0.1), 2, 3),
+    ):
+        u = infocap.draw(basis, 512, seed=1)
+        u[0] = basis.families[0].bounds[1]
+        infocap.estimate(u.astype(np.float32), SYSTEM(u, seed=0), basis)
+
+
+@pytest.mark.parametrize("factor", [1e-310, 1e-200, 1e200, 1e307])
+def test_the_whole_range_of_numbers_is_usable(factor):
+    plain = infocap.estimate(U, X, BASIS)
+    tolerance = 1e-2 if factor < 1e-300 else 1e-9  # the smallest numbers have few digits
+    assert_allclose(infocap.estimate(U, X * factor, BASIS).capacity, plain.capacity, atol=tolerance)
+
+
+def test_what_counts_is_the_rank_and_not_the_number_of_channels():
+    with pytest.warns(DataWarning, match="only 9 of 81 readouts"):
+        result = infocap.estimate(U[:60], np.hstack([X[:60]] * 10), BASIS)
+    assert result.rank == 9
 
 
 def test_named_columns_are_named_in_messages():
@@ -106,6 +171,44 @@ def test_sparse_mixtures_of_high_degree_raise_nothing(design, seed):
     system = infocap.theory.random_mixture(basis, n_active=20, n_readouts=10, noise=0.3, seed=seed)
     u = infocap.draw(basis, 1024, method=design, seed=seed)
     assert messages_of(u, system(u, seed=seed), basis)[1] == []
+
+
+@pytest.mark.parametrize(
+    "family", ["bernoulli", infocap.basis.table([0, 1, 2, 5])], ids=["bernoulli", "table"]
+)
+def test_inputs_on_levels_raise_nothing(family):
+    basis = infocap.product_basis(family, 3, 3)
+    for seed in range(10):
+        u = infocap.draw(basis, 1024, seed=seed)
+        system = infocap.systems.RandomFeatures(3, 4)
+        assert messages_of(u, system(u), basis)[1] == []
+
+
+def test_rounding_beside_a_large_offset_is_no_drift(device):
+    basis, u, x = device
+    _, raised = messages_of(u, np.column_stack([x, x[:, 0] + 1e6]), basis)
+    assert not any("correlated" in message for message in raised)
+
+
+def test_every_limit_lets_just_under_pass_and_stops_just_over(device):
+    basis, u, x = device
+
+    def found(what, *args, **options):
+        return any(what in message for message in messages_of(*args, basis, **options)[1])
+
+    # inputs moved by d: the means of P1 and P3 are sqrt(3) d and sqrt(7) d, so P3 decides, at 4.6 and 6.1 errors
+    for errors, expected in ((4.6, False), (6.1, True)):
+        step = np.array([errors / np.sqrt(7 * len(u)), 0.0])
+        moved = np.clip(u + step, -1, 1)
+        assert found("do not follow", moved, SYSTEM(moved, seed=0)) is expected
+    # saturation at 0.6 % and at 2 % of the samples
+    for share, expected in ((0.006, False), (0.02, True)):
+        assert found("saturated", u, np.minimum(x, np.quantile(x, 1 - share, axis=0))) is expected
+    # the domain: 1e-10 outside passes, 1e-6 does not
+    edge = u.copy()
+    edge[0, 0] = 1 + 1e-6
+    with pytest.raises(DataError, match="outside the domain"):
+        infocap.estimate(edge, x, basis)
 
 
 def test_inputs_on_0_1_are_told_their_domain(device):
@@ -213,11 +316,27 @@ def test_rows_with_nan_can_be_dropped():
     u = U.copy()
     u[7, 0] = np.inf
     good = ~np.isin(np.arange(512), [3, 7, 100])
-    with warnings.catch_warnings(record=True):
-        result = infocap.estimate(u, x, BASIS, nan="drop", acquisition=np.arange(512))
+    result = infocap.estimate(u, x, BASIS, nan="drop")
     assert result.n_samples == 509
     assert result.checks[-1] == "3 rows with NaN or infinite values were dropped."
     assert_allclose(result.capacity, infocap.estimate(U[good], X[good], BASIS).capacity, atol=1e-12)
+
+
+def test_drift_and_shifts_are_found_among_the_rows_that_are_left(device):
+    basis, u, x = device
+    when = np.random.default_rng(0).permutation(len(u))
+    by_time = np.argsort(when)
+    late = np.empty_like(x)
+    late[by_time] = np.roll(x[by_time], 1, axis=0)
+    for array in (late, x):
+        array = array.copy()
+        array[::100] = np.nan  # rows from all over the design
+        _, raised = messages_of(u, array, basis, acquisition=when, nan="drop")
+        assert any("shifted by +1" in message for message in raised) is bool(array[1, 0] == late[1, 0])
+    drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
+    drifting[:1000] = np.nan
+    _, raised = messages_of(u, drifting, basis, acquisition=when, nan="drop")
+    assert any("samples are correlated in acquisition order" in message for message in raised)
 
 
 def test_dead_channels_are_dropped_by_name():

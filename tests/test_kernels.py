@@ -124,7 +124,7 @@ def test_without_the_constant_scales_do_not_matter_either():
 
 
 def test_small_blocks_give_the_same_answer(monkeypatch):
-    monkeypatch.setattr("infocap.kernels._walk.BLOCK_BYTES", 1)
+    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
     result = infocap.estimate(U, X, BASIS)
     assert_allclose(result.raw, PLAIN.raw, rtol=1e-10)
     assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10)
@@ -155,7 +155,7 @@ def sources(folder):
 
 
 def test_any_container_is_read_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("infocap.kernels._walk.BLOCK_BYTES", 12_000)
+    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 12_000)
     for name, source in sources(tmp_path).items():
         result = infocap.estimate(U, source, BASIS)
         assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10, err_msg=name)
@@ -171,10 +171,94 @@ def test_nothing_larger_than_a_block_is_read(monkeypatch):
             Watched.most = max(Watched.most, len(block))
             return block
 
-    monkeypatch.setattr("infocap.kernels._walk.BLOCK_BYTES", 1)
+    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
     monkeypatch.setattr("infocap._workflow._diagnose.LAG_ROWS", 100)
     infocap.estimate(U, Watched(), BASIS)
     assert 0 < Watched.most <= 32 * 13
+
+
+def noise_free(n=2048):
+    """Smooth features whose scaled triangle has a condition number of about 1e9: the last directions matter."""
+    u = infocap.draw(BASIS, n, seed=0)
+    generator = np.random.default_rng(0)
+    return u, np.tanh(0.2 * u @ generator.normal(size=(2, 25)) + generator.normal(size=25))
+
+
+def test_nearly_dependent_readouts_keep_all_their_directions():
+    u, x = noise_free()
+    result = infocap.estimate(u, x, BASIS)
+    frame = np.linalg.svd(np.column_stack([np.ones(len(x)), x]), full_matrices=False)
+    assert frame[1][-1] < 1e-8 * frame[1][0]
+    exact = np.sum((frame[0].T @ BASIS(u)) ** 2, axis=0) / len(x)
+    assert result.rank == 26
+    assert_allclose(result.raw, exact, atol=1e-6)
+
+
+def test_a_large_offset_costs_no_more_digits_than_it_must():
+    """Readouts rounded at offset 1e6 keep 1e-10; an unshifted factorisation would lose the small directions."""
+    u, x = noise_free()
+    x = np.round(x * 2**20) / 2**20  # so that adding and subtracting 2^20 is exact
+    plain, moved = infocap.estimate(u, x, BASIS), infocap.estimate(u, x + 2**20, BASIS)
+    assert_allclose(moved.raw, plain.raw, atol=1e-9)
+    assert moved.rank == plain.rank
+
+
+@pytest.mark.parametrize(("noise", "rank"), [(1e-13, 14), (1e-17, 13)])
+def test_the_rank_is_decided_near_rounding(noise, rank, recwarn):
+    copy = X[:, 0] + noise * np.random.default_rng(0).normal(size=len(X))
+    assert infocap.estimate(U, np.column_stack([X, copy]), BASIS).rank == rank
+
+
+def test_several_threads_at_once_give_the_same_answer_and_leave_the_library_alone():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda _: infocap.estimate(U, X, BASIS), range(30)))
+    assert all(np.array_equal(one.raw, results[0].raw) for one in results)
+    assert threads() == before
+
+
+FORKED = """
+import multiprocessing, numpy as np, infocap
+basis = infocap.product_basis("legendre", 2, 4)
+u = infocap.draw(basis, 4096, seed=0)
+x = infocap.systems.RandomFeatures(2, 20)(u)
+def total(_):
+    return infocap.estimate(u, x, basis).total
+here = total(0)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(total, range(2)) == [here, here]
+"""
+
+
+def test_a_forked_process_can_estimate_too():
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60)
+
+
+def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(monkeypatch):
+    import time
+
+    class Careful:
+        shape, busy = X.shape, False
+
+        def __getitem__(self, rows):
+            assert not self.busy
+            self.busy = True
+            time.sleep(1e-3)
+            self.busy = False
+            return X[rows]
+
+    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
+    assert_allclose(infocap.estimate(U, Careful(), BASIS).raw, PLAIN.raw, rtol=1e-10)
 
 
 def test_narrow_types_are_computed_in_double():

@@ -70,6 +70,17 @@ def test_bars_have_error_bars_when_the_result_has_errors():
     assert not infocap.plot.capacity_bars(RESULT).collections
 
 
+def test_a_result_of_nothing_but_zeros_can_be_drawn():
+    result = infocap.probe(lambda u: u, TWO, 64, seed=0, method=lambda evidence: 0 * evidence.raw)
+    assert infocap.plot.capacity_bars(result).get_legend() is None
+
+
+def test_the_matrix_of_phases_counts_functions():
+    basis = infocap.product_basis("fourier", 2, 2)
+    ax = infocap.plot.capacity_matrix(infocap.probe(np.cos, basis, 64, seed=0))
+    assert ax.get_xlabel() == "number of function in $u_1$"
+
+
 def test_convergence_draws_the_curves_asked_for():
     u = infocap.draw(TWO, 512, seed=0)
     curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5, noise=0.1)(u, seed=1), TWO)

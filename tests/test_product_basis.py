@@ -97,7 +97,7 @@ def test_values_are_the_products_written_out(basis):
 def test_values_do_not_depend_on_the_blocks(monkeypatch):
     basis, u = BASES["legendre"], np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     whole = basis(u)
-    monkeypatch.setattr("infocap.basis._product.BLOCK_BYTES", 1)
+    monkeypatch.setattr("infocap.basis._product.VALUES_BYTES", 1)
     monkeypatch.setattr("infocap.basis._product.LONGEST_BLOCK", 100)
     assert np.array_equal(product_basis("legendre", 3, 6)(u), whole)
     assert len(list(basis.blocks(u))) > 50
@@ -128,6 +128,16 @@ def test_round_trip_through_plain_data():
         assert np.array_equal(infocap.draw(again, 64, seed=0), u)
 
 
+def test_a_family_of_ones_own_cannot_be_saved_and_says_so():
+    own = families.Family("mine", "M", families.legendre().recurrence, lambda p: 2 * p - 1, "uniform")
+    with pytest.raises(ParameterError, match="'mine' is your own and cannot be saved"):
+        product_basis(own, 2, 3).to_dict()
+
+
+def test_a_limit_for_each_input_is_enough():
+    assert len(product_basis("legendre", 2, max_degree_per_input=[2, 3])) == 12
+
+
 def test_high_dimensions_are_quick_to_make():
     assert len(product_basis("legendre", 50, 4, max_interactions=2)) == 1 + 50 * 4 + comb(50, 2) * 6
     assert len(product_basis("legendre", 10, 8)) == 43758
@@ -149,13 +159,23 @@ def test_bad_arguments_are_refused_by_name():
         product_basis("legendre", 2, 2.5)
     with pytest.raises(ParameterError, match="max_degree=None"):
         product_basis("legendre", 2)
-    with pytest.raises(ParameterError, match="n_inputs=3 with 2 families"):
+    with pytest.raises(ParameterError, match="n_inputs=3 but 2 families"):
         product_basis(["legendre", "hermite"], 3, 2)
+    with pytest.raises(ParameterError, match="n_inputs=0 must be a whole number"):
+        product_basis("legendre", 0, 2)
+    with pytest.raises(ParameterError, match=r"such as legendre\(\)"):
+        product_basis(families.legendre, 2, 2)
+    with pytest.raises(ParameterError, match="max_degree=nan"):
+        product_basis("legendre", 2, float("nan"))
+    with pytest.raises(ParameterError, match="is not an interval"):
+        product_basis("legendre", 2, 2, domain=[(0, 1), (0, 2)])
+    with pytest.raises(ParameterError, match=r"max_degree_per_input=1\.5"):
+        product_basis("legendre", 2, 3, max_degree_per_input=1.5)
     with pytest.raises(ParameterError, match="index_set='sparse'"):
         product_basis("legendre", 2, 3, index_set="sparse")
     with pytest.raises(ParameterError, match="degree 3 is above 1"):
         product_basis("bernoulli", 2, indices=[[3, 0]])
-    with pytest.raises(ParameterError, match="degrees start at 0"):
+    with pytest.raises(ParameterError, match="run from -1 to 0; degrees are between 0 and 32767"):
         product_basis("legendre", 2, indices=[[-1, 0]])
     with pytest.raises(ParameterError, match="one for each of 2 inputs"):
         product_basis("legendre", 2, 3, max_degree_per_input=[1, 2, 3])

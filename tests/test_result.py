@@ -89,6 +89,26 @@ def test_files_come_back_exactly(tmp_path, suffix, basis):
         assert repr(again) == repr(result)
 
 
+def test_files_that_are_cut_short_are_refused(tmp_path):
+    csv, netcdf = RESULT.save(tmp_path / "result.csv"), RESULT.save(tmp_path / "result.nc")
+    text = csv.read_text(encoding="utf-8")
+    for length in (len(text) - 300, text.rindex(",")):
+        csv.write_text(text[:length], encoding="utf-8")
+        with pytest.raises(DataError, match="is cut short"):
+            infocap.load_result(csv)
+    netcdf.write_bytes(netcdf.read_bytes()[:-2000])
+    with pytest.raises(DataError, match="cannot be read as NetCDF"):
+        infocap.load_result(netcdf)
+
+
+def test_results_can_be_pickled():
+    import pickle
+
+    again = pickle.loads(pickle.dumps(RESULT))
+    assert np.array_equal(again.capacity, RESULT.capacity)
+    assert repr(again) == repr(RESULT)
+
+
 def test_wrong_files_are_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"'\.txt' is not one of '\.nc', '\.csv'"):
         RESULT.save(tmp_path / "result.txt")
@@ -151,6 +171,20 @@ def test_capacity_of_works_after_loading(tmp_path):
     csv = infocap.load_result(RESULT.save(tmp_path / "result.csv"))
     with pytest.raises(ParameterError, match="save to NetCDF"):
         csv.capacity_of(target)
+
+
+def test_capacity_of_a_peaked_target_in_many_inputs():
+    """Its power sits in a corner that few points see; the exact value comes from products of integrals."""
+    basis = infocap.product_basis("legendre", 6, 4)
+    result = infocap.probe(infocap.systems.RandomFeatures(6, 20), basis, 8192, seed=0)
+    nodes, weights = basis.families[0].quadrature(40)
+    one = (basis.families[0].values(nodes, 5) * np.exp(2 * nodes)) @ weights
+    exact = np.prod(one[basis.indices], axis=1)
+    power = (weights @ np.exp(4 * nodes)) ** 6
+    whole, first, second = (np.sum((part @ exact) ** 2) / power for part in result.coordinates)
+    with pytest.warns(DataWarning, match=r"3\d\.\d% of the target's power lies outside"):
+        found = result.capacity_of(lambda u: np.exp(2 * u.sum(axis=1)))
+    assert found == pytest.approx(2 * whole - (first + second) / 2, abs=0.005)
 
 
 def test_capacity_of_a_large_basis_uses_averages(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,32 +16,40 @@ class Table:
     """A two-dimensional source of numbers with a name, read as float64 in blocks of rows.
 
     Only ``.shape`` and row slices of the source are used, so nothing larger than a block is ever loaded.
+    Blocks may be asked for by several threads; sources other than NumPy arrays are read by one at a time.
     """
 
     def __init__(self, source: ArrayLike, name: str, complex_as: str | None = None) -> None:
         if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
-            source = np.asarray(source)
+            source = _as_array(source, name)
         self.name = name
         self.source = source
         self.complex_as = complex_as
-        self.kept: Integers | None = None  # row numbers, when some rows are dropped
+        self._rows: Integers | None = None  # row numbers, when only some are wanted
+        self._lock = Lock()
         self._refuse_wrong_shape()
-        self._refuse_wrong_type()
-        self.columns = self._column_names()
+        first = self._slice(0, 1)
+        self._refuse_wrong_type(first)
+        self.columns = self._column_names(first)
+        narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
+        self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(rows, columns) as read, after dropping rows and splitting complex columns."""
-        rows = self.source.shape[0] if self.kept is None else len(self.kept)
-        return int(rows), len(self.columns)
+        """(rows, columns) as read, after leaving out rows and splitting complex columns."""
+        return self.source.shape[0] if self._rows is None else len(self._rows), len(self.columns)
+
+    def only(self, rows: Integers) -> Table:
+        """The same table with only these rows, given by increasing numbers."""
+        chosen = copy.copy(self)
+        chosen._rows = rows if self._rows is None else self._rows[rows]
+        return chosen
 
     def read(self, start: int, stop: int) -> Floats:
         """Rows start to stop as float64, shape (rows, columns)."""
-        if self.kept is None:
+        if self._rows is None:
             return self._convert(self._slice(start, stop), start)
-        rows = self.kept[start:stop]
-        if not len(rows):
-            return np.empty((0, self.shape[1]))
+        rows = self._rows[start:stop]
         first = int(rows[0])
         return self._convert(self._slice(first, int(rows[-1]) + 1)[rows - first], first)
 
@@ -54,7 +64,7 @@ class Table:
 
     def place(self, row: int, column: int) -> str:
         """How to name a cell in a message."""
-        row = row if self.kept is None else int(self.kept[row])
+        row = row if self._rows is None else int(self._rows[row])
         return f"row {row}, {self.column(column)}"
 
     def column(self, number: int) -> str:
@@ -63,10 +73,23 @@ class Table:
         return f"column {name}" if name == str(number) else f"column {name!r}"
 
     def _slice(self, start: int, stop: int) -> Any:
-        return np.asarray(self.source[start:stop])
+        if isinstance(self.source, np.ndarray):
+            block = self.source[start:stop]
+        else:
+            with self._lock:
+                block = self.source[start:stop]
+                block = block if isinstance(block, np.ma.MaskedArray) else np.asarray(block)
+        if isinstance(block, np.ma.MaskedArray):
+            block = np.ma.filled(block.astype(complex if block.dtype.kind == "c" else float), np.nan)
+        if block.ndim != 2:
+            raise DataError(
+                f"{self.name} gives slices of {getattr(block, 'ndim', 0)} dimensions; give a dense table of "
+                f"numbers (for a sparse matrix, {self.name}.toarray())."
+            )
+        return np.asarray(block)
 
     def _convert(self, block: Any, start: int) -> Floats:
-        if np.iscomplexobj(block):
+        if block.dtype.kind == "c":
             if self.complex_as == "split":
                 return np.hstack([block.real, block.imag]).astype(np.float64)
             return (block.real**2 + block.imag**2).astype(np.float64)
@@ -88,31 +111,41 @@ class Table:
                 f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
             )
 
-    def _refuse_wrong_type(self) -> None:
-        dtype = np.asarray(self.source[:1]).dtype
-        if dtype.kind == "c" and self.complex_as is None:
+    def _refuse_wrong_type(self, first: Any) -> None:
+        if first.dtype.kind == "c" and self.complex_as is None:
             raise DataError(
-                f"{self.name} is complex ({dtype}); say what is measured: complex_as='abs2' for powers |x|², "
-                "complex_as='split' for real and imaginary parts as separate channels."
+                f"{self.name} is complex ({first.dtype}); say what is measured: complex_as='abs2' for powers "
+                "|x|², complex_as='split' for real and imaginary parts as separate channels."
             )
-        if dtype.kind not in "fiubcOUS":
-            raise DataError(f"{self.name} holds {dtype}; give numbers.")
+        if first.dtype.kind not in "fiubcOUS":
+            raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
 
     def _refuse_words(self, block: Any, start: int) -> None:
         for (row, column), cell in np.ndenumerate(block):
             try:
-                float(cell)
+                float(np.nan if cell is None else cell)
             except (TypeError, ValueError):
                 raise DataError(
                     f"{self.name} has {cell!r} at {self.place(start + row, column)}; give numbers only."
                 ) from None
 
-    def _column_names(self) -> list[str]:
+    def _column_names(self, first: Any) -> list[str]:
         names = getattr(self.source, "columns", None)  # pandas
         if names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords"):  # xarray
             dimension = self.source.dims[1]
             names = self.source.coords[dimension].values if dimension in self.source.coords else None
         names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
-        if self.complex_as == "split" and np.iscomplexobj(np.asarray(self.source[:1])):
+        if self.complex_as == "split" and first.dtype.kind == "c":
             return [f"{part}({name})" for part in ("re", "im") for name in names]
         return names
+
+
+def _as_array(source: ArrayLike, name: str) -> Any:
+    """Lists and the like; what is no table of numbers is refused."""
+    try:
+        return np.asarray(source)
+    except (TypeError, ValueError) as problem:
+        raise DataError(
+            f"{name} is a {type(source).__name__} that is no table of numbers ({problem}); "
+            "give an array of shape (samples, channels)."
+        ) from None

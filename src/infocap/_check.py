@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, SupportsInt
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from .errors import ParameterError
 
 
-def one_of(name: str, value: Any, options: Iterable[str]) -> None:
+def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a name that is not on the list."""
     options = list(options)
-    if value not in options:
+    if not any(value is option or (isinstance(value, str) and value == option) for option in options):
         raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, options))}.")
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
     """A whole number, at least `least`."""
-    if (
-        not isinstance(value, SupportsInt)
-        or isinstance(value, str)
-        or value != int(value)
-        or int(value) < least
-    ):
+    whole = isinstance(value, Integral) or (isinstance(value, float | np.floating) and value.is_integer())
+    if not whole or value < least:
         raise ParameterError(f"{name}={value!r} must be a whole number, {least} or more.")
     return int(value)
 
 
+def number(name: str, value: Any, least: float = -np.inf) -> float:
+    """A finite number, at least `least`."""
+    if not _finite(value) or value < least:
+        bound = "" if np.isinf(least) else f", {least:g} or more"
+        raise ParameterError(f"{name}={value!r} must be a finite number{bound}.")
+    return float(value)
+
+
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
-    if not (np.isfinite(value) and value > 0):
+    if not _finite(value) or value <= 0:
         raise ParameterError(f"{name}={value!r} must be a positive number.")
     return float(value)
 
 
 def probability(name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
-    if not 0 < value < 1:
+    if not _finite(value) or not 0 < value < 1:
         raise ParameterError(f"{name}={value!r} must lie strictly between 0 and 1.")
     return float(value)
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely looks like one of them."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name}={value!r} must be True or False.")
+    return bool(value)
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))

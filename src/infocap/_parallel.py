@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
-_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+class _Cores:
+    """Who uses the cores: how many calls are under way, and the matrix library's limit while they are."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.calls = 0
+        self.count = 1
+        self.limit: Any = None
+
+    def take(self) -> int:
+        """The first call silences the matrix library and notes how many threads it had."""
+        with self.lock:
+            if self.calls == 0:
+                controller = _controller()
+                self.count = max((library["num_threads"] for library in controller.info()), default=1)
+                self.limit = controller.limit(limits=1)
+            self.calls += 1
+            return self.count
+
+    def give_back(self) -> None:
+        """The last call lets the matrix library have its threads again."""
+        with self.lock:
+            self.calls -= 1
+            if self.calls == 0:
+                self.limit.restore_original_limits()
+
+
+_cores = _Cores()
 
 
 @contextmanager
@@ -24,18 +53,11 @@ def all_cores() -> Iterator[int]:
     the parallel parts: its idle threads go on spinning for a while and take the cores away. It is limited
     to one thread here; the number it had, which its environment variables set, is the number used.
     """
-    known = _threads.get()
-    if known is not None:
-        yield known
-        return
-    controller = _controller()
-    count = max((pool["num_threads"] for pool in controller.info()), default=1)
-    token = _threads.set(count)
+    count = _cores.take()
     try:
-        with controller.limit(limits=1):
-            yield count
+        yield count
     finally:
-        _threads.reset(token)
+        _cores.give_back()
 
 
 def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
@@ -58,3 +80,14 @@ def _controller() -> Any:
 def _pool(threads: int) -> ThreadPoolExecutor:
     """Threads that stay: new ones would ask the system for new memory at every call."""
     return ThreadPoolExecutor(threads, thread_name_prefix="infocap")
+
+
+def _start_anew() -> None:
+    """A forked process has none of its parent's threads, and must not wait for them."""
+    global _cores
+    _cores = _Cores()
+    _pool.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

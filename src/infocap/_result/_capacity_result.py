@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-KEPT_BYTES = 64_000_000  # of coordinates; larger ones are not kept, and capacity_of says so
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CapacityResult:
@@ -129,11 +127,6 @@ class CapacityResult:
         from ._files import save
 
         return save(self, Path(path))
-
-    @staticmethod
-    def keep(*coordinates: Floats) -> tuple[Floats, ...]:
-        """The coordinates if they are small enough to travel with the result, else nothing."""
-        return coordinates if sum(part.nbytes for part in coordinates) <= KEPT_BYTES else ()
 
 
 PER_TERM = ("capacity", "raw", "standard_error", "p_value", "threshold")

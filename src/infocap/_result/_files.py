@@ -68,8 +68,14 @@ def load_result(path: str | Path) -> CapacityResult:
 def _read_netcdf(path: Path) -> CapacityResult:
     import xarray as xr
 
-    with xr.open_dataset(path, engine="h5netcdf") as data:
-        data.load()
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as data:
+            data.load()
+    except (OSError, ValueError) as problem:
+        raise DataError(
+            f"{path} cannot be read as NetCDF ({problem}); it is truncated or of another format, and nothing of "
+            "it can be recovered: estimate again from the data."
+        ) from None
     columns = {name: data[name].values for name in PER_TERM if name in data}
     coordinates = tuple(data[name].values for name in COORDINATES if name in data)
     return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates, path)
@@ -85,7 +91,13 @@ def _read_csv(path: Path) -> CapacityResult:
         table = pd.read_csv(file, dtype=str)  # converted below: every pandas then reads back every digit
     indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
-    return _rebuild(json.loads(header[2:]), indices, columns, (), path)
+    attributes = json.loads(header[2:])
+    if len(table) != attributes.get("n_terms") or any(np.isnan(column).any() for column in columns.values()):
+        raise DataError(
+            f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last perhaps "
+            "in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
+        )
+    return _rebuild(attributes, indices, columns, (), path)
 
 
 def _attributes(result: CapacityResult) -> dict[str, Any]:
@@ -94,6 +106,7 @@ def _attributes(result: CapacityResult) -> dict[str, Any]:
         "infocap_version": __version__,
         "method": result.method,
         "total": result.total,
+        "n_terms": len(result.basis),
         "n_samples": result.n_samples,
         "n_readouts": result.n_readouts,
         "rank": result.rank,

@@ -10,7 +10,9 @@ from ..errors import DataError, ParameterError, warn
 from ..typing import Floats, Target
 
 MOST_TERMS = 3000  # of a least-squares fit; beyond, coefficients are plain averages
-OUTSIDE = 0.01  # share of a target outside the basis that is worth a warning
+FIT_POINTS = 4  # for each function
+CHECK_POINTS = 2**17
+UNSEEN = 0.01  # share of a target outside the basis that is worth a warning
 
 
 def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, ...]) -> float:
@@ -22,7 +24,7 @@ def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, 
         )
     coefficients, power = expand(target, basis)
     inside = float(np.sum(coefficients**2)) / power
-    if inside < 1 - OUTSIDE:
+    if inside < 1 - UNSEEN:
         warn(
             f"{1 - inside:.1%} of the target's power lies outside the basis and counts as not computed; "
             "raise the degree to see more of it."
@@ -32,18 +34,29 @@ def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, 
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
-    """Coefficients of a function in the basis, and its mean square, both under the input distribution."""
-    n = 2 ** int(np.ceil(np.log2(max(4 * min(len(basis), MOST_TERMS), 4096))))
-    u = draw(basis, n, seed=0)
-    values = np.asarray(target(u), dtype=float)
-    if values.shape != (n,):
-        raise DataError(f"the target gave shape {values.shape} for {n} inputs; it must give ({n},).")
-    power = float(np.mean(values**2))
+    """Coefficients of a function in the basis, and its mean square, both under the input distribution.
+
+    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual is
+    averaged over many further points, which corrects the coefficients and gives the power outside the basis.
+    """
+    coefficients = np.zeros(len(basis))
+    if len(basis) <= MOST_TERMS:
+        u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0)
+        coefficients = np.linalg.lstsq(basis(u), _values(target, u), rcond=None)[0]
+    u = draw(basis, CHECK_POINTS, seed=1)
+    rest = _values(target, u) - basis.combine(u, coefficients)
+    coefficients = coefficients + basis.sum_over(u, rest) / len(u)
+    rest = _values(target, u) - basis.combine(u, coefficients)
+    power = float(np.sum(coefficients**2) + np.mean(rest**2))
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
-    if len(basis) <= MOST_TERMS:
-        y = basis(u)
-        coefficients = np.linalg.lstsq(y, values, rcond=None)[0]
-        rest = values - y @ coefficients
-        return coefficients, float(np.sum(coefficients**2) + np.mean(rest**2))
-    return basis.sum_over(u, values) / n, power
+    return coefficients, power
+
+
+def _values(target: Target, u: Floats) -> Floats:
+    values = np.asarray(target(u), dtype=float)
+    if values.shape != (len(u),):
+        raise DataError(
+            f"the target gave shape {values.shape} for {len(u)} inputs; it must give ({len(u)},)."
+        )
+    return values

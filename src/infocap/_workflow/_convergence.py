@@ -7,12 +7,13 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from .._check import yes_or_no
 from ..basis import ProductBasis
 from ..errors import DataError
 from ..kernels import capacities, combine
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import prepare
-from ._survey import EPOCHS, survey, tables
+from ._survey import survey, tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +41,16 @@ def convergence(
     >>> bool(abs(curve.raw[0] - 1).max() < 1e-12)
     True
     """
-    inputs, readouts = tables(u, x, basis, None)
+    inputs, readouts, _ = tables(u, x, basis, None, "raise")
     n_rows = readouts.shape[0]
-    found = survey(inputs, readouts, basis, "raise", np.arange(n_rows) * EPOCHS // n_rows)
-    walk = prepare(inputs, readouts, basis, found, constant)
+    found = survey(inputs, readouts, basis, np.zeros(n_rows, int))
+    walk = prepare(inputs, readouts, basis, found, yes_or_no("constant", constant))
     if sizes is None:
         steps = np.unique(np.round(np.geomspace(min(walk.n_readouts, n_rows), n_rows, 40)).astype(int))
     else:
         steps = np.unique(np.asarray(sizes, dtype=int))
+    if not len(steps) or len(walk.channels) == 0:
+        raise DataError("there is nothing to follow: sizes is empty, or no channel of x ever changes.")
     if steps[0] < 1 or steps[-1] > n_rows:
         raise DataError(f"sizes run from {steps[0]} to {steps[-1]}; there are {n_rows} samples.")
     edges = [0, *steps.tolist()]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from ..basis import Family, ProductBasis, product_basis
+from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
 from ..estimators import Estimate
 from ..kernels import Evidence
 from ..typing import Floats, Integers
@@ -21,7 +22,13 @@ EXCESS = 1.5  # variance of epoch means, relative to independent samples, below 
 
 
 def diagnose(
-    evidence: Evidence, survey: Survey, estimate: Estimate, total: float, order: Integers | None
+    evidence: Evidence,
+    survey: Survey,
+    estimate: Estimate,
+    total: float,
+    order: Integers | None,
+    method: str,
+    options: dict[str, Any],
 ) -> list[str]:
     """Every warning the data deserve, in the order a person should read them.
 
@@ -35,16 +42,14 @@ def diagnose(
         *_saturated(survey, evidence, names),
         *_rank(evidence),
         *_few_samples(evidence),
-        *_threshold(evidence, estimate),
-        *_too_much(evidence, total),
+        *_threshold(estimate, method == "threshold-richardson" and options.get("bound") != "data"),
+        *_too_much(evidence, total, method),
     ]
 
 
 def handled(evidence: Evidence, survey: Survey, constant: bool) -> list[str]:
     """What was put right without harm, said all the same."""
     notes = []
-    if survey.n_dropped:
-        notes.append(f"{survey.n_dropped} rows with NaN or infinite values were dropped.")
     used = set(evidence.walk.channels.tolist())
     left_out = [number for number in range(len(survey.low)) if number not in used]
     carrier = next((number for number in left_out if constant and survey.low[number] != 0), None)
@@ -70,7 +75,7 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
         labels, low = small.labels, small.degrees > 0
     if not low.any():
         return
-    worst = int(np.argmax(np.where(low, z, 0.0)))
+    worst = int(np.argmax(np.where(low, z, -1.0)))
     if z[worst] <= STANDARD_ERRORS:
         return
     said = ", ".join(dict.fromkeys(family.distribution for family in basis.families))
@@ -131,7 +136,9 @@ def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:
     sizes = survey.epoch_sizes
     if evidence.n_samples < 4 * len(sizes):
         return
-    means = evidence.whiten(survey.epoch_means)
+    walk, space = evidence.walk, evidence.space
+    shifted = survey.epoch_means[:, walk.channels] + (survey.typical[walk.channels] - walk.shift)
+    means = (shifted * walk.scale - space.mean) @ (space.whitening * np.sqrt(evidence.n_samples))
     if not evidence.walk.constant:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
@@ -146,6 +153,8 @@ def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:
 
 def _saturated(survey: Survey, evidence: Evidence, names: list[str]) -> Iterator[str]:
     """Channels that spend too long at one end of their range."""
+    if all(isinstance(family, DiscreteFamily) for family in evidence.walk.basis.families):
+        return  # inputs on a few levels make readouts on a few levels
     share = np.where(survey.dead, 0.0, survey.at_extreme - 1 / evidence.n_samples)  # one sample always is
     bad = np.flatnonzero(share > SATURATED)
     if len(bad):
@@ -165,7 +174,7 @@ def _rank(evidence: Evidence) -> Iterator[str]:
 
 
 def _few_samples(evidence: Evidence) -> Iterator[str]:
-    n, k = evidence.n_samples, evidence.n_readouts
+    n, k = evidence.n_samples, evidence.rank
     if n < 4 * k:
         yield (
             f"{n} samples are few for {k} readouts: below 4 K = {4 * k} the bias is not small and not "
@@ -173,23 +182,27 @@ def _few_samples(evidence: Evidence) -> Iterator[str]:
         )
 
 
-def _threshold(evidence: Evidence, estimate: Estimate) -> Iterator[str]:
+def _threshold(estimate: Estimate, papers_bound: bool) -> Iterator[str]:
     if estimate.threshold is None:
         return
     count = int(np.sum(estimate.threshold > 1))
     if count:
+        other = ", or pass bound='data' for the bound mean(leverage·y²)/N" if papers_bound else ""
         yield (
-            f"the zero-capacity threshold exceeds 1 for {count} of {len(estimate.threshold)} functions: "
-            "they can only come out as 0; lower the degree, take more samples, or pass bound='data' "
-            "(threshold-richardson) for the bound mean(leverage·y²)/N."
+            f"the zero-capacity threshold exceeds 1 for {count} of {len(estimate.threshold)} functions: no true "
+            f"capacity can pass it; lower the degree or take more samples{other}."
         )
 
 
-def _too_much(evidence: Evidence, total: float) -> Iterator[str]:
+def _too_much(evidence: Evidence, total: float, method: str) -> Iterator[str]:
     if total > 1.01 * evidence.rank:  # a corrected total scatters around the rank
+        advice = (
+            f"method {method!r} does not correct the finite-sample bias; use 'threshold-richardson'"
+            if method in ("raw", "surrogate", "chi2")
+            else "check the inputs' distribution, or take more samples"
+        )
         yield (
-            f"the capacities sum to {total:.3f}, above the {evidence.rank} that the readouts allow: "
-            "finite-sample bias; use a bias-corrected method or more samples."
+            f"the capacities sum to {total:.3f}, above the {evidence.rank} that the readouts allow: {advice}."
         )
 
 

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from .._check import one_of
+from .._check import one_of, yes_or_no
 from .._parallel import all_cores
 from .._result import CapacityResult
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
-from ..typing import ArrayLike, Integers
+from ..typing import ArrayLike, Floats, Integers
 from ._diagnose import diagnose, handled
 from ._survey import EPOCHS, Survey, survey, tables
 
 SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
 MOST_DAYS = 2.0
+KEPT_BYTES = 64_000_000  # of coordinates; larger ones are not kept, and capacity_of says so
 
 
 def estimate(
@@ -72,22 +73,27 @@ def estimate(
     6.0 of 6, exactly 6.0
     """
     estimator, name = _estimator(method, options)
-    inputs, readouts = tables(u, x, basis, complex_as)
-    n_rows = readouts.shape[0]
-    _refuse_disorder(index, n_rows)
-    times = _times(acquisition, n_rows)
-    ranks = np.arange(n_rows) if times is None else np.argsort(np.argsort(times, kind="stable"))
+    constant = yes_or_no("constant", constant)
+    inputs, readouts, kept = tables(u, x, basis, complex_as, nan)
+    n_given = inputs.source.shape[0]
+    _refuse_disorder(index, n_given)
+    times = _times(acquisition, n_given)
+    if times is not None and kept is not None:
+        times = times[kept]
+    order = None if times is None else np.argsort(times, kind="stable")
     with all_cores():
-        found = survey(inputs, readouts, basis, nan, ranks * EPOCHS // n_rows)
+        found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]))
         walk = prepare(inputs, readouts, basis, found, constant)
         _refuse_impossible(walk)
         evidence = gather(walk)
+        _refuse_too_few(evidence)
     chosen = _run(estimator, evidence, options)
     total = float(np.sum(chosen.capacity)) if chosen.total is None else chosen.total
-    kept = readouts.kept
-    order = None if times is None else np.argsort(times if kept is None else times[kept], kind="stable")
     with all_cores():
-        messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order)]
+        messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order, name, options)]
+    notes = handled(evidence, found, constant)
+    if kept is not None and len(kept) < n_given:
+        notes.insert(0, f"{n_given - len(kept)} rows with NaN or infinite values were dropped.")
     for message in messages:
         warn(message)
     return CapacityResult(
@@ -103,9 +109,14 @@ def estimate(
         rank=evidence.rank,
         basis=basis,
         method=name,
-        checks=(*messages, *handled(evidence, found, constant)),
-        coordinates=CapacityResult.keep(evidence.coordinates, *evidence.half_coordinates),
+        checks=(*messages, *notes),
+        coordinates=_small_enough(evidence.coordinates, *evidence.half_coordinates),
     )
+
+
+def _small_enough(*coordinates: Floats) -> tuple[Floats, ...]:
+    """The coordinates if they are small enough to travel with the result, else nothing."""
+    return coordinates if sum(part.nbytes for part in coordinates) <= KEPT_BYTES else ()
 
 
 def _estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
@@ -118,9 +129,13 @@ def _estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estima
     else:
         raise ParameterError(f"method={method!r} must be a name or a function of Evidence.")
     try:
-        inspect.signature(estimator).bind(None, **options)
+        signature = inspect.signature(estimator)
+    except ValueError:  # some built-in functions have none
+        return estimator, name
+    try:
+        signature.bind(None, **options)
     except TypeError as problem:
-        known = list(inspect.signature(estimator).parameters)[1:]
+        known = list(signature.parameters)[1:]
         raise ParameterError(
             f"method {name!r} does not take these options: {problem}; it takes {known or 'none'}."
         ) from None
@@ -135,6 +150,9 @@ def _run(estimator: Estimator, evidence: Evidence, options: dict[str, Any]) -> E
         raise ParameterError(
             f"the method gave {chosen.capacity.shape} capacities for {len(evidence.raw)} functions."
         )
+    if not np.isfinite(chosen.capacity).all():
+        label = evidence.walk.basis.labels[int(np.argmin(np.isfinite(chosen.capacity)))]
+        raise ParameterError(f"the method gave a capacity that is not a finite number, for {label}.")
     return chosen
 
 
@@ -145,22 +163,18 @@ def prepare(inputs: Any, readouts: Any, basis: ProductBasis, found: Survey, cons
     """
     live = ~found.dead if constant else (found.low != 0) | (found.high != 0)
     shift = found.typical[live] if constant else np.zeros(np.count_nonzero(live))
-    reach = np.maximum(found.high[live] - shift, shift - found.low[live])
+    reach = np.maximum(found.high[live] / 2 - shift / 2, shift / 2 - found.low[live] / 2)
     extreme = (reach < 1e-100) | (reach > 1e100)
-    scale = np.where(extreme, np.exp2(-np.round(np.log2(reach))), 1.0)  # a power of two rounds nothing
+    power = np.clip(-np.round(np.log2(reach)), -1000, 1000)
+    scale = np.where(extreme, np.exp2(power), 1.0)  # a power of two rounds nothing
     return Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant)
 
 
 def _refuse_impossible(walk: Walk) -> None:
-    """Too few samples, nothing to measure, or a job for which no machine has the memory or the days."""
+    """Nothing to measure, or a job for which no machine has the memory or the days."""
     n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
     if len(walk.channels) == 0:
         raise DataError("x has no channel that changes from sample to sample; check that the device was on.")
-    if n <= k:
-        raise DataError(
-            f"x has {n} samples for {k} readouts: with N <= K every function is fitted exactly and every "
-            f"capacity is 1; take at least 4 K = {4 * k} samples, or use fewer readouts."
-        )
     n_bytes = 8 * (4 * k * terms + walk.basis.block_rows * terms)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 16e9
     days = 2 * n * k * terms / SLOW_RATE / 86400
@@ -172,27 +186,51 @@ def _refuse_impossible(walk: Walk) -> None:
         )
 
 
+def _refuse_too_few(evidence: Evidence) -> None:
+    n, rank = evidence.n_samples, evidence.rank
+    if n <= rank:
+        raise DataError(
+            f"x has {n} samples for {evidence.n_readouts} readouts: with N <= K every function is fitted exactly "
+            f"and every capacity is 1; take at least 4 K = {4 * evidence.n_readouts} samples, or use fewer readouts."
+        )
+
+
 def _refuse_disorder(index: ArrayLike | None, n_rows: int) -> None:
     if index is None:
         return
-    index = np.asarray(index)
-    if index.shape != (n_rows,):
-        raise DataError(f"index has shape {index.shape}; give one design index for each of {n_rows} rows.")
+    index = _one_a_row("index", index, n_rows)
     steps = np.flatnonzero(np.diff(index) <= 0)
     if len(steps):
         row = int(steps[0]) + 1
+        if len(np.unique(index)) < n_rows:
+            raise DataError(
+                f"index has {index[row]} more than once; keep one row for each point of the design."
+            )
         raise DataError(
             f"index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
             "its first and second part in index order; sort the rows with order = np.argsort(index)."
         )
 
 
-def _times(acquisition: ArrayLike | None, n_rows: int) -> Integers | None:
-    if acquisition is None:
-        return None
-    times = np.asarray(acquisition)
-    if times.shape != (n_rows,):
-        raise DataError(
-            f"acquisition has shape {times.shape}; give one time or rank for each of {n_rows} rows."
-        )
-    return times
+def _times(acquisition: ArrayLike | None, n_rows: int) -> Any:
+    return None if acquisition is None else _one_a_row("acquisition", acquisition, n_rows)
+
+
+def _one_a_row(name: str, values: ArrayLike, n_rows: int) -> Any:
+    """One number or time for each row."""
+    values = np.asarray(values)
+    if values.shape != (n_rows,):
+        raise DataError(f"{name} has shape {values.shape}; give one value for each of {n_rows} rows.")
+    if values.dtype.kind not in "iufMm" or np.any(np.isnan(values)):
+        raise DataError(f"{name} must be numbers or times without gaps; it holds {values.dtype} values.")
+    return values
+
+
+def _epochs(order: Integers | None, n_rows: int) -> Integers:
+    """The stretch of the acquisition that each row belongs to."""
+    stretches = np.arange(n_rows) * EPOCHS // n_rows
+    if order is None:
+        return stretches
+    out = np.empty(n_rows, int)
+    out[order] = stretches
+    return out

@@ -10,16 +10,14 @@ import numpy as np
 from .._array import Table
 from .._check import one_of
 from .._parallel import parallel_map
-from ..basis import Family, ProductBasis
-from ..basis._family import DiscreteFamily
-from ..errors import DataError
+from ..basis import DiscreteFamily, Family, ProductBasis
+from ..errors import DataError, ParameterError
 from ..kernels import row_blocks
 from ..typing import ArrayLike, Floats, Integers
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
 DEAD = 32 * np.finfo(float).eps  # relative range below which a channel is rounding around a constant
 TYPICAL_ROWS = 63  # odd, so that the median of a constant channel is exactly that constant
-SATURATION_ROWS = 2048  # at least so many, evenly spaced, are compared with the extremes
 EPOCHS = 32  # stretches of the acquisition whose means are compared to find drift
 COMMON_DOMAINS = ((-1.0, 1.0), (0.0, 1.0), (0.0, 2 * np.pi), (-np.pi, np.pi))
 
@@ -35,18 +33,22 @@ class Survey:
     input_low: Floats
     input_high: Floats
     epoch_sizes: Integers
-    epoch_means: Floats  # (epochs, channels), in acquisition order
-    n_dropped: int
+    epoch_means: Floats  # (epochs, channels), in acquisition order, minus `typical`
 
     @property
     def dead(self) -> np.ndarray:
         """Channels that do not change."""
-        return self.high - self.low <= DEAD * np.maximum(np.abs(self.low), np.abs(self.high))
+        return self.high / 2 - self.low / 2 <= DEAD * np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-def tables(u: ArrayLike, x: ArrayLike, basis: ProductBasis, complex_as: str | None) -> tuple[Table, Table]:
-    """Inputs and readouts as tables of equally many rows."""
-    one_of("complex_as", complex_as, (None, "abs2", "split"))  # type: ignore[arg-type]
+def tables(
+    u: ArrayLike, x: ArrayLike, basis: ProductBasis, complex_as: str | None, nan: str
+) -> tuple[Table, Table, Integers | None]:
+    """Inputs and readouts as tables of equally many rows; and the rows kept, if some are dropped."""
+    if not isinstance(basis, ProductBasis):
+        raise ParameterError(f"basis={basis!r} must come from product_basis(...).")
+    one_of("complex_as", complex_as, (None, "abs2", "split"))
+    one_of("nan", nan, ("raise", "drop"))
     inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)
     (n_u, q), (n_x, k) = inputs.shape, readouts.shape
     if n_u != n_x:
@@ -59,23 +61,21 @@ def tables(u: ArrayLike, x: ArrayLike, basis: ProductBasis, complex_as: str | No
         raise DataError(
             f"u has {q} columns, but the basis has {basis.n_inputs} inputs; give as many columns."
         )
-    return inputs, readouts
+    if nan == "raise":
+        return inputs, readouts, None
+    kept = _good_rows(inputs, readouts)
+    return inputs.only(kept), readouts.only(kept), kept
 
 
-def survey(u: Table, x: Table, basis: ProductBasis, nan: str, epochs: Integers) -> Survey:
+def survey(u: Table, x: Table, basis: ProductBasis, epochs: Integers) -> Survey:
     """Read everything once; raise on values that have no meaning.
 
     `epochs` gives the stretch of the acquisition that each row belongs to.
     """
-    one_of("nan", nan, ("raise", "drop"))
-    n_total = u.shape[0]
-    if nan == "drop":
-        epochs = epochs[_drop_bad_rows(u, x)]
     n_rows, n_channels = x.shape
     typical = np.median(x.read(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
-    step = max(1, n_rows // SATURATION_ROWS)
     looks = parallel_map(
-        lambda rows: _look(u, x, basis, rows, step, epochs[slice(*rows)]),
+        lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical),
         list(row_blocks(0, n_rows, n_channels)),
     )
     low, at_low = _extreme([look.low for look in looks], [look.at_low for look in looks], np.min)
@@ -85,12 +85,11 @@ def survey(u: Table, x: Table, basis: ProductBasis, nan: str, epochs: Integers) 
         typical,
         low,
         high,
-        np.maximum(at_low, at_high) / sum(look.n_compared for look in looks),
+        np.maximum(at_low, at_high) / n_rows,
         np.min([look.input_low for look in looks], axis=0),
         np.max([look.input_high for look in looks], axis=0),
         sizes,
         np.sum([look.epoch_sums for look in looks], axis=0) / np.maximum(sizes, 1)[:, None],
-        n_total - n_rows,
     )
 
 
@@ -99,9 +98,8 @@ class Look(NamedTuple):
 
     low: Floats
     high: Floats
-    at_low: Integers  # of the rows compared, those at the lowest value of the block
+    at_low: Integers  # rows at the lowest value of the block
     at_high: Integers
-    n_compared: int
     input_low: Floats
     input_high: Floats
     epoch_sizes: Integers
@@ -109,29 +107,35 @@ class Look(NamedTuple):
 
 
 def _look(
-    u: Table, x: Table, basis: ProductBasis, rows: tuple[int, int], step: int, epochs: Integers
+    u: Table,
+    x: Table,
+    basis: ProductBasis,
+    rows: tuple[int, int],
+    epochs: Integers,
+    typical: Floats,
 ) -> Look:
-    """Check and describe one block of rows; every `step`-th is compared with the extremes."""
+    """Check and describe one block of rows."""
     inputs, readouts = u.read(*rows), x.read(*rows)
-    for table, block in ((u, inputs), (x, readouts)):
-        if not np.isfinite(block.sum()) and not np.isfinite(block).all():
-            _refuse_bad_values(table)
+    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows is looked at again
+        for table, block in ((u, inputs), (x, readouts)):
+            if not np.isfinite(block.sum()) and not np.isfinite(block).all():
+                _refuse_bad_values(table)
+        sums = _by_epoch(epochs, readouts - typical)
     _refuse_outside(u, inputs, rows[0], basis)
-    low, high, some = readouts.min(axis=0), readouts.max(axis=0), readouts[::step]
+    low, high = readouts.min(axis=0), readouts.max(axis=0)
     return Look(
         low,
         high,
-        np.count_nonzero(some == low, axis=0),
-        np.count_nonzero(some == high, axis=0),
-        len(some),
+        np.count_nonzero(readouts == low, axis=0),
+        np.count_nonzero(readouts == high, axis=0),
         inputs.min(axis=0),
         inputs.max(axis=0),
-        *_by_epoch(epochs, readouts),
+        *sums,
     )
 
 
 def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple[Floats, Integers]:
-    """The extreme of each channel over all blocks, and how many of the rows compared sit on it."""
+    """The extreme of each channel over all blocks, and how many rows sit on it."""
     extreme = choose(values, axis=0)
     return extreme, np.sum(np.where(np.array(values) == extreme, counts, 0), axis=0)
 
@@ -148,17 +152,16 @@ def _by_epoch(epochs: Integers, block: Floats) -> tuple[Integers, Floats]:
     return sizes, sums
 
 
-def _drop_bad_rows(u: Table, x: Table) -> Integers:
-    """Keep the rows that are finite in both tables; their numbers."""
+def _good_rows(u: Table, x: Table) -> Integers:
+    """The numbers of the rows that are finite in both tables."""
     good = [
         np.isfinite(u.read(start, stop)).all(axis=1) & np.isfinite(x.read(start, stop)).all(axis=1)
         for start, stop in row_blocks(0, x.shape[0], x.shape[1])
     ]
-    kept = np.flatnonzero(np.concatenate(good))
-    if not len(kept):
+    rows = np.flatnonzero(np.concatenate(good))
+    if not len(rows):
         raise DataError("every row of u and x has a NaN or infinite value; there is nothing left to use.")
-    u.kept = x.kept = kept
-    return kept
+    return rows
 
 
 def _refuse_bad_values(table: Table) -> None:
@@ -177,27 +180,34 @@ def _refuse_bad_values(table: Table) -> None:
 
 
 def _refuse_outside(u: Table, block: Floats, start: int, basis: ProductBasis) -> None:
-    """Inputs the declared distribution cannot produce."""
+    """Inputs the declared distribution cannot produce, beyond the rounding of the type they came in."""
     for k, family in enumerate(basis.families):
         low, high = family.bounds
-        slack = OUTSIDE * (family.domain[1] - family.domain[0])
         column = block[:, k]
+        rounding = u.rounding * float(np.abs(column).max())
+        slack = OUTSIDE * (family.domain[1] - family.domain[0]) + rounding
         if column.min() < low - slack or column.max() > high + slack:
-            outside = (column < low - slack) | (column > high + slack)
-            row = int(np.argmax(outside))
+            row = int(np.argmax((column < low - slack) | (column > high + slack)))
             raise DataError(
-                f"u is {column[row]:g} at {u.place(start + row, k)}, outside the domain [{low:g}, {high:g}] "
-                f"of the {family.name} basis; {_domain_hint(column, family)}"
+                f"u is {_exact(column[row], low, high)} at {u.place(start + row, k)}, outside the domain "
+                f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family)}"
             )
         if isinstance(family, DiscreteFamily):
             levels = family.natural(family.levels)
-            off = np.abs(column - levels[family.nearest(family.standard(column))]) > slack
+            gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+            off = np.abs(column - levels[family.nearest(family.standard(column))]) > 1e-6 * gap + rounding
             if off.any():
                 row = int(np.argmax(off))
                 raise DataError(
-                    f"u is {column[row]:g} at {u.place(start + row, k)}, which is not one of the "
+                    f"u is {_exact(column[row], *levels)} at {u.place(start + row, k)}, which is not one of the "
                     f"{len(levels)} levels of the {family.name} basis; round it or change the family."
                 )
+
+
+def _exact(value: float, *others: float) -> str:
+    """A number with as many digits as it takes to tell it from the others."""
+    short = f"{value:g}"
+    return f"{value:.17g}" if short in {f"{other:g}" for other in others} else short
 
 
 def _domain_hint(column: Floats, family: Family) -> str:

@@ -12,11 +12,12 @@ from ._classical import (
     legendre,
 )
 from ._custom import density, samples, table
-from ._family import Family
+from ._family import DiscreteFamily, Family
 from ._product import ProductBasis, product_basis
 
 __all__ = [
     "FAMILIES",
+    "DiscreteFamily",
     "Family",
     "ProductBasis",
     "bernoulli",

@@ -12,7 +12,9 @@ from ..typing import ArrayLike, Floats
 from ._family import DiscreteFamily, Family, no_recurrence
 
 MAX_DEGREE = 60  # of a family made from a density
-TABLE_NODES = 8192  # of the tabulated distribution function, which then interpolates to about 1e-7
+TABLE_NODES = (
+    8192  # of the tabulated distribution function; quantiles are right to 1e-6, in far tails to 1e-4
+)
 NODES = tuple(2**m for m in range(9, 17))  # tried one after the other until nothing changes any more
 CONVERGED = 1e-13  # change of the recurrence coefficients, relative to the largest
 
@@ -32,7 +34,8 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     if not (np.isfinite(levels).all() and np.isfinite(weights).all() and (weights > 0).all()):
         raise DataError("levels must be finite and weights positive; remove the levels that never occur.")
     nodes, where = np.unique(levels, return_inverse=True)
-    mass = np.bincount(where, weights=weights / weights.sum())
+    counts = np.bincount(where, weights=weights)
+    mass = counts / counts.sum()
     cumulative = np.cumsum(mass)[:-1]
     return DiscreteFamily(
         "table",
@@ -40,7 +43,7 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
         no_recurrence,
         lambda p: nodes[np.searchsorted(cumulative, p, side="right")],
         f"{len(nodes)} levels",
-        (("levels", tuple(nodes.tolist())), ("weights", tuple(mass.tolist()))),
+        (("levels", tuple(nodes.tolist())), ("weights", tuple(counts.tolist()))),
         canonical=_ruler(nodes),
         support=(float(nodes[0]), float(nodes[-1])),
         domain=_ruler(nodes),
@@ -68,7 +71,8 @@ def density(
     """An input with a given probability density, not necessarily normalised.
 
     `function` takes an array of inputs; `support` may be infinite; `breakpoints` are the kinks and jumps
-    inside it. Recurrence coefficients are computed once, up to `max_degree` (twice that for E[y^4]).
+    inside it. With an infinite support `domain` stands for mean ± one standard deviation. Recurrence
+    coefficients are computed once, up to `max_degree` (twice that for E[y^4]).
 
     >>> triangle = density(lambda u: 1 - abs(u), (-1, 1), breakpoints=[0])
     >>> round(float(triangle.quantile(np.array([0.125]))[0]), 6)
@@ -99,6 +103,9 @@ def tabulated(
     """A family from its recurrence coefficients and its tabulated distribution function: what files hold."""
     diagonal, off_diagonal = np.array(a, dtype=float), np.array(b, dtype=float)
     points, cumulative = np.array(grid, dtype=float), np.array(cdf, dtype=float)
+    bounded = np.isfinite(support[0]) and np.isfinite(support[1])
+    mean, deviation = float(diagonal[0]), float(off_diagonal[0])
+    ruler = _ruler(points) if bounded else (mean - deviation, mean + deviation)
     return Family(
         "tabulated",
         "p",
@@ -112,9 +119,9 @@ def tabulated(
             ("cdf", tuple(cdf)),
             ("support", tuple(support)),
         ),
-        canonical=_ruler(points),
+        canonical=ruler,
         support=(float(support[0]), float(support[1])),
-        domain=_ruler(points),
+        domain=ruler,
         largest_degree=len(diagonal) // 2 - 1,  # E[y^4] needs twice as many coefficients
     )
 
@@ -156,7 +163,7 @@ def _converged(
         previous = a, b
     raise DataError(
         f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
-        "name its kinks and jumps in breakpoints=, or lower max_degree."
+        "name its kinks and jumps in breakpoints=, give a support closer to where it lives, or lower max_degree."
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,21 @@ class Family:
 
     def on(self, domain: tuple[float, float]) -> Family:
         """The same family for inputs that live on another interval."""
-        low, high = (float(edge) for edge in domain)
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        edges = tuple(domain) if isinstance(domain, Sequence | np.ndarray) else ()
+        if len(edges) != 2 or not all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges):
             raise ParameterError(
-                f"domain={tuple(domain)} is not an interval; give two finite numbers, low < high."
+                f"domain={domain!r} is not an interval; give two finite numbers, low < high. Different intervals "
+                "for different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
-        return replace(self, domain=(low, high))
+        if not edges[0] < edges[1]:
+            raise ParameterError(f"domain={domain!r} is not an interval; give low < high.")
+        return replace(self, domain=(float(edges[0]), float(edges[1])))
+
+    def __reduce__(self) -> Any:
+        """Pickled as its name and parameters, like in files."""
+        from ._restore import restore
+
+        return restore, (self.name, dict(self.parameters), self.domain)
 
     def count(self, degree: int) -> int:
         """How many functions have at most this degree."""

@@ -84,8 +84,10 @@ def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
         raise ParameterError(
             f"indices must be whole numbers of shape (terms, {len(families)}); got {rows.dtype} {rows.shape}."
         )
-    if rows.size and rows.min() < 0:
-        raise ParameterError(f"indices contain {rows.min()}; degrees start at 0.")
+    if rows.size and not 0 <= rows.min() <= rows.max() <= 32767:
+        raise ParameterError(
+            f"indices run from {rows.min()} to {rows.max()}; degrees are between 0 and 32767."
+        )
     rows = np.unique(np.vstack([np.zeros((1, len(families)), int), rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
         _degrees(family, int(family.degrees(int(column.max()) + 1)[-1]), None, strict=True)

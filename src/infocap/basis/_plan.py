@@ -81,7 +81,7 @@ class Plan:
 
     Functions of the left inputs that go with the same functions of the right inputs form one tile, a single
     large multiplication: with the total-degree set there is one tile a degree. Both sides are short chains
-    that stay in cache. The tiles come out in an order of their own; `order` brings it back to the basis's.
+    that stay in cache. The tiles come out in an order of their own; `row_of` says where each function is.
     """
 
     def __init__(self, rows: Integers, families: Sequence[Family]) -> None:
@@ -90,7 +90,7 @@ class Plan:
         self.right = Chain(rows[:, self.split :], families[self.split :])
         here = [self.left.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, : self.split])]
         there = [self.right.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, self.split :])]
-        self.tiles, self.order = _tiles(np.array(here), np.array(there))
+        self.tiles, self.row_of = _tiles(np.array(here), np.array(there))
 
     def fill(
         self, factors: Sequence[Floats], columns: slice, work: tuple[Floats, Floats], out: Floats

@@ -15,12 +15,12 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
 from ._classical import FAMILIES
-from ._custom import table, tabulated
 from ._family import Family
 from ._index_sets import explicit_set, total_degrees
 from ._plan import Plan
+from ._restore import describe, restore
 
-BLOCK_BYTES = (
+VALUES_BYTES = (
     8_000_000  # of values at a time: large enough for the matrix product, small enough for the cache
 )
 LONGEST_BLOCK = 4096
@@ -98,20 +98,21 @@ class ProductBasis:
         out = np.empty((len(self), len(u)))
         start = 0
         for block in self.blocks(u):
-            out[:, start : start + block.shape[1]] = block[self.order]
+            out[:, start : start + block.shape[1]] = block[self.row_of]
             start += block.shape[1]
         return out.T
 
     def blocks(self, u: Floats) -> Iterator[Floats]:
         """Values in consecutive blocks of (terms, samples), small enough to stay in cache.
 
-        For speed the rows come in an order of their own: row `order[l]` belongs to function l. Each block is
+        For speed the rows come in an order of their own: function l is in row `row_of[l]`. Each block is
         overwritten by the next: use it, do not keep it.
         """
         rows = min(self.block_rows, len(u))
         sizes = len(self), len(self._plan.left), len(self._plan.right)
         space = _borrow(sum(sizes) * rows)
-        values, left, right = np.split(space.reshape(sum(sizes), rows), np.cumsum(sizes)[:-1])
+        arrays = space[: sum(sizes) * rows].reshape(sum(sizes), rows)
+        values, left, right = np.split(arrays, np.cumsum(sizes)[:-1])
         try:
             yield from self._fill(u, rows, values, (left, right))
         finally:
@@ -136,17 +137,23 @@ class ProductBasis:
             n = y.shape[1]
             total += y**power @ (np.ones(n) if weights is None else weights[row : row + n])
             row += n
-        return total[self.order]
+        return total[self.row_of]
+
+    def combine(self, u: Floats, coefficients: Floats) -> Floats:
+        """The function with these coefficients: (samples,)."""
+        by_row = np.empty(len(self))
+        by_row[self.row_of] = coefficients
+        return np.concatenate([by_row @ y for y in self.blocks(u)])
 
     @property
-    def order(self) -> Integers:
-        """Where each function stands in what `blocks` yields."""
-        return self._plan.order
+    def row_of(self) -> Integers:
+        """The row of each function in what `blocks` yields."""
+        return self._plan.row_of
 
     @property
     def block_rows(self) -> int:
         """Samples in one block of values."""
-        rows = BLOCK_BYTES // (8 * len(self))
+        rows = VALUES_BYTES // (8 * len(self))
         return int(min(max(rows - rows % 64, 64), LONGEST_BLOCK))
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
@@ -172,21 +179,16 @@ class ProductBasis:
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
-        return {
-            "families": [
-                {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
-                for family in self.families
-            ]
-        }
+        return {"families": [describe(family) for family in self.families]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
         """The inverse of `to_dict`."""
-        makers: dict[str, Any] = {**FAMILIES, "table": table, "tabulated": tabulated}
-        families = [
-            makers[entry["name"]](**entry["parameters"]).on(entry["domain"]) for entry in data["families"]
-        ]
-        return cls(families, np.asarray(indices))
+        return cls([restore(**entry) for entry in data["families"]], np.asarray(indices))
+
+    def __reduce__(self) -> Any:
+        """Pickled without the tables that can be made again."""
+        return ProductBasis, (self.families, np.array(self.indices))
 
     @cached_property
     def _counts(self) -> list[int]:
@@ -225,12 +227,12 @@ _SPARE: deque[Floats] = deque(maxlen=16)  # arrays for blocks: fresh memory from
 
 
 def _borrow(size: int) -> Floats:
-    """An array of this many numbers, one used before if there is one."""
+    """An array of at least this many numbers, one used before if there is one."""
     try:
         space = _SPARE.pop()
     except IndexError:
         return np.empty(size)
-    return space[:size] if space.size >= size else np.empty(size)
+    return space if space.size >= size else np.empty(size)
 
 
 def product_basis(
@@ -279,6 +281,8 @@ def product_basis(
     if max_interactions is not None:
         whole_number("max_interactions", max_interactions, 1)
     limits = _per_input(max_degree_per_input, len(families))
+    if max_degree is None and limits is not None:
+        max_degree = sum(limits)
     return ProductBasis(
         families,
         _index_sets.index_set(
@@ -293,13 +297,28 @@ def product_basis(
 
 def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
     """One family an input."""
-    single = isinstance(family, str | Family)
-    given = [family] * (n_inputs or 1) if isinstance(family, str | Family) else list(family)
-    if not given or (n_inputs is not None and (n_inputs < 1 or n_inputs != len(given))):
+    if n_inputs is not None:
+        n_inputs = whole_number("n_inputs", n_inputs, 1)
+    if isinstance(family, str | Family):
+        given: list[Any] = [family] * (1 if n_inputs is None else n_inputs)
+    elif isinstance(family, Sequence):
+        given = list(family)
+    else:
+        given = [_made(family)]
+    if not given or (n_inputs is not None and n_inputs != len(given)):
         raise ParameterError(
-            f"n_inputs={n_inputs!r} with {0 if single else len(given)} families given one by one."
+            f"n_inputs={n_inputs!r} but {len(given)} families are given, one for each input."
         )
-    return [_named(one) if isinstance(one, str) else one for one in given]
+    return [_named(one) if isinstance(one, str) else _made(one) for one in given]
+
+
+def _made(family: Any) -> Family:
+    if not isinstance(family, Family):
+        raise ParameterError(
+            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
+            "such as legendre()."
+        )
+    return family
 
 
 def _named(name: str) -> Family:
@@ -315,9 +334,9 @@ def _named(name: str) -> Family:
 def _per_input(limit: int | Sequence[int] | None, n_inputs: int) -> list[int] | None:
     if limit is None:
         return None
-    limits = np.broadcast_to(np.asarray(limit), n_inputs).tolist() if np.ndim(limit) == 0 else list(limit)  # type: ignore[arg-type]
-    if len(limits) != n_inputs or min(limits) < 0:
+    limits = [limit] * n_inputs if np.ndim(limit) == 0 else list(limit)  # type: ignore[arg-type]
+    if len(limits) != n_inputs:
         raise ParameterError(
             f"max_degree_per_input={limit!r} must be one degree, or one for each of {n_inputs} inputs."
         )
-    return limits
+    return [whole_number("max_degree_per_input", one, 0) for one in limits]

@@ -9,7 +9,7 @@ from ..kernels import Evidence
 from ._estimate import Estimate
 
 
-def surrogate(evidence: Evidence, *, n_surrogates: int = 200, seed: int | None = 0) -> Estimate:
+def surrogate(evidence: Evidence, *, n_surrogates: int = 200, shuffle_seed: int | None = 0) -> Estimate:
     """Capacities above the largest of `n_surrogates` shuffles, zero below; no bias correction.
 
     Both use the empirical mean of y², as the authors do, so no capacity exceeds 1. The constant function is
@@ -17,7 +17,7 @@ def surrogate(evidence: Evidence, *, n_surrogates: int = 200, seed: int | None =
     """
     n_surrogates = whole_number("n_surrogates", n_surrogates, 1)
     largest = np.zeros_like(evidence.raw)
-    for shuffle in evidence.shuffled(n_surrogates, seed):
+    for shuffle in evidence.shuffled(n_surrogates, shuffle_seed):
         np.maximum(largest, shuffle, out=largest)
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
     return Estimate(np.where(c > threshold * (1 + 1e-12), c, 0.0), threshold)

@@ -20,9 +20,6 @@ def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz") -
     """
     one_of("bound", bound, BOUNDS)
     c = evidence.raw
-    if bound == "data":
-        threshold = evidence.leverage_bound
-    else:
-        threshold = np.sqrt(evidence.leverage_power * evidence.fourth_moments) / evidence.n_samples
+    threshold = evidence.leverage_bound if bound == "data" else evidence.zero_capacity_bound
     extrapolated = 2 * c - evidence.raw_half
     return Estimate(np.where(c <= threshold, 0.0, np.maximum(extrapolated, 0.0)), threshold)

@@ -1,8 +1,9 @@
 """The numerical core: summarise blocks of samples, combine the summaries, read capacities off them."""
 
+from ._bounds import zero_capacity_bound
 from ._evidence import Evidence, gather
 from ._factor import orthonormal_factor
-from ._summary import Span, Summary, capacities, combine, coordinates, span, summarise
+from ._summary import Span, Summary, capacities, combine, coordinates, orthonormal_frame, span, summarise
 from ._walk import Walk, row_blocks
 
 __all__ = [
@@ -15,7 +16,9 @@ __all__ = [
     "coordinates",
     "gather",
     "orthonormal_factor",
+    "orthonormal_frame",
     "row_blocks",
     "span",
     "summarise",
+    "zero_capacity_bound",
 ]

@@ -10,10 +10,11 @@ import numpy as np
 
 from .._parallel import parallel_map
 from ..typing import Floats
+from ._bounds import zero_capacity_bound
 from ._summary import Span, Summary, combine, coordinates, span
 from ._walk import Walk
 
-SHUFFLES_AT_ONCE = 8  # share one evaluation of the basis
+SHUFFLE_BYTES = 64_000_000  # of shuffled readouts that share one evaluation of the basis
 LEVERAGE_ROWS = 512  # whitened at a time, so that they stay in cache
 
 
@@ -81,15 +82,11 @@ class Evidence:
 
     def whiten(self, block: Floats) -> Floats:
         """Rows of the table of readouts, turned into X~: (samples, rank), without the constant."""
-        centre, whitening = self._whitening
-        return (self.walk.select(block) - centre) @ whitening
+        return self.walk.shifted(block, less=self.space.mean) @ self._whitening
 
     @cached_property
-    def _whitening(self) -> tuple[Floats, Floats]:
-        """What to subtract from rows of the table of readouts, and what to multiply them with."""
-        scale = self.walk.scale
-        centre = self.walk.shift + self.space.mean / scale
-        return centre, self.space.whitening * (scale * np.sqrt(self.n_samples))[:, None]
+    def _whitening(self) -> Floats:
+        return self.space.whitening * np.sqrt(self.n_samples)
 
     @cached_property
     def leverage(self) -> Floats:
@@ -110,6 +107,11 @@ class Evidence:
     def leverage_power(self) -> float:
         """S_N, the mean of leverage² (paper, eq. SN)."""
         return float(np.mean(self.leverage**2))
+
+    @cached_property
+    def zero_capacity_bound(self) -> Floats:
+        """sqrt(S_N E[y^4]) / N of every target (paper, Prop. 5.3)."""
+        return zero_capacity_bound(self.fourth_moments, self.leverage_power, self.n_samples)
 
     @cached_property
     def leverage_bound(self) -> Floats:
@@ -134,10 +136,9 @@ class Evidence:
         rows = np.vstack([self.whitened(*piece) for piece in self.walk.pieces(0, self.n_samples)])
         if self.walk.constant:
             rows = np.column_stack([np.ones(len(rows)), rows])
-        for begin in range(0, count, SHUFFLES_AT_ONCE):
-            orders = [
-                generator.permutation(self.n_samples) for _ in range(min(SHUFFLES_AT_ONCE, count - begin))
-            ]
+        at_once = min(max(SHUFFLE_BYTES // rows.nbytes, 1), 8)
+        for begin in range(0, count, at_once):
+            orders = [generator.permutation(self.n_samples) for _ in range(min(at_once, count - begin))]
             mixed = np.hstack([rows[order] for order in orders])
             projection = np.zeros((mixed.shape[1], len(self.walk.basis)))
             row = 0
@@ -145,7 +146,7 @@ class Evidence:
                 for y in self.walk.targets(start, stop):
                     projection += mixed[row : row + y.shape[1]].T @ y.T
                     row += y.shape[1]
-            squares = (projection[:, self.walk.basis.order] / self.n_samples) ** 2
+            squares = (projection[:, self.walk.basis.row_of] / self.n_samples) ** 2
             yield from squares.reshape(len(orders), rows.shape[1], -1).sum(axis=1)
 
 

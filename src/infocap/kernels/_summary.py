@@ -30,12 +30,12 @@ class Summary:
 
 
 def summarise(
-    x: Floats, y: Floats | Iterable[Floats], constant: bool = False, order: Integers | None = None
+    x: Floats, y: Floats | Iterable[Floats], constant: bool = False, row_of: Integers | None = None
 ) -> Summary:
     """One block of samples: x (samples, readouts) and y (samples, terms).
 
-    Instead of an array y may be an iterable of its consecutive blocks (terms, samples), whose row `order[l]`
-    belongs to target l.
+    Instead of an array y may be an iterable of its consecutive blocks (terms, samples), with target l in
+    row `row_of[l]`.
     """
     q, triangle, finish = orthonormal_factor(x)
     blocks = [y.T] if isinstance(y, np.ndarray) else y
@@ -50,8 +50,8 @@ def summarise(
     assert start == len(x)
     if finish is not None:
         projection = finish.T @ projection
-    if order is not None:
-        projection = projection[:, order]
+    if row_of is not None:
+        projection = projection[:, row_of]
     return Summary(triangle, projection, len(x), constant)
 
 
@@ -96,8 +96,10 @@ def span(summary: Summary) -> Span:
     centred = triangle[skip:, skip:]
     mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
     norms = np.sqrt(np.sum(centred**2, axis=0))
-    norms[norms == 0] = 1.0
-    scaled = centred / norms
+    # What is left of a constant column after centring is rounding, not a direction.
+    rounding = norms <= RANK_TOLERANCE * np.sqrt(np.sum(triangle[:, skip:] ** 2, axis=0))
+    scaled = np.where(rounding, 0.0, centred) / np.where(rounding, 1.0, norms)
+    norms = np.where(rounding, 1.0, norms)
     if scaled.shape[0] == scaled.shape[1] and np.min(np.abs(np.diag(scaled))) > CLEAR_PIVOT:
         inverse = np.linalg.inv(scaled)
         if np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT:  # bounds the condition number
@@ -106,6 +108,13 @@ def span(summary: Summary) -> Span:
     rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
     whitening = right[:rank].T / singular[:rank] / norms[:, None]
     return Span(left[:, :rank], whitening, mean, summary.constant)
+
+
+def orthonormal_frame(x: Floats) -> Floats:
+    """An orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
+    norms = np.linalg.norm(x, axis=0)
+    left, singular, _ = np.linalg.svd(x[:, norms > 0] / norms[norms > 0], full_matrices=False)
+    return left[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]
 
 
 def coordinates(summary: Summary, space: Span) -> Floats:

@@ -14,12 +14,12 @@ from ..basis import ProductBasis
 from ..typing import Floats, Integers
 from ._summary import Summary, combine, summarise
 
-BLOCK_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
+READOUT_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
 
 
 def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
     """Consecutive pieces of the rows start to stop, equal, sized to memory and much taller than wide."""
-    most = max(BLOCK_BYTES // (8 * n_columns), 32 * n_columns)
+    most = max(READOUT_BYTES // (8 * n_columns), 32 * n_columns)
     count = -(-(stop - start) // most)
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
@@ -59,23 +59,22 @@ class Walk:
         """Prepared readouts of the rows start to stop: (samples, readouts), the constant first."""
         return self.prepare(self.x.read(start, stop))
 
-    def select(self, block: Floats) -> Floats:
-        """The channels in use."""
-        return block[:, self.channels] if len(self.channels) < block.shape[1] else block
-
     def prepare(self, block: Floats) -> Floats:
         """Rows of the table of readouts as the mathematics wants them."""
-        block = self.select(block)
         out = np.empty((len(block), self.n_readouts))
         out[:, : self.constant] = 1.0
-        own = out[:, self.constant :]
-        np.subtract(block, self.shift, out=own)
-        if np.any(self.scale != 1):
-            np.multiply(own, self.scale, out=own)
+        self.shifted(block, out=out[:, self.constant :])
         return out
 
+    def shifted(self, block: Floats, less: Floats | float = 0.0, out: Floats | None = None) -> Floats:
+        """The channels in use, shifted and scaled, minus `less` (in the scaled units)."""
+        block = block[:, self.channels] if len(self.channels) < block.shape[1] else block
+        if np.all(self.scale == 1):
+            return np.subtract(block, self.shift + less, out=out)
+        return np.subtract(block * self.scale, self.shift * self.scale + less, out=out)
+
     def targets(self, start: int, stop: int) -> Iterator[Floats]:
-        """Values of the basis in blocks of (terms, samples), in the order of `basis.blocks`."""
+        """Values of the basis in blocks of (terms, samples); function l is in row `basis.row_of[l]`."""
         return self.basis.blocks(self.u.read(start, stop))
 
     def summaries(self, *edges: int) -> list[Summary]:
@@ -85,4 +84,4 @@ class Walk:
         return [combine(*islice(parts, len(stretch))) for stretch in stretches]
 
     def _summarise(self, rows: tuple[int, int]) -> Summary:
-        return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.order)
+        return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.row_of)

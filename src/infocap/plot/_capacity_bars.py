@@ -48,6 +48,7 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_xlim(degrees[0] - 0.6, degrees[-1] + 0.6)
         ax.set_xlabel("total degree")
         ax.set_ylabel("capacity")
-        ax.legend(loc="upper left", ncols=1, handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
+        if result.capacity.any():
+            ax.legend(loc="upper left", handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
         fraction_in_circle(ax, result.total, result.n_readouts, 0.91, 0.86)
     return ax

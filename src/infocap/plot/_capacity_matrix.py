@@ -11,7 +11,10 @@ from ._style import GREY, axes, fraction_in_circle
 
 
 def capacity_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """Capacities by the degree in u1 (x axis) and in u2 (y axis); cells outside the basis are grey."""
+    """Capacities by the degree in u1 (x axis) and in u2 (y axis); cells outside the basis are grey.
+
+    For a phase (Fourier) the axis counts functions: 0, cos1, sin1, cos2, ...
+    """
     values = result.matrix()
     with axes(ax, aspect=0.8) as ax:
         colours = mpl.colormaps["viridis"].with_extremes(bad=GREY)
@@ -24,8 +27,11 @@ def capacity_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_yticks(np.arange(0, len(values), step))
         ax.tick_params(length=2)
         ax.spines[:].set_visible(False)
-        ax.set_xlabel("degree in $u_1$")
-        ax.set_ylabel("degree in $u_2$")
+        names = [
+            "degree" if family.count(1) == 2 else "number of function" for family in result.basis.families
+        ]
+        ax.set_xlabel(f"{names[0]} in $u_1$")
+        ax.set_ylabel(f"{names[1]} in $u_2$")
         ax.figure.colorbar(
             image, ax=ax, label="capacity", ticks=[0, 0.25, 0.5, 0.75, 1], pad=0.03, fraction=0.046
         )

@@ -52,11 +52,15 @@ def _position(curve: Convergence, term: int | str) -> int:
         if term not in curve.basis.labels:
             raise ParameterError(f"terms has {term!r}, which is not a function of this basis.")
         return curve.basis.labels.index(term)
+    if not 0 <= term < len(curve.basis):
+        raise ParameterError(f"terms has {term}; the basis has functions 0 to {len(curve.basis) - 1}.")
     return int(term)
 
 
 def _typical(curve: Convergence, most: int = 6) -> Integers:
     """The constant aside, functions spread evenly between the largest and the smallest final capacity."""
+    if len(curve.basis) == 1:
+        return np.zeros(1, int)
     order = np.argsort(-curve.raw[-1, 1:], kind="stable") + 1
     last = curve.raw[-1, order]
     wanted = np.linspace(last[0], last[-1], min(most, len(order)))

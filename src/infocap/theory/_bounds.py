@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import DataError
+from ..kernels import orthonormal_frame
 from ..typing import ArrayLike, Floats
-
-
-def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
-    """Upper bound on the mean C_N of functions whose capacity is zero: sqrt(S E[y^4]) / N (paper, Prop. 5.3).
-
-    `leverage_power` is S = E[(sum_i X~_i²)²], at least the square of the number of readouts.
-
-    >>> zero_capacity_bound([1.8], leverage_power=100.0, n_samples=1000)
-    array([0.01341641])
-    """
-    return np.sqrt(leverage_power * np.asarray(fourth_moments, dtype=float)) / n_samples
 
 
 def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Floats:
@@ -38,8 +28,9 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
             f"x has shape {x.shape} and y {y.shape}; give (nodes, readouts) and (nodes, targets)."
         )
     w = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, dtype=float)
+    x, y, w = x[w > 0], y[w > 0], w[w > 0]  # weights of far nodes underflow
     root = np.sqrt(w)[:, None]
-    frame = _orthonormal(root * x)  # (nodes, rank): X~ times the root of the weights
+    frame = orthonormal_frame(root * x)  # (nodes, rank): X~ times the root of the weights
     rest = root * y - frame @ (frame.T @ (root * y))
     leverage = np.sum(frame**2, axis=1) / w
     return leverage @ rest**2 / (w @ y**2)
@@ -69,13 +60,5 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
                 f"noise_covariance has the negative eigenvalue {values[0]:g}; it must be a covariance."
             )
         noise = vectors * np.sqrt(np.maximum(values, 0.0))
-    frame = _orthonormal(np.hstack([w, noise]).T)
+    frame = orthonormal_frame(np.hstack([w, noise]).T)
     return np.sum(frame[: w.shape[1]] ** 2, axis=1)
-
-
-def _orthonormal(x: Floats) -> Floats:
-    """An orthonormal frame of the columns of x, whatever their scales."""
-    norms = np.linalg.norm(x, axis=0)
-    x = x[:, norms > 0] / norms[norms > 0]
-    left, singular, _ = np.linalg.svd(x, full_matrices=False)
-    return left[:, singular > 32 * np.finfo(float).eps * singular.max(initial=0.0)]

@@ -29,7 +29,7 @@ class RandomMixture:
         x = np.empty((len(u), len(self.weights)))
         mixed = self._mixed
         weights = np.empty((len(mixed), len(self.weights)))
-        weights[mixed.order] = self._mixed_weights.T
+        weights[mixed.row_of] = self._mixed_weights.T
         row = 0
         for y in mixed.blocks(u):
             x[row : row + y.shape[1]] = y.T @ weights

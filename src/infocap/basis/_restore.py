@@ -1,0 +1,31 @@
+"""Families from their names and parameters: what files and pickles hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ParameterError
+from ._classical import FAMILIES
+from ._custom import table, tabulated
+from ._family import Family
+
+MAKERS: dict[str, Callable[..., Family]] = {**FAMILIES, "table": table, "tabulated": tabulated}
+
+
+def describe(family: Family) -> dict[str, Any]:
+    """A family as plain data."""
+    if family.name not in MAKERS:
+        raise ParameterError(
+            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
+            "basis.table(...) or basis.samples(...), which can."
+        )
+    return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+
+
+def restore(name: str, parameters: dict[str, Any], domain: tuple[float, float]) -> Family:
+    """The inverse of `describe`."""
+    if name not in MAKERS:
+        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
+    low, high = domain
+    return MAKERS[name](**parameters).on((low, high))
