@@ -130,7 +130,7 @@ def growth() -> list[str]:
         np.column_stack([1 / times, sizes / times]), np.ones(len(sizes)), rcond=None
     )[0]
     lines = [
-        f"| samples | time | relative to {start * 1e3:.0f} ms + {slope * 1e6:.2f} µs N | peak memory beyond the inputs |",
+        f"| samples | time | relative to {start * 1e3:.0f} ms + {slope * 1e6:.2f} µs N | peak memory beyond inputs |",
         "|---|---|---|---|",
     ]
     for n, (elapsed, megabytes) in zip(SIZES, found, strict=True):

@@ -1,15 +1,100 @@
-"""Tables of numbers from anywhere: NumPy, memmap, h5py, zarr, pandas, xarray, dask; read in blocks."""
+"""Arrays of any library, and tables of numbers from anywhere, read in blocks. Only here libraries have names."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from .errors import DataError
+from .errors import DataError, ParameterError
 from .typing import ArrayLike, Floats, Integers
+
+
+def array_namespace(*arrays: Any) -> Any:
+    """The functions of the arrays' library: NumPy's, or those of torch, CuPy and others by array-api-compat."""
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        return np
+    try:
+        from array_api_compat import array_namespace as find
+    except ImportError:
+        raise ParameterError(
+            f"arrays of type {type(arrays[0]).__module__} need the package array-api-compat: pip install infocap[gpu]."
+        ) from None
+    return find(*arrays)
+
+
+def on_host(array: Any) -> bool:
+    """Whether an array lives in the memory of the processor, as NumPy's do."""
+    return isinstance(array, np.ndarray)
+
+
+def as_like(values: Any, like: Any) -> Any:
+    """A NumPy array in the library, on the device and in the precision of another array."""
+    values = np.asarray(values)
+    if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
+        values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+    if on_host(like):
+        return values
+    return array_namespace(like).asarray(values, device=like.device)
+
+
+def to_numpy(array: Any) -> Any:
+    """A NumPy copy of any array."""
+    if on_host(array):
+        return array
+    array = array.get() if hasattr(array, "get") else array.cpu() if hasattr(array, "cpu") else array
+    return np.asarray(array)
+
+
+def fft(array: Any) -> Any:
+    """The discrete Fourier transform along the last axis, in the array's own precision."""
+    if on_host(array):
+        import scipy.fft
+
+        return scipy.fft.fft(array, axis=-1)
+    return array_namespace(array).fft.fft(array, axis=-1)
+
+
+def ifft(array: Any) -> Any:
+    """The inverse of `fft`."""
+    if on_host(array):
+        import scipy.fft
+
+        return scipy.fft.ifft(array, axis=-1)
+    return array_namespace(array).fft.ifft(array, axis=-1)
+
+
+def rotation(phase: Any) -> Any:
+    """exp(i phase), as complex numbers of the phase's precision."""
+    if on_host(phase):
+        out = np.empty(phase.shape, dtype=np.result_type(phase, np.complex64))
+        np.cos(phase, out=out.real)
+        np.sin(phase, out=out.imag)
+        return out
+    xp = array_namespace(phase)
+    return xp.cos(phase) + 1j * xp.sin(phase)
+
+
+def normal_source(like: Any, seed: Any) -> Callable[[tuple[int, ...]], Any]:
+    """Standard normal numbers by shape, in an array's library and on its device, from a seed or fresh ones."""
+    if on_host(like):
+        return np.random.default_rng(seed).standard_normal
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    number = int(sequence.generate_state(1)[0])
+    if type(like).__module__.startswith("torch"):
+        import torch
+
+        generator = torch.Generator(device=like.device).manual_seed(number)
+        return lambda shape: torch.randn(shape, generator=generator, device=like.device, dtype=torch.float64)
+    if type(like).__module__.startswith("cupy"):
+        import cupy
+
+        return cupy.random.default_rng(number).standard_normal
+    host = np.random.default_rng(number)
+    return lambda shape: as_like(host.standard_normal(shape), like)
 
 
 class Table:

@@ -1,5 +1,7 @@
 """Built-in systems to measure: callables (samples, inputs) -> (samples, readouts)."""
 
+from . import fibre
 from ._random_features import RandomFeatures
+from .fibre import FibreSystem
 
-__all__ = ["RandomFeatures"]
+__all__ = ["FibreSystem", "RandomFeatures", "fibre"]
