@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import erf, exp, pi, sqrt
 from typing import Any
 
@@ -70,6 +70,10 @@ class Encoder:
 
     def mask(self, u: Any, grid: Grid, noise: Any | None) -> Any:
         """The complex transmission (samples, points) for inputs (samples, inputs) and standard normal noise."""
+        return self.seen(self.cells(u, noise), grid)
+
+    def cells(self, u: Any, noise: Any | None) -> Any:
+        """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
         xp = array_namespace(u)
         cells = self.bin_of_cell
         # one more column, the transmission outside, is what index -1 picks
@@ -83,14 +87,19 @@ class Encoder:
                 phase = xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1)
                 phase = xp.take(phase, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
             mask = mask * rotation(phase)
-        return self._filtered(mask, grid)
+        return mask
 
-    def _filtered(self, mask: Any, grid: Grid) -> Any:
-        """The mask, constant in each cell, seen through the instrument's filter at the points of the grid."""
+    def seen(self, mask: Any, grid: Grid, offset: float = 0.0) -> Any:
+        """The cells seen through the instrument's filter, at the points of the grid plus `offset` spacings."""
         xp = array_namespace(mask)
         spectrum = fft(mask)
         parts = [
-            ifft(spectrum * as_like(np.fft.fft(self._kernel(step / grid.points_per_cell)), mask))
+            ifft(
+                spectrum
+                * as_like(
+                    _response(self.filter, self.filter_ghz, (step + offset) / grid.points_per_cell), mask
+                )
+            )
             for step in range(grid.points_per_cell)
         ]
         out = parts[0] if len(parts) == 1 else xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
@@ -100,14 +109,15 @@ class Encoder:
         half = out.shape[1] // 2
         return xp.concat([out[:, :half], beyond, out[:, half:]], axis=1)
 
-    def _kernel(self, offset: float) -> Floats:
-        """What each cell contributes to a point `offset` cells above the centre of cell 0."""
-        distance = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) + offset
-        if self.filter is None:
-            return ((distance > -0.5) & (distance <= 0.5)).astype(float)
-        cumulative = FILTERS[self.filter]
-        width = self.filter_ghz / CELL_GHZ
-        return np.array([cumulative(d + 0.5, width) - cumulative(d - 0.5, width) for d in distance])
+
+@cache
+def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
+    """Fourier transform of what each cell contributes to a point `offset` cells above the centre of cell 0."""
+    distance = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) + offset
+    if name is None:
+        return np.fft.fft((np.abs(distance) < 0.5) + 0.5 * (np.abs(distance) == 0.5))
+    cumulative, width = FILTERS[name], width_ghz / CELL_GHZ
+    return np.fft.fft([cumulative(d + 0.5, width) - cumulative(d - 0.5, width) for d in distance])
 
 
 def _flat_top(x: float, width: float) -> float:

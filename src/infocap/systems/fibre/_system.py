@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, normal_source, on_host
+from ..._array import array_namespace, as_like, fft, normal_source, on_host
 from ..._parallel import parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
@@ -18,7 +18,7 @@ from ._fibre import Fibre
 from ._grid import CELL_GHZ, N_CELLS, Grid, ghz_per_nm
 from ._pulse import Pulse
 
-HOST_ROWS = 256  # samples at a time on a processor; also the unit in which noise is drawn
+HOST_ROWS = 512  # samples at a time on a processor; also the unit in which noise is drawn
 DEVICE_ROWS = 8192  # on a graphics card
 
 
@@ -28,8 +28,8 @@ class FibreSystem:
 
     The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free
     detector the system is deterministic. Everything else belongs to one of four stages, each of which can be
-    replaced: ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``. A stage that is given
-    supplies the values that are not given here.
+    replaced: ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``. Power, length, number of
+    inputs, phase noise and tolerance are set here and override what a stage says.
 
     >>> system = FibreSystem(power_dbm=-1.9, length_m=40.0, n_inputs=2)
     >>> system(np.zeros((3, 2)), seed=0).shape
@@ -43,26 +43,23 @@ class FibreSystem:
     n_inputs: int = 5
     phase_noise: str | None = "cell"
     tolerance: float = 1e-5
-    pulse: Pulse = None  # type: ignore[assignment]  # made from the above when not given
+    pulse: Pulse = None  # type: ignore[assignment]  # the paper's when not given
     encoder: Encoder = None  # type: ignore[assignment]
     fibre: Fibre = None  # type: ignore[assignment]
     detector: Detector = field(default_factory=Detector)
     grid: Grid = field(default_factory=Grid)
 
     def __post_init__(self) -> None:
-        """Stages and short arguments are made to agree; a stage wins over a default."""
-        own = {name: entry.default for name, entry in self.__dataclass_fields__.items()}
-        for stage, maker, names in (
-            ("pulse", Pulse, ("power_dbm",)),
-            ("encoder", Encoder, ("n_inputs", "phase_noise")),
-            ("fibre", Fibre, ("length_m", "tolerance")),
+        """Make the stages that are not given, and give all of them the values above."""
+        for name, made in (
+            ("pulse", replace(self.pulse or Pulse(), power_dbm=self.power_dbm)),
+            (
+                "encoder",
+                replace(self.encoder or Encoder(), n_inputs=self.n_inputs, phase_noise=self.phase_noise),
+            ),
+            ("fibre", replace(self.fibre or Fibre(), length_m=self.length_m, tolerance=self.tolerance)),
         ):
-            given = getattr(self, stage)
-            changed = {name: getattr(self, name) for name in names if getattr(self, name) != own[name]}
-            made = replace(maker() if given is None else given, **changed)
-            object.__setattr__(self, stage, made)
-            for name in names:
-                object.__setattr__(self, name, getattr(made, name))
+            object.__setattr__(self, name, made)
         if len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm}) > 1:
             raise ParameterError(
                 "pulse, encoder and detector have different wavelength_nm; give all the same."
@@ -119,10 +116,39 @@ class FibreSystem:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
         u = self._inputs(u)
         noise = self._encoder_noise(normal_source(u, seed), u.shape[0])
-        mask = self.encoder.mask(u, self.grid, noise)
+        cells = self.encoder.cells(u, noise)
+        mask = self.encoder.seen(cells, self.grid)
         before = mask * self._pulse_coefficients(u)
-        after = self.fibre.propagate(before, self.grid, [self.length_m])[0]
+        after = self.fibre.propagate(before, self.grid, [self.length_m], self._shape(before, cells))[0]
         return {"mask": mask, "before": before, "after": after}
+
+    def _shape(self, field: Any, cells: Any) -> Any:
+        """The light in time, without what the finite window folds back.
+
+        The kinks that the flat-top filter leaves in the spectrum, half-way between the cells, make tails
+        that fall as 1 / t² (without a filter there are jumps, and tails as 1 / t). Sampling the spectrum at
+        the points of the grid folds them back from multiples of the window with alternating signs, sampling
+        it half-way between with equal signs (or the other way round, for an even number of points in a
+        cell). The sums of both series are known, so the weighted mean of the two samplings that is free of
+        both is the light itself.
+        """
+        offset = 0.5
+        between = self.encoder.seen(cells, self.grid, offset)
+        between = between * self._pulse_coefficients(field, offset)
+        turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
+        angle = np.pi * np.where(turns == 0, 0.1, turns)
+        if self.encoder.filter is None:
+            alternating, equal = 1 / np.sin(angle) - 1 / angle, 1 / np.tan(angle) - 1 / angle
+        else:
+            alternating = np.cos(angle) / np.sin(angle) ** 2 - 1 / angle**2
+            equal = 1 / np.sin(angle) ** 2 - 1 / angle**2
+        alternating[0], equal[0] = -1.0, 2.0  # their ratio at the centre
+        folded, folded_between = (
+            (alternating, equal) if self.grid.points_per_cell % 2 else (equal, alternating)
+        )
+        share = folded / (folded - folded_between)
+        halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
+        return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
     def _in_blocks(self, u: Any, seed: Any, work: Callable[[Any, Any], list[Any]]) -> list[Any]:
         """Work through the samples in blocks, each with noise of its own seed, and put the results together."""
@@ -157,8 +183,9 @@ class FibreSystem:
     ) -> list[Any]:
         """Power densities on the 1 GHz raster for one block of samples, after each length."""
         xp = array_namespace(u)
-        mask = self.encoder.mask(u, self.grid, self._encoder_noise(source, u.shape[0]))
-        fields = self.fibre.propagate(mask * self._pulse_coefficients(u), self.grid, lengths_m)
+        cells = self.encoder.cells(u, self._encoder_noise(source, u.shape[0]))
+        before = self.encoder.seen(cells, self.grid) * self._pulse_coefficients(u)
+        fields = self.fibre.propagate(before, self.grid, lengths_m, self._shape(before, cells))
         step, half = self.grid.points_per_cell, N_CELLS * self.grid.points_per_cell // 2
         out = []
         for light in fields:
@@ -170,9 +197,10 @@ class FibreSystem:
         count = self.encoder.n_noises
         return source((n_samples, count)) if count else None
 
-    def _pulse_coefficients(self, like: Any) -> Any:
-        """Fourier coefficients of the pulse, in sqrt(W)."""
-        return as_like(self.pulse.amplitude(self.grid.frequency_thz) * self.grid.spacing_thz, like)
+    def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
+        """Fourier coefficients of the pulse in sqrt(W), at the points of the grid plus `offset` spacings."""
+        spacing = self.grid.spacing_thz
+        return as_like(self.pulse.amplitude(self.grid.frequency_thz + offset * spacing) * spacing, like)
 
     def _inputs(self, u: Any) -> Any:
         u = u if hasattr(u, "shape") else np.asarray(u, dtype=float)

@@ -1,0 +1,400 @@
+"""The photonic experiment against closed forms, a brute-force solver, its own grid, and the paper's facts."""
+
+from dataclasses import replace
+from math import erf
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.systems import FibreSystem
+from infocap.systems.fibre import Detector, Encoder, Fibre, Grid, Pulse
+
+QUIET = {"phase_noise": None}
+SMOOTH = Encoder(filter="gaussian")  # no faint tails: all of the light is in the window
+GHZ_PER_NM = 299792.458 / 1550**2 * 1e3
+
+
+def some_inputs(n_inputs, n=12, seed=0):
+    return np.random.default_rng(seed).uniform(-1, 1, (n, n_inputs))
+
+
+def relative_error(found, exact):
+    """The largest error of each sample, relative to its largest readout."""
+    return np.max(np.abs(found - exact), axis=1) / np.max(exact, axis=1)
+
+
+# ---- pulse -------------------------------------------------------------------------------------------------
+
+
+def test_the_pulse_has_the_papers_figures():
+    assert Pulse().duration_ps == pytest.approx(4.2, abs=0.02)
+    assert Pulse(power_dbm=-9.1).peak_power_w == pytest.approx(2.58, abs=0.01)
+    assert Pulse(power_dbm=7.1).peak_power_w == pytest.approx(107.4, abs=0.1)
+    phases = [FibreSystem(power_dbm=p, length_m=40).nonlinear_phase for p in (-9.1, -1.9, 1.0, 4.5, 7.1)]
+    assert_allclose(phases, [0.124, 0.649, 1.27, 2.83, 5.16], rtol=5e-3)
+
+
+def test_the_spectrum_holds_the_average_power():
+    open_filter = Encoder(filter=None)
+    system = FibreSystem(power_dbm=3.0, length_m=0, n_inputs=1, encoder=open_filter, **QUIET)
+    density = system.spectrum(np.ones((1, 1)))[0]
+    order = np.argsort(system.spectrum_wavelength_nm)
+    power = np.trapezoid(density[order], system.spectrum_wavelength_nm[order])
+    assert power == pytest.approx(10**0.3, rel=1e-8)
+    half = density > density.max() / 2
+    assert half.sum() / GHZ_PER_NM == pytest.approx(
+        0.6, abs=0.01
+    )  # 0.6 nm at half maximum, in cells of 1 GHz
+
+
+# ---- encoder -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_inputs", [1, 2, 4, 5, 10, 20])
+def test_input_k_is_in_every_bin_of_its_turn(n_inputs):
+    encoder = Encoder(n_inputs=n_inputs, filter=None, phase_noise=None)
+    u = some_inputs(n_inputs, 3)
+    mask = encoder.mask(u, Grid(), None)
+    offset_nm = -np.fft.fftfreq(1024, 1 / 1024) / GHZ_PER_NM
+    for row, values in zip(u, mask, strict=True):
+        for b in range(20):
+            inside = np.abs(offset_nm - (-1.25 + 0.125 * (b + 0.5))) < 0.06
+            amount = row[b % n_inputs]
+            assert_allclose(values[inside], np.sign(amount) * np.sqrt(abs(amount)), atol=1e-12)
+        assert_allclose(values[np.abs(offset_nm) > 1.26], 1.0)
+
+
+@pytest.mark.parametrize("name", ["flat-top", "gaussian", "smooth"])
+def test_filters_keep_a_constant_and_have_their_width(name):
+    encoder = Encoder(n_inputs=1, filter=name, phase_noise=None)
+    assert_allclose(encoder.mask(np.ones((1, 1)), Grid(), None), 1.0, atol=1e-12)
+    from infocap.systems.fibre._encoder import FILTERS
+
+    x = np.linspace(-40, 40, 8001)
+    response = np.gradient([FILTERS[name](value, 12.0) for value in x], x)
+    above = x[response > response.max() / 2]
+    assert above[-1] - above[0] == pytest.approx(12.0, abs=0.2)
+    assert np.trapezoid(response, x) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_flat_top_is_a_moving_average():
+    u = some_inputs(2, 2)
+    sharp = Encoder(n_inputs=2, filter=None, phase_noise=None).mask(u, Grid(), None)
+    smooth = Encoder(n_inputs=2, phase_noise=None).mask(u, Grid(), None)
+    weights = np.array([0.5, *[1.0] * 11, 0.5]) / 12
+    for k in (0, 17, 100, -60):
+        cells = sharp[:, np.arange(k - 6, k + 7)]
+        assert_allclose(smooth[:, k], cells @ weights, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["cell", "bin"])
+def test_phase_noise_has_its_size_and_is_seeded(kind):
+    encoder = Encoder(n_inputs=1, filter=None, phase_noise=kind)
+    noise = np.random.default_rng(0).standard_normal((500, encoder.n_noises))
+    phase = np.angle(encoder.mask(np.ones((500, 1)), Grid(), noise))
+    assert phase[:, 10].std() == pytest.approx(0.0015 * 2 * np.pi, rel=0.1)
+    together = np.corrcoef(phase[:, 10], phase[:, 12])[0, 1]  # two cells of one bin
+    assert together == pytest.approx(1.0 if kind == "bin" else 0.0, abs=0.15)
+    system = FibreSystem(n_inputs=2, phase_noise=kind)
+    u = some_inputs(2, 5)
+    assert np.array_equal(system(u, seed=3), system(u, seed=3))
+    assert not np.array_equal(system(u), system(u))
+
+
+def test_noise_does_not_depend_on_how_many_samples_come_along():
+    system = FibreSystem(n_inputs=2, detector=Detector(relative=0.01))
+    u = some_inputs(2, 1100)
+    assert_allclose(system(u, seed=1)[:512], system(u[:512], seed=1), rtol=1e-12)
+
+
+# ---- closed forms ------------------------------------------------------------------------------------------
+
+
+def test_a_fundamental_soliton_keeps_its_shape():
+    """One soliton period; P = |beta2| / (gamma tau²) makes the pulse a fundamental soliton."""
+    tau = Pulse().time_constant_ps
+    power_w = 23e-3 / (1.2e-3 * tau**2)
+    period_m = np.pi / 2 * tau**2 / 23e-3
+    assert period_m == pytest.approx(389, abs=1)
+    dbm = Pulse(power_dbm=0).peak_power_w
+    system = FibreSystem(
+        power_dbm=10 * np.log10(power_w / dbm), length_m=period_m, n_inputs=1, tolerance=1e-8,
+        encoder=Encoder(filter=None), **QUIET,
+    )  # fmt: skip
+    before = replace(system, length_m=0.0)(np.ones((1, 1)))
+    assert relative_error(system(np.ones((1, 1))), before)[0] < 1e-6
+    stages = system.stages(np.ones((1, 1)))
+    turned = stages["after"] / stages["before"]
+    assert_allclose(turned[0, :50], np.exp(1j * np.pi / 4), atol=1e-6)  # the soliton's own phase
+
+
+def test_strang_steps_converge_with_second_order():
+    tau = Pulse().time_constant_ps
+    fibre = Fibre(tolerance=1e-11)
+    grid = Grid(band_thz=4.096)
+    field = (np.sqrt(23e-3 / (1.2e-3 * tau**2)) * np.pi * tau * grid.spacing_thz
+             / np.cosh(np.pi**2 * tau * grid.frequency_thz))[None] + 0j  # fmt: skip
+    period = np.pi / 2 * tau**2 / 23e-3
+    exact = field * np.exp(1j * np.pi / 4)
+    errors = []
+    for steps in (20, 80, 320):
+        found = fibre._strang(field, grid.spacing_thz, [period], steps)[0][0]
+        errors.append(np.linalg.norm(found - exact) / np.linalg.norm(exact))
+    assert_allclose(errors[:-1] / np.array(errors[1:]), 16, rtol=0.1)
+
+
+def test_without_dispersion_only_the_phase_turns():
+    """Self-phase modulation: A(t) exp(i gamma |A|² L), on the full window."""
+    system = FibreSystem(
+        power_dbm=4.5, length_m=40, n_inputs=2, tolerance=1e-9, encoder=SMOOTH,
+        fibre=Fibre(beta2_ps2_per_km=0), grid=Grid(band_thz=8.192), **QUIET,
+    )  # fmt: skip
+    stages = system.stages(some_inputs(2, 6))
+    shape = np.fft.fft(stages["before"])
+    exact = np.fft.ifft(shape * np.exp(1j * 1.2e-3 * 40 * np.abs(shape) ** 2))
+    assert np.max(np.abs(stages["after"] - exact)) < 1e-8 * np.max(np.abs(exact))
+
+
+def test_without_nonlinearity_the_spectrum_stays():
+    u = some_inputs(5)
+    linear = FibreSystem(length_m=40, fibre=Fibre(gamma_per_w_km=0), **QUIET)
+    assert_allclose(linear(u), replace(linear, length_m=0.0)(u), rtol=1e-10)
+
+
+def test_energy_is_conserved_without_loss_and_lost_with_it():
+    u = some_inputs(5)
+    for loss, factor in ((0.0, 1.0), (30.0, 10 ** (-30 * 0.04 / 10))):
+        fibre = Fibre(loss_db_per_km=loss)
+        wide = Grid(band_thz=8.192)  # all of the light, not only what the detector could see
+        system = FibreSystem(
+            power_dbm=4.5, length_m=40, tolerance=1e-8, encoder=SMOOTH, fibre=fibre, grid=wide, **QUIET
+        )
+        stages = system.stages(u)
+        ratio = np.sum(np.abs(stages["after"]) ** 2, axis=1) / np.sum(np.abs(stages["before"]) ** 2, axis=1)
+        assert_allclose(ratio, factor, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n_inputs", "degree", "n", "dimension"), [(2, 14, 4096, 6), (5, 8, 8192, 13)])
+def test_before_propagation_the_capacities_are_known(n_inputs, degree, n, dimension):
+    """Readouts span 1, |u_i|, and products of neighbouring square roots; 20 channels see only light that passes."""
+    basis = infocap.product_basis("legendre", n_inputs, degree)
+    system = FibreSystem(length_m=0, n_inputs=n_inputs, **QUIET)
+    with pytest.warns(DataWarning, match=f"only {dimension} of 52 readouts"):
+        result = infocap.probe(system, basis, n, seed=0)
+    capacity = dict(zip(basis.labels, result.capacity, strict=True))
+    for k in range(1, n_inputs + 1):
+        assert capacity[f"P2(u{k})"] == pytest.approx(15 / 16, abs=0.01)
+    for k in (1, n_inputs):  # at the edge of the span, next to the light that passes
+        assert capacity[f"P1(u{k})"] == pytest.approx(0.96, abs=0.01)
+    for k in range(1, n_inputs):
+        assert capacity[f"P1(u{k})·P1(u{k + 1})"] == pytest.approx(0.9216, abs=0.01)
+    assert result.total == pytest.approx({2: 5.90, 5: 12.92}[n_inputs], abs=0.25)
+
+
+# ---- brute force -------------------------------------------------------------------------------------------
+
+
+def brute_force(system, u, steps, n_points):
+    """One sample at a time on a fine grid over the whole window, plain Strang steps, extrapolated.
+
+    With the Gaussian filter, whose light ends well inside the window; the flat top is tested by its grids.
+    """
+    assert system.encoder.filter == "gaussian"
+    out = []
+    frequency = np.fft.fftfreq(n_points, 1 / n_points) * 1e-3
+    omega = 2 * np.pi * frequency
+    beta2, gamma = -23e-3, 1.2e-3
+    cells = np.arange(-512, 512)
+    deviation = 12 / 2.3548200450309493
+    edges = np.array([erf(x / deviation / np.sqrt(2)) / 2 for x in np.arange(-40.5, 41)])
+    for row in u:
+        s = np.sign(row) * np.sqrt(np.abs(row))
+        written = [
+            s[int((o / 2.5 + 0.5) * 20) % len(s)] if abs(o) < 1.25 else 1.0 for o in -cells / GHZ_PER_NM
+        ]
+        mask = np.convolve(np.pad(written, 40, constant_values=1.0), np.diff(edges), mode="valid")
+        fine = np.ones(n_points)
+        fine[:512], fine[-512:] = mask[512:], mask[:512]
+        start = fine * system.pulse.amplitude(frequency) * 1e-3
+        ends = []
+        for n in (steps, 2 * steps):
+            half = np.exp(0.25j * beta2 * omega**2 * system.length_m / n)
+            field = start.astype(complex)
+            for _ in range(n):
+                shape = np.fft.fft(field * half)
+                shape = shape * np.exp(1j * gamma * system.length_m / n * np.abs(shape) ** 2)
+                field = np.fft.ifft(shape) * half
+            ends.append(field)
+        field = (4 * ends[1] - ends[0]) / 3 * 1e3
+        density = np.abs(np.concatenate([field[:512], field[-512:]])) ** 2 * system.pulse.density_unit
+        out.append(system.detector.read(density[None])[0])
+    return np.array(out)
+
+
+EASY = [(-9.1, 5.0, 8, 2**11), (-9.1, 40.0, 20, 2**11), (7.1, 5.0, 40, 2**12)]
+HARD = (7.1, 40.0, 600, 2**14)
+CORNERS = [(*corner, n_inputs) for corner in EASY for n_inputs in (2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("power_dbm", "length_m", "steps", "n_points", "n_inputs"),
+    [*CORNERS, (*HARD, 5), pytest.param(*HARD, 2, marks=pytest.mark.slow)],
+)
+def test_default_accuracy_at_every_corner_of_the_papers_range(power_dbm, length_m, steps, n_points, n_inputs):
+    system = FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, encoder=SMOOTH, **QUIET)
+    hard = system.nonlinear_phase > 1
+    u = some_inputs(n_inputs, 7 if hard else 16)
+    u[0] = 0.4  # all bins alike: a pulse that is compressed at the last corner
+    error = relative_error(system(u), brute_force(system, u, steps, n_points))
+    assert np.median(error) <= 1e-5
+    assert error.max() <= (1e-3 if hard else 1e-4)
+
+
+def test_the_tolerance_is_kept():
+    """A tighter tolerance gives a smaller error, down to rounding."""
+    u = some_inputs(5, 8)
+    system = FibreSystem(power_dbm=1.0, length_m=40, encoder=SMOOTH, **QUIET)
+    exact = brute_force(system, u, 200, 2**12)
+    for tolerance in (1e-3, 1e-5, 1e-8):
+        error = relative_error(replace(system, tolerance=tolerance)(u), exact)
+        assert np.median(error) <= tolerance
+        assert error.max() <= 30 * tolerance
+    single = replace(system, fibre=Fibre(precision="single"))(u)
+    double = replace(system, fibre=Fibre(precision="double"))(u)
+    assert 0 < relative_error(single, double).max() < 5e-6
+
+
+@pytest.mark.parametrize("noise", ["cell", "bin", None])
+@pytest.mark.parametrize(
+    "grid",
+    [Grid(window_ps=2000.0), Grid(window_ps=7000.0), Grid(band_thz=2.048)],
+    ids=["window", "long-window", "points"],
+)
+def test_the_answer_does_not_depend_on_the_grid(grid, noise):
+    system = FibreSystem(power_dbm=4.5, length_m=40, n_inputs=2, phase_noise=noise)
+    u = some_inputs(2, 20)
+    error = relative_error(replace(system, grid=grid)(u, seed=1), system(u, seed=1))
+    assert np.median(error) <= 1e-5
+    assert error.max() <= 1e-4
+
+
+def test_several_lengths_from_one_propagation():
+    system = FibreSystem(power_dbm=4.5, n_inputs=5, tolerance=1e-6)
+    u = some_inputs(5, 20)
+    for length, found in zip((5.0, 12.0, 40.0), system.readouts(u, [5.0, 12.0, 40.0], seed=2), strict=True):
+        assert relative_error(found, replace(system, length_m=length)(u, seed=2)).max() < 3e-5
+
+
+def test_the_amplifier_adds_length_and_prechirp_adds_dispersion():
+    u = some_inputs(5, 4)
+    longer = FibreSystem(length_m=5.5, tolerance=1e-8, **QUIET)
+    amplified = FibreSystem(length_m=5.0, tolerance=1e-8, fibre=Fibre(amplifier_length_m=0.5), **QUIET)
+    assert_allclose(amplified(u), longer(u), rtol=1e-10)
+    chirped = FibreSystem(tolerance=1e-8, fibre=Fibre(prechirp_length_m=100.0), **QUIET)
+    plain = FibreSystem(tolerance=1e-8, **QUIET)
+    assert_allclose(replace(chirped, length_m=0.0)(u), replace(plain, length_m=0.0)(u), rtol=1e-10)
+    assert relative_error(chirped(u), plain(u)).max() > 1e-2
+
+
+# ---- detector ----------------------------------------------------------------------------------------------
+
+
+def test_the_detector_reads_71_wavelengths():
+    system = FibreSystem()
+    assert len(system.wavelength_nm) == 71
+    assert_allclose(system.wavelength_nm[[0, 35, 70]], [1548.25, 1550.0, 1551.75])
+    assert_allclose(np.diff(system.wavelength_nm), 0.05)
+    ramp = np.arange(1024.0)[None]  # on the raster in the order of frequencies 0, 1, ..., -1 GHz
+    read = Detector().read(ramp)
+    assert read[0, 35] == 0.0
+    assert read[0, 34] == pytest.approx(0.05 * GHZ_PER_NM)
+
+
+def test_detector_noise_floor_and_rounding():
+    u = np.ones((4000, 1))
+    base = FibreSystem(n_inputs=1, length_m=0, **QUIET)
+    clean = base(u[:1])[0]
+    peak = clean.max()
+    noisy = replace(base, detector=Detector(additive_fraction=1e-2))(u, seed=0)
+    assert_allclose((noisy - clean).std(axis=0), 1e-2 * peak, rtol=0.1)
+    noisy = replace(base, detector=Detector(relative=1e-2))(u, seed=0)
+    assert_allclose((noisy / clean - 1).std(axis=0), 1e-2, rtol=0.1)
+    rounded = replace(base, detector=Detector(quantum_db=0.01, floor_mw_per_nm=1e-3))(u[:1])[0]
+    assert rounded.min() >= 0.999e-3
+    decibels = 10 * np.log10(rounded)
+    assert_allclose(decibels, np.round(decibels, 2), atol=1e-9)
+    assert np.abs(10 * np.log10(np.maximum(clean, 1e-3)) - decibels).max() <= 0.005 + 1e-9
+
+
+# ---- bad parameters ----------------------------------------------------------------------------------------
+
+
+def test_bad_parameters_get_one_clear_error():
+    for arguments, message in [
+        ({"length_m": -1.0}, "length_m=-1"),
+        ({"power_dbm": 61.0}, "61 is 1258925 mW; give dBm"),
+        ({"n_inputs": 3}, r"n_inputs=3 does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]"),
+        ({"phase_noise": "pixel"}, "phase_noise='pixel' is not one of 'cell', 'bin', None"),
+        ({"tolerance": 0.0}, "tolerance=0"),
+        ({"encoder": Encoder(wavelength_nm=1300.0)}, "different wavelength_nm"),
+        ({"pulse": Pulse(width_nm=4.0)}, r"too wide for a band of 1\.024 THz"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            FibreSystem(**arguments)
+    with pytest.raises(ParameterError, match="can be 1000, 2000"):
+        Grid(window_ps=1500.0)
+    with pytest.raises(ParameterError, match="filter='square'"):
+        Encoder(filter="square")
+    with pytest.raises(ParameterError, match="give floor_mw_per_nm too"):
+        Detector(quantum_db=0.01)
+    with pytest.raises(ParameterError, match="must be increasing"):
+        FibreSystem().readouts(some_inputs(5), [40.0, 5.0])
+    with pytest.warns(DataWarning, match="far above the paper's range"):
+        Pulse(power_dbm=25.0)
+
+
+def test_bad_inputs_get_one_clear_error():
+    system = FibreSystem(n_inputs=2)
+    with pytest.raises(DataError, match=r"u has shape \(4, 3\); this system wants \(samples, 2\)"):
+        system(np.zeros((4, 3)))
+    with pytest.raises(DataError, match=r"u reaches 1\.5; the encoder takes inputs between -1 and 1"):
+        system(np.full((4, 2), 1.5))
+    with pytest.raises(DataError, match="u reaches nan"):
+        system(np.full((4, 2), np.nan))
+
+
+def test_light_that_cannot_be_resolved_is_reported(monkeypatch):
+    monkeypatch.setattr("infocap.systems.fibre._fibre.MOST_STEPS", 4)
+    with pytest.warns(DataWarning, match="did not reach tolerance"):
+        FibreSystem(power_dbm=7.1, length_m=40, **QUIET)(some_inputs(5, 4))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("power_dbm", "expected"),
+    [
+        (-9.1, (9.2, 12.6, 21.8, 36.0)),
+        (-1.9, (10.9, 14.1, 25.7, 40.9)),
+        (1.0, (11.3, 15.9, 28.6, 45.2)),
+        (4.5, (12.0, 19.3, 33.2, 51.0)),
+        (7.1, (13.0, 22.5, 37.8, 54.1)),
+    ],
+)
+def test_totals_of_the_prototype(power_dbm, expected):
+    """Algorithm 1, phase noise per cell, four seeds: totals found independently with another program."""
+    found = []
+    for n_inputs, degree, n in ((2, 14, 4096), (5, 8, 8192)):
+        basis = infocap.product_basis("legendre", n_inputs, degree)
+        system = FibreSystem(power_dbm=power_dbm, n_inputs=n_inputs, tolerance=1e-4)
+        totals = []
+        for seed in range(4):
+            u = infocap.draw(basis, n, seed=seed)
+            totals.append(
+                [infocap.estimate(u, x, basis).total for x in system.readouts(u, [5, 40], seed=seed)]
+            )
+        found.extend(np.mean(totals, axis=0))
+    assert_allclose(found[:2], expected[:2], atol=0.4)
+    assert_allclose(found[2:], expected[2:], atol=0.8)
