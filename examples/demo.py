@@ -1,4 +1,4 @@
-"""The main job in one go: draw a design, measure a built-in system, estimate its capacities, show them."""
+"""The main job in one go: draw a design, measure the photonic system, estimate its capacities, show them."""
 
 from pathlib import Path
 
@@ -12,10 +12,13 @@ OUTPUT = Path("demo-output")
 
 
 def main() -> None:
-    """Two inputs, 71 noisy tanh readouts, the paper's 120 Legendre functions, 4096 Sobol points."""
+    """Two inputs written into a picosecond pulse, 40 m of fibre, 71 readouts, 4096 Sobol points."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
-    system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=71, noise=1e-3)
-    print(f"{basis}\nMeasuring {system} at 4096 Sobol points ...\n")
+    system = infocap.systems.FibreSystem(power_dbm=1.0, length_m=40.0, n_inputs=2)
+    print(f"{basis}")
+    print(
+        f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n"
+    )
     result = infocap.probe(system, basis, 4096, seed=1)
     print(result)
 
@@ -23,6 +26,7 @@ def main() -> None:
     result.save(OUTPUT / "result.nc")
     infocap.plot.capacity_matrix(result).figure.savefig(OUTPUT / "capacity-matrix.png", dpi=300)
     infocap.plot.capacity_bars(result).figure.savefig(OUTPUT / "capacity-bars.png", dpi=300)
+    infocap.plot.fibre_stages(system, [[0.9, -0.5]], seed=1).savefig(OUTPUT / "light.png", dpi=300)
     print("\nWritten:")
     for path in sorted(OUTPUT.iterdir()):
         print(f"  {path}")

@@ -103,6 +103,21 @@ def test_figures_have_the_width_of_a_column_and_every_format(tmp_path, suffix):
     assert (tmp_path / f"bars.{suffix}").stat().st_size > 1000
 
 
+def test_the_light_is_shown_at_each_stage():
+    system = infocap.systems.FibreSystem(length_m=40.0, n_inputs=2, phase_noise=None)
+    panels = infocap.plot.fibre_stages(system, [[0.9, -0.5]]).axes
+    stages = system.stages(np.array([[0.9, -0.5]]))
+    assert len(panels) == 4
+    laser, before, after = (line.get_ydata() for line in panels[0].lines)
+    assert_allclose(
+        np.sort(before), np.sort(np.abs(stages["before"][0]) ** 2 * system.pulse.density_unit * 1e6)
+    )
+    assert before.sum() < laser.sum()
+    assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
+    powers = panels[1].lines[0].get_ydata()
+    assert powers.max() == pytest.approx(system.peak_power_w, rel=1e-4)
+
+
 def test_given_axes_are_used_and_returned():
     figure, (left, right) = plt.subplots(1, 2)
     assert infocap.plot.capacity_matrix(RESULT, left) is left

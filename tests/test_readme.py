@@ -30,7 +30,7 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
     exec(compile((ROOT / "examples" / "demo.py").read_text(), "demo.py", "exec"), {"__name__": "__main__"})
     said = capsys.readouterr().out
     assert "CapacityResult: total" in said
-    for name in ("result.nc", "capacity-matrix.png", "capacity-bars.png"):
+    for name in ("result.nc", "capacity-matrix.png", "capacity-bars.png", "light.png"):
         assert f"demo-output/{name}" in said
         assert (tmp_path / "demo-output" / name).exists()
 

@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 from . import basis, errors, estimators, systems, theory
+from ._recording import Recording, read
 from ._result import CapacityResult, load_result
 from ._sampling import draw
 from ._version import __version__
@@ -18,6 +19,7 @@ __all__ = [
     "Estimate",
     "Evidence",
     "ProductBasis",
+    "Recording",
     "__version__",
     "basis",
     "convergence",
@@ -29,6 +31,7 @@ __all__ = [
     "plot",
     "probe",
     "product_basis",
+    "read",
     "systems",
     "theory",
 ]

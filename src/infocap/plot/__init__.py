@@ -3,6 +3,16 @@
 from ._capacity_bars import capacity_bars
 from ._capacity_matrix import capacity_matrix
 from ._convergence import convergence
+from ._fibre_stages import fibre_stages
 from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE
 
-__all__ = ["COLOURS", "DOUBLE_MM", "SINGLE_MM", "STYLE", "capacity_bars", "capacity_matrix", "convergence"]
+__all__ = [
+    "COLOURS",
+    "DOUBLE_MM",
+    "SINGLE_MM",
+    "STYLE",
+    "capacity_bars",
+    "capacity_matrix",
+    "convergence",
+    "fibre_stages",
+]

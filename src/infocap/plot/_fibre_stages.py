@@ -1,0 +1,60 @@
+"""A look inside the photonic experiment: the pulse and its spectrum at each stage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..systems.fibre import FibreSystem
+from ..typing import ArrayLike
+from ._style import COLOURS, DOUBLE_MM, STYLE
+
+SHOWN_NM, SHOWN_PS = 1.9, 40.0
+
+
+def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
+    """Laser, mask and output for one input vector: spectra (left) and powers in time (right)."""
+    stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
+    grid = system.grid
+    order = np.argsort(grid.frequency_thz)
+    wavelength = system.pulse.wavelength_nm - grid.frequency_thz[order] * 1e3 / _ghz_per_nm(system)
+    pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz
+    fields = {
+        "laser": (pulse, COLOURS[6]),
+        "after the encoder": (stages["before"][0], COLOURS[0]),
+        f"after {system.length_m:g} m of fibre": (stages["after"][0], COLOURS[5]),
+    }
+    density = system.pulse.density_unit * grid.window_ps**2
+    time = np.fft.fftshift(np.fft.fftfreq(grid.n_points)) * grid.window_ps
+    with mpl.rc_context(STYLE):
+        size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
+        figure, panels = plt.subplots(2, 2, figsize=size, layout="constrained")
+        spectrum, mask, shape, log = panels[0, 0], panels[1, 0], panels[0, 1], panels[1, 1]
+        for name, (field, colour) in fields.items():
+            power = np.abs(np.fft.fftshift(np.fft.fft(field))) ** 2
+            spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, color=colour, label=name)
+            shape.plot(time, power, color=colour)
+            log.semilogy(time, np.maximum(power, 1e-12), color=colour)
+        transmission = stages["mask"][0][order]
+        mask.plot(wavelength, np.real(transmission), color=COLOURS[2])
+        mask.axhline(0, color="0.7", linewidth=0.5)
+        spectrum.set(ylabel="power density (mW/nm)")
+        spectrum.legend(loc="upper right")
+        mask.set(ylabel="field transmission", xlabel="wavelength (nm)", ylim=(-1.1, 1.1))
+        shape.set(ylabel="power (W)")
+        log.set(
+            ylabel="power (W)", xlabel="time (ps)", ylim=(1e-6 * system.peak_power_w, 3 * system.peak_power_w)
+        )
+        for panel in (spectrum, mask):
+            panel.set_xlim(system.pulse.wavelength_nm - SHOWN_NM, system.pulse.wavelength_nm + SHOWN_NM)
+        shape.set_xlim(-SHOWN_PS / 2, SHOWN_PS / 2)
+        log.set_xlim(-5 * SHOWN_PS, 5 * SHOWN_PS)
+    return figure
+
+
+def _ghz_per_nm(system: FibreSystem) -> float:
+    return 299_792.458 / system.pulse.wavelength_nm**2 * 1e3
