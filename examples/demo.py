@@ -14,7 +14,7 @@ OUTPUT = Path("demo-output")
 def main() -> None:
     """Two inputs written into a picosecond pulse, 40 m of fibre, 71 readouts, 4096 Sobol points."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
-    system = infocap.systems.FibreSystem(power_dbm=1.0, length_m=40.0, n_inputs=2)
+    system = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     print(f"{basis}")
     print(
         f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n"
@@ -26,7 +26,7 @@ def main() -> None:
     result.save(OUTPUT / "result.nc")
     infocap.plot.capacity_matrix(result).figure.savefig(OUTPUT / "capacity-matrix.png", dpi=300)
     infocap.plot.capacity_bars(result).figure.savefig(OUTPUT / "capacity-bars.png", dpi=300)
-    infocap.plot.fibre_stages(system, [[0.9, -0.5]], seed=1).savefig(OUTPUT / "light.png", dpi=300)
+    infocap.plot.fibre_stages(system, [[0.9, 0.5]], seed=1).savefig(OUTPUT / "light.png", dpi=300)
     print("\nWritten:")
     for path in sorted(OUTPUT.iterdir()):
         print(f"  {path}")

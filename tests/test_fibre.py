@@ -398,3 +398,20 @@ def test_totals_of_the_prototype(power_dbm, expected):
         found.extend(np.mean(totals, axis=0))
     assert_allclose(found[:2], expected[:2], atol=0.4)
     assert_allclose(found[2:], expected[2:], atol=0.8)
+
+
+@pytest.mark.slow
+def test_totals_grow_with_power_and_length():
+    basis = infocap.product_basis("legendre", 2, 14)
+    u = infocap.draw(basis, 4096, seed=0)
+    totals = np.array(
+        [
+            [
+                infocap.estimate(u, x, basis).total
+                for x in FibreSystem(power_dbm=power, n_inputs=2, tolerance=1e-4).readouts(u, [5, 40], seed=0)
+            ]
+            for power in (-9.1, -1.9, 1.0, 4.5, 7.1)
+        ]
+    )
+    assert np.all(np.diff(totals, axis=0) > 0)
+    assert np.all(totals[:, 1] > totals[:, 0])

@@ -114,7 +114,7 @@ def test_the_light_is_shown_at_each_stage():
     )
     assert before.sum() < laser.sum()
     assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
-    powers = panels[1].lines[0].get_ydata()
+    powers = panels[1].lines[0].get_ydata()  # the laser in time
     assert powers.max() == pytest.approx(system.peak_power_w, rel=1e-4)
 
 

@@ -35,7 +35,14 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         assert (tmp_path / "demo-output" / name).exists()
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/theory.md"])
+def test_the_code_of_the_docs_runs():
+    for block in code_blocks(ROOT / "docs" / "photonics.md"):
+        exec(compile(block, "photonics.md", "exec"), {})
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/theory.md", "docs/photonics.md"]
+)
 def test_links_to_files_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]

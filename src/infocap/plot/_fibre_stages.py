@@ -14,6 +14,7 @@ from ..typing import ArrayLike
 from ._style import COLOURS, DOUBLE_MM, STYLE
 
 SHOWN_NM, SHOWN_PS = 1.9, 40.0
+FINER = 8  # times as many points in time, for smooth curves
 
 
 def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
@@ -22,23 +23,29 @@ def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
     grid = system.grid
     order = np.argsort(grid.frequency_thz)
     wavelength = system.pulse.wavelength_nm - grid.frequency_thz[order] * 1e3 / _ghz_per_nm(system)
-    pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz
+    pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
     fields = {
         "laser": (pulse, COLOURS[6]),
-        "after the encoder": (stages["before"][0], COLOURS[0]),
+        "after the encoder": (stages["before"][0], COLOURS[4]),
         f"after {system.length_m:g} m of fibre": (stages["after"][0], COLOURS[5]),
     }
     density = system.pulse.density_unit * grid.window_ps**2
-    time = np.fft.fftshift(np.fft.fftfreq(grid.n_points)) * grid.window_ps
+    time = np.fft.fftshift(np.fft.fftfreq(FINER * grid.n_points)) * grid.window_ps
     with mpl.rc_context(STYLE):
         size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
         figure, panels = plt.subplots(2, 2, figsize=size, layout="constrained")
         spectrum, mask, shape, log = panels[0, 0], panels[1, 0], panels[0, 1], panels[1, 1]
         for name, (field, colour) in fields.items():
-            power = np.abs(np.fft.fftshift(np.fft.fft(field))) ** 2
-            spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, color=colour, label=name)
-            shape.plot(time, power, color=colour)
-            log.semilogy(time, np.maximum(power, 1e-12), color=colour)
+            half = grid.n_points // 2
+            finer = np.concatenate([field[:half], np.zeros((FINER - 1) * grid.n_points), field[half:]])
+            power = np.abs(np.fft.fftshift(np.fft.fft(finer))) ** 2
+            style: dict[str, Any] = {
+                "color": colour,
+                "linewidth": 2.0 if name == "after the encoder" else 0.9,
+            }
+            spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, label=name, **style)
+            shape.plot(time, power, **style)
+            log.semilogy(time, np.maximum(power, 1e-12), **style)
         transmission = stages["mask"][0][order]
         mask.plot(wavelength, np.real(transmission), color=COLOURS[2])
         mask.axhline(0, color="0.7", linewidth=0.5)
