@@ -49,3 +49,15 @@ def write_section(name: str, text: str) -> None:
     kept = [section for section in sections if not section.startswith(f"{name} ")]
     body = [head.rstrip("\n"), *(f"## {section.strip()}" for section in kept), text.strip()]
     RESULTS.write_text("\n\n".join(body) + "\n", encoding="utf-8")
+
+
+def run_tables(name: str, command: str, tables: dict[str, Callable[[], list[str]]], write: bool) -> None:
+    """Make and print each table; with `write`, keep them as one section of RESULTS.md."""
+    text = [f"## {name} (`{command}`)\n\n{machine()}\n"]
+    for title, make in tables.items():
+        print(f"\n{title}", flush=True)
+        lines = make()
+        print("\n".join(lines), flush=True)
+        text.append("\n".join([f"### {title}", "", *lines, ""]))
+    if write:
+        write_section(name, "\n".join(text))

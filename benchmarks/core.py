@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import infocap
-from _common import machine, side_by_side, write_section
+from _common import run_tables, side_by_side
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
@@ -156,14 +156,7 @@ def main() -> None:
         "(b) Against other ways, one thread": against_others,
         "(c) Growth with the number of samples: q=5, degree 8, K=72, 1287 functions": growth,
     }
-    text = [f"## Core (`python benchmarks/core.py`)\n\n{machine()}\n"]
-    for title, make in tables.items():
-        print(f"\n{title}", flush=True)
-        lines = make()
-        print("\n".join(lines), flush=True)
-        text.append("\n".join([f"### {title}", "", *lines, ""]))
-    if arguments.write:
-        write_section("Core", "\n".join(text))
+    run_tables("Core", "python benchmarks/core.py", tables, arguments.write)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import infocap
-from _common import machine, write_section
+from _common import run_tables
 from infocap.systems.fibre import Encoder, FibreSystem
 
 POWERS_DBM = (-9.1, -6.4, -1.9, 1.0, 4.5, 6.6, 7.1)
@@ -210,15 +210,8 @@ def main() -> None:
             "(c) Every setting of the paper, 4096 (q=2) and 8192 (q=5) samples, one core": every_setting,
         }
     )
-    name = "Fibre on a GPU" if arguments.gpu else "Fibre"
-    text = [f"## {name} (`python benchmarks/fibre.py{' --gpu' if arguments.gpu else ''}`)\n\n{machine()}\n"]
-    for title, make in tables.items():
-        print(f"\n{title}", flush=True)
-        lines = make()
-        print("\n".join(lines), flush=True)
-        text.append("\n".join([f"### {title}", "", *lines, ""]))
-    if arguments.write:
-        write_section(name, "\n".join(text))
+    command = "python benchmarks/fibre.py" + (" --gpu" if arguments.gpu else "")
+    run_tables("Fibre on a GPU" if arguments.gpu else "Fibre", command, tables, arguments.write)
 
 
 if __name__ == "__main__":

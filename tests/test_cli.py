@@ -94,7 +94,9 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
         infocap.read(tmp_path / "cut.nc")
     basis = infocap.product_basis("legendre", 2, 2)
     infocap.probe(lambda u: u, basis, 64, seed=0).save(tmp_path / "result.nc")
-    with pytest.raises(DataError, match="is not an 'infocap recording 1' file; it holds capacity"):
+    with pytest.raises(
+        DataError, match="is not an 'infocap recording 1' file but 'infocap result 1'; it holds capacity"
+    ):
         infocap.read(tmp_path / "result.nc")
     with pytest.raises(DataError, match="as many inputs as readouts"):
         infocap.Recording(np.zeros((3, 1)), np.zeros((2, 1)), np.arange(3))

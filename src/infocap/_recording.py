@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._check import one_of
+from ._netcdf import load_dataset
 from ._version import __version__
 from .errors import DataError
 from .typing import Floats, Integers
@@ -68,23 +69,9 @@ class Recording:
 
 def read(path: str | Path) -> Recording:
     """Read a recording from a NetCDF4 file that `Recording.save` or ``infocap simulate`` wrote."""
-    import xarray as xr
-
     path = Path(path)
     one_of("path suffix", path.suffix, (".nc",))
-    if not path.exists():
-        raise DataError(f"{path} does not exist.")
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as data:
-            data.load()
-    except (OSError, ValueError) as problem:
-        raise DataError(
-            f"{path} cannot be read as NetCDF ({problem}); it is truncated or of another format."
-        ) from None
-    if data.attrs.get("format") != FORMAT:
-        raise DataError(
-            f"{path} is not an {FORMAT!r} file; it holds {', '.join(map(str, data.data_vars)) or 'nothing'}."
-        )
+    data = load_dataset(path, FORMAT)
     return Recording(
         data["inputs"].values,
         data["readouts"].values,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of
+from .._netcdf import load_dataset
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import DataError
@@ -60,30 +61,21 @@ def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote."""
     path = Path(path)
     one_of("path suffix", path.suffix, (".nc", ".csv"))
-    if not path.exists():
-        raise DataError(f"{path} does not exist.")
     return _read_netcdf(path) if path.suffix == ".nc" else _read_csv(path)
 
 
 def _read_netcdf(path: Path) -> CapacityResult:
-    import xarray as xr
-
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as data:
-            data.load()
-    except (OSError, ValueError) as problem:
-        raise DataError(
-            f"{path} cannot be read as NetCDF ({problem}); it is truncated or of another format, and nothing of "
-            "it can be recovered: estimate again from the data."
-        ) from None
+    data = load_dataset(path, FORMAT)
     columns = {name: data[name].values for name in PER_TERM if name in data}
     coordinates = tuple(data[name].values for name in COORDINATES if name in data)
-    return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates, path)
+    return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates)
 
 
 def _read_csv(path: Path) -> CapacityResult:
     import pandas as pd
 
+    if not path.exists():
+        raise DataError(f"{path} does not exist.")
     with path.open(encoding="utf-8") as file:
         header = file.readline()
         if not header.startswith("# {"):
@@ -92,12 +84,14 @@ def _read_csv(path: Path) -> CapacityResult:
     indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     attributes = json.loads(header[2:])
+    if attributes.get("format") != FORMAT:
+        raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
     if len(table) != attributes.get("n_terms") or any(np.isnan(column).any() for column in columns.values()):
         raise DataError(
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last perhaps "
             "in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    return _rebuild(attributes, indices, columns, (), path)
+    return _rebuild(attributes, indices, columns, ())
 
 
 def _attributes(result: CapacityResult) -> dict[str, Any]:
@@ -123,10 +117,7 @@ def _rebuild(
     indices: np.ndarray,
     columns: dict[str, np.ndarray],
     coordinates: tuple[np.ndarray, ...],
-    path: Path,
 ) -> CapacityResult:
-    if attributes.get("format") != FORMAT:
-        raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
     error = attributes.get("total_standard_error")
     return CapacityResult(
         **{name: columns.get(name) for name in PER_TERM},  # type: ignore[arg-type]
