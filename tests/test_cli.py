@@ -57,10 +57,12 @@ def test_an_interrupted_simulation_goes_on_and_ends_the_same(tmp_path, monkeypat
     monkeypatch.setattr(infocap.systems.FibreSystem, "__call__", second_call_is_interrupted)
     outcome = invoke("-o", broken)
     assert outcome.exit_code == 130
-    assert "Interrupted after 1024 of 2048" in outcome.output
-    assert len(infocap.read(broken).inputs) == 1024
+    assert "Interrupted after 512 of 2048" in outcome.output
+    assert len(infocap.read(broken).inputs) == 512
     assert invoke("-o", broken).exit_code == 0
-    assert len(calls) == 3
+    assert len(calls) == 5
+    assert "is complete already" in invoke("-o", broken).output
+    assert len(calls) == 5
     assert_allclose(infocap.read(broken).readouts, infocap.read(whole).readouts, rtol=0)
 
 
@@ -73,6 +75,8 @@ def test_another_simulation_is_never_overwritten(tmp_path):
 @pytest.mark.parametrize(("arguments", "code", "message"), [
     (["simulate", "--inputs", "3", "-o", "x.nc"], 2, "n_inputs=3 does not divide 20 bins"),
     (["simulate", "-o", "x.txt"], 2, "'.txt' is not one of '.nc'"),
+    (["simulate", "-o", "missing/x.nc"], 3, "the folder missing does not exist"),
+    (["simulate", "--seed", "-1", "-o", "x.nc"], 2, "-1 is not in the range"),
     (["simulate"], 2, "Missing option"),
 ])  # fmt: skip
 def test_mistakes_are_one_line_and_an_exit_code(arguments, code, message, monkeypatch, capsys, tmp_path):

@@ -335,7 +335,8 @@ def test_detector_noise_floor_and_rounding():
 def test_bad_parameters_get_one_clear_error():
     for arguments, message in [
         ({"length_m": -1.0}, "length_m=-1"),
-        ({"power_dbm": 61.0}, "61 is 1258925 mW; give dBm"),
+        ({"power_dbm": 61.0}, "61 is more than 10 W; give dBm"),
+        ({"encoder": Encoder(), "n_inputs": 7}, "n_inputs=7 does not divide"),
         ({"n_inputs": 3}, r"n_inputs=3 does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]"),
         ({"phase_noise": "pixel"}, "phase_noise='pixel' is not one of 'cell', 'bin', None"),
         ({"tolerance": 0.0}, "tolerance=0"),
@@ -346,12 +347,16 @@ def test_bad_parameters_get_one_clear_error():
             FibreSystem(**arguments)
     with pytest.raises(ParameterError, match="can be 1000, 2000"):
         Grid(window_ps=1500.0)
+    with pytest.raises(ParameterError, match="phase_noise_rad=-1"):
+        Encoder(phase_noise_rad=-1)
     with pytest.raises(ParameterError, match="filter='square'"):
         Encoder(filter="square")
     with pytest.raises(ParameterError, match="give floor_mw_per_nm too"):
         Detector(quantum_db=0.01)
     with pytest.raises(ParameterError, match="must be increasing"):
         FibreSystem().readouts(some_inputs(5), [40.0, 5.0])
+    with pytest.raises(ParameterError, match="lengths_m is empty"):
+        FibreSystem().readouts(some_inputs(5), [])
     with pytest.warns(DataWarning, match="far above the paper's range"):
         Pulse(power_dbm=25.0)
 
@@ -362,14 +367,49 @@ def test_bad_inputs_get_one_clear_error():
         system(np.zeros((4, 3)))
     with pytest.raises(DataError, match=r"u reaches 1\.5; the encoder takes inputs between -1 and 1"):
         system(np.full((4, 2), 1.5))
+    with pytest.raises(DataError, match=r"u has shape \(0, 2\)"):
+        system(np.zeros((0, 2)))
+    with pytest.raises(DataError, match="u holds complex128; give real numbers"):
+        system(np.zeros((3, 2)) + 1j)
     with pytest.raises(DataError, match="u reaches nan"):
         system(np.full((4, 2), np.nan))
 
 
+def test_values_come_from_the_stage_unless_given():
+    system = FibreSystem(
+        pulse=Pulse(power_dbm=1.0),
+        fibre=Fibre(length_m=40.0, tolerance=1e-7),
+        encoder=Encoder(n_inputs=2, phase_noise="bin"),
+    )
+    assert (system.power_dbm, system.length_m, system.tolerance) == (1.0, 40.0, 1e-7)
+    assert (system.n_inputs, system.phase_noise) == (2, "bin")
+    assert FibreSystem(power_dbm=-1.9, pulse=Pulse(power_dbm=1.0)).pulse.power_dbm == -1.9
+    assert replace(system, power_dbm=6.6, phase_noise=None).encoder.phase_noise is None
+    assert FibreSystem() == FibreSystem(power_dbm=6.6, length_m=5.0, n_inputs=5, phase_noise="cell")
+
+
+def test_the_stages_are_those_of_the_measurement():
+    system = FibreSystem(n_inputs=2)
+    u = some_inputs(2, 3)
+    density = np.abs(system.stages(u, seed=4)["after"]) ** 2 * system.pulse.density_unit * 1e6
+    assert_allclose(density, system.spectrum(u, seed=4), rtol=1e-9)
+
+
+def test_loss_and_long_fibres_keep_the_tolerance():
+    u = some_inputs(5, 8)
+    lossy = FibreSystem(power_dbm=7.1, length_m=40, fibre=Fibre(loss_db_per_km=1000.0), **QUIET)
+    assert relative_error(lossy(u), replace(lossy, tolerance=1e-9)(u)).max() < 3e-4
+    long = FibreSystem(power_dbm=-15.0, length_m=5000.0, **QUIET)
+    assert relative_error(long(u), replace(long, grid=Grid(window_ps=4000.0))(u)).max() < 1e-3
+
+
 def test_light_that_cannot_be_resolved_is_reported(monkeypatch):
-    monkeypatch.setattr("infocap.systems.fibre._fibre.MOST_STEPS", 4)
-    with pytest.warns(DataWarning, match="did not reach tolerance"):
-        FibreSystem(power_dbm=7.1, length_m=40, **QUIET)(some_inputs(5, 4))
+    system = FibreSystem(power_dbm=7.1, length_m=40, **QUIET)
+    for limit, value in (("MOST_STEPS", 4), ("WIDEST_BAND", 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"infocap.systems.fibre._fibre.{limit}", value)
+            with pytest.warns(DataWarning, match="did not reach tolerance"):
+                system(np.full((1, 5), 0.9))
 
 
 @pytest.mark.slow

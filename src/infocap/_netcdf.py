@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+def save_dataset(data: xr.Dataset, path: Path) -> None:
+    """Write beside the file and then take its place, so that an interrupted write loses nothing."""
+    if not path.parent.exists():
+        raise DataError(f"the folder {path.parent} does not exist; make it first.")
+    beside = path.with_name(f".{path.name}.part")
+    data.to_netcdf(beside, engine="h5netcdf")
+    beside.replace(path)
+
+
 def load_dataset(path: Path, expected: str) -> xr.Dataset:
     """Everything in a file whose attribute ``format`` is as expected."""
     import xarray as xr

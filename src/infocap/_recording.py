@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._check import one_of
-from ._netcdf import load_dataset
+from ._netcdf import load_dataset, save_dataset
 from ._version import __version__
 from .errors import DataError
 from .typing import Floats, Integers
@@ -63,7 +63,7 @@ class Recording:
             coords={"channel": np.array(names, dtype=object)},
             attrs={"format": FORMAT, "infocap_version": __version__, "metadata": json.dumps(self.metadata)},
         )
-        data.to_netcdf(path, engine="h5netcdf")
+        save_dataset(data, path)
         return path
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of
-from .._netcdf import load_dataset
+from .._netcdf import load_dataset, save_dataset
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import DataError
@@ -48,7 +48,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     """Write a result; the suffix decides the format."""
     one_of("path suffix", path.suffix, (".nc", ".csv"))
     if path.suffix == ".nc":
-        to_dataset(result).to_netcdf(path, engine="h5netcdf")
+        save_dataset(to_dataset(result), path)
         return path
     header = json.dumps(_attributes(result))
     with path.open("w", encoding="utf-8", newline="") as file:

@@ -9,13 +9,15 @@ from typing import Any
 import click
 import numpy as np
 
+from .._check import one_of
 from .._recording import Recording, read
 from .._sampling import draw
+from .._version import __version__
 from ..basis import product_basis
 from ..errors import DataError
 from ..systems.fibre import FibreSystem
 
-BLOCK = 1024  # samples between two looks at the keyboard
+BLOCK = 512  # samples between two looks at the keyboard
 
 
 @click.command()
@@ -30,7 +32,9 @@ BLOCK = 1024  # samples between two looks at the keyboard
     "--samples", "n_samples", type=int, default=8192, show_default=True, help="Sobol points, a power of 2."
 )
 @click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell", show_default=True)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the design and of the noise.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the design and of the noise."
+)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File, .nc"
 )
@@ -47,6 +51,9 @@ def simulate(
 
     Ctrl-C keeps what is done; the same command goes on from there.
     """
+    one_of("output suffix", output.suffix, (".nc",))
+    if not output.parent.exists():
+        raise DataError(f"the folder {output.parent} does not exist; make it first.")
     system = FibreSystem(
         power_dbm=power_dbm,
         length_m=length_m,
@@ -58,11 +65,15 @@ def simulate(
         "seed": seed,
         "n_samples": n_samples,
         "design": "sobol",
+        "infocap": __version__,
     }
     u = draw(product_basis("legendre", n_inputs, 1), n_samples, seed=seed)
     parts = _done_before(output, metadata)
     seeds = np.random.SeedSequence(seed).spawn(-(-n_samples // BLOCK))
     done = sum(len(part) for part in parts)
+    if done == n_samples:
+        click.echo(f"{output} is complete already: {n_samples} samples.")
+        return
     interrupted = False
     with click.progressbar(length=n_samples, label="Simulating", show_pos=True) as bar:
         bar.update(done)
@@ -97,4 +108,4 @@ def _done_before(output: Path, metadata: dict[str, Any]) -> list[Any]:
     earlier = read(output)
     if earlier.metadata != metadata:
         raise DataError(f"{output} holds another simulation; give another name or remove it.")
-    return [earlier.readouts[: len(earlier.readouts) // BLOCK * BLOCK]]
+    return [earlier.readouts]  # whole blocks, or all there is

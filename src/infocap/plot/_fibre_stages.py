@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..systems.fibre import FibreSystem
+from ..systems.fibre import FibreSystem, ghz_per_nm
 from ..typing import ArrayLike
 from ._style import COLOURS, DOUBLE_MM, STYLE
 
@@ -22,7 +22,9 @@ def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
     stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
     grid = system.grid
     order = np.argsort(grid.frequency_thz)
-    wavelength = system.pulse.wavelength_nm - grid.frequency_thz[order] * 1e3 / _ghz_per_nm(system)
+    wavelength = system.pulse.wavelength_nm - grid.frequency_thz[order] * 1e3 / ghz_per_nm(
+        system.pulse.wavelength_nm
+    )
     pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
     fields = {
         "laser": (pulse, COLOURS[6]),
@@ -61,7 +63,3 @@ def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
         shape.set_xlim(-SHOWN_PS / 2, SHOWN_PS / 2)
         log.set_xlim(-5 * SHOWN_PS, 5 * SHOWN_PS)
     return figure
-
-
-def _ghz_per_nm(system: FibreSystem) -> float:
-    return 299_792.458 / system.pulse.wavelength_nm**2 * 1e3

@@ -47,8 +47,8 @@ class Detector:
     @property
     def readout_wavelength_nm(self) -> Floats:
         """Where it reads."""
-        count = round(self.span_nm / self.step_nm) + 1
-        return self.wavelength_nm + np.linspace(-self.span_nm / 2, self.span_nm / 2, count)
+        count = int(self.span_nm / self.step_nm + 1e-9) + 1
+        return self.wavelength_nm + (np.arange(count) - (count - 1) / 2) * self.step_nm
 
     @property
     def noisy(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._array import array_namespace, as_like, fft, ifft, rotation
-from ..._check import one_of, positive, whole_number
+from ..._check import number, one_of, positive, whole_number
 from ...errors import ParameterError
 from ...typing import Floats, Integers
 from ._grid import CELL_GHZ, N_CELLS, Grid, ghz_per_nm
@@ -50,6 +50,7 @@ class Encoder:
             )
         for name in ("span_nm", "wavelength_nm", "filter_ghz"):
             positive(name, getattr(self, name))
+        number("phase_noise_rad", self.phase_noise_rad, least=0.0)
         one_of("filter", self.filter, (*FILTERS, None))
         one_of("phase_noise", self.phase_noise, PHASE_NOISE)
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS * CELL_GHZ:

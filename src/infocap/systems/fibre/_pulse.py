@@ -13,7 +13,7 @@ from ._grid import ghz_per_nm
 
 TIME_BANDWIDTH = 0.315  # FWHM of power in time times in frequency, of a sech pulse
 FWHM_OF_SECH = 1.7627471740390859  # 2 arcosh(sqrt 2): FWHM of sech²(t) in units of its time constant
-LOUDEST_DBM = 20.0
+LOUDEST_DBM = 12.0
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class Pulse:
         for name in ("width_nm", "wavelength_nm", "repetition_mhz"):
             positive(name, getattr(self, name))
         if self.power_dbm > 40:
-            raise ParameterError(
-                f"power_dbm={self.power_dbm:g} is {10 ** (self.power_dbm / 10):.0f} mW; give dBm, not mW."
-            )
+            raise ParameterError(f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW.")
         if self.power_dbm > LOUDEST_DBM:
             warn(
                 f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm: are these mW? "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from ._fibre import Fibre
 from ._grid import CELL_GHZ, N_CELLS, Grid, ghz_per_nm
 from ._pulse import Pulse
 
+AS_ENCODER = "as the encoder"
+UNSET = {"power_dbm": None, "length_m": None, "n_inputs": None, "phase_noise": AS_ENCODER, "tolerance": None}
 HOST_ROWS = 512  # samples at a time on a processor; also the unit in which noise is drawn
 DEVICE_ROWS = 8192  # on a graphics card
 
@@ -29,7 +31,7 @@ class FibreSystem:
     The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free
     detector the system is deterministic. Everything else belongs to one of four stages, each of which can be
     replaced: ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``. Power, length, number of
-    inputs, phase noise and tolerance are set here and override what a stage says.
+    inputs, phase noise and tolerance may be given here or in their stage; what is given here wins.
 
     >>> system = FibreSystem(power_dbm=-1.9, length_m=40.0, n_inputs=2)
     >>> system(np.zeros((3, 2)), seed=0).shape
@@ -38,28 +40,33 @@ class FibreSystem:
     0.649
     """
 
-    power_dbm: float = 6.6
-    length_m: float = 5.0
-    n_inputs: int = 5
-    phase_noise: str | None = "cell"
-    tolerance: float = 1e-5
-    pulse: Pulse = None  # type: ignore[assignment]  # the paper's when not given
+    power_dbm: float = None  # type: ignore[assignment]  # 6.6
+    length_m: float = None  # type: ignore[assignment]  # 5.0
+    n_inputs: int = None  # type: ignore[assignment]  # 5
+    phase_noise: str | None = AS_ENCODER  # "cell"
+    tolerance: float = None  # type: ignore[assignment]  # 1e-5
+    pulse: Pulse = None  # type: ignore[assignment]
     encoder: Encoder = None  # type: ignore[assignment]
     fibre: Fibre = None  # type: ignore[assignment]
-    detector: Detector = field(default_factory=Detector)
-    grid: Grid = field(default_factory=Grid)
+    detector: Detector = None  # type: ignore[assignment]
+    grid: Grid = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        """Make the stages that are not given, and give all of them the values above."""
-        for name, made in (
-            ("pulse", replace(self.pulse or Pulse(), power_dbm=self.power_dbm)),
-            (
-                "encoder",
-                replace(self.encoder or Encoder(), n_inputs=self.n_inputs, phase_noise=self.phase_noise),
-            ),
-            ("fibre", replace(self.fibre or Fibre(), length_m=self.length_m, tolerance=self.tolerance)),
-        ):
-            object.__setattr__(self, name, made)
+        """Make the stages that are not given; a value given here goes into its stage, others come from there."""
+        stages: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+            ("pulse", Pulse, ("power_dbm",)),
+            ("encoder", Encoder, ("n_inputs", "phase_noise")),
+            ("fibre", Fibre, ("length_m", "tolerance")),
+            ("detector", Detector, ()),
+            ("grid", Grid, ()),
+        )
+        for stage, make, names in stages:
+            given = {name: getattr(self, name) for name in names}
+            changes = {name: value for name, value in given.items() if value != UNSET[name]}
+            made = replace(getattr(self, stage) or make(), **changes)
+            object.__setattr__(self, stage, made)
+            for name in names:
+                object.__setattr__(self, name, getattr(made, name))
         if len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm}) > 1:
             raise ParameterError(
                 "pulse, encoder and detector have different wavelength_nm; give all the same."
@@ -101,21 +108,21 @@ class FibreSystem:
         return self._in_blocks(u, seed, lambda rows, source: self._measure(rows, lengths_m, source))
 
     def spectrum(self, u: Any, seed: Any = None) -> Any:
-        """Power density in mW / nm (samples, 1024) on the 1 GHz raster, before the detector."""
+        """Power density in mW / nm (samples, 1024) before the detector, at `spectrum_wavelength_nm`."""
         return self._in_blocks(u, seed, lambda rows, source: self._densities(rows, [self.length_m], source))[
             0
         ]
 
     @property
     def spectrum_wavelength_nm(self) -> Floats:
-        """Wavelengths of `spectrum`."""
+        """Wavelengths of `spectrum`, in the order of the Fourier transform: sort before plotting."""
         frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
         return self.pulse.wavelength_nm - frequency_ghz / ghz_per_nm(self.pulse.wavelength_nm)
 
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
         u = self._inputs(u)
-        noise = self._encoder_noise(normal_source(u, seed), u.shape[0])
+        noise = self._encoder_noise(normal_source(u, _block_seeds(seed, 1)[0]), u.shape[0])
         cells = self.encoder.cells(u, noise)
         mask = self.encoder.seen(cells, self.grid)
         before = mask * self._pulse_coefficients(u)
@@ -155,13 +162,11 @@ class FibreSystem:
         u = self._inputs(u)
         rows = HOST_ROWS if on_host(u) else DEVICE_ROWS
         starts = range(0, u.shape[0], rows)
-        root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-        seeds = np.random.SeedSequence(root.entropy, spawn_key=root.spawn_key).spawn(len(starts))
 
         def one(job: tuple[int, Any]) -> list[Any]:
             return work(u[job[0] : job[0] + rows], normal_source(u, job[1]))
 
-        jobs = list(zip(starts, seeds, strict=True))
+        jobs = list(zip(starts, _block_seeds(seed, len(starts)), strict=True))
         parts = parallel_map(one, jobs) if on_host(u) else [one(job) for job in jobs]
         xp = array_namespace(u)
         return [xp.concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
@@ -203,11 +208,22 @@ class FibreSystem:
         return as_like(self.pulse.amplitude(self.grid.frequency_thz + offset * spacing) * spacing, like)
 
     def _inputs(self, u: Any) -> Any:
-        u = u if hasattr(u, "shape") else np.asarray(u, dtype=float)
-        if u.ndim != 2 or u.shape[1] != self.n_inputs:
-            raise DataError(f"u has shape {tuple(u.shape)}; this system wants (samples, {self.n_inputs}).")
+        if not hasattr(u, "__dlpack__"):  # lists and tables; arrays of any library stay what they are
+            u = np.asarray(u)
+        if u.ndim != 2 or u.shape[1] != self.n_inputs or u.shape[0] == 0:
+            raise DataError(
+                f"u has shape {tuple(u.shape)}; this system wants (samples, {self.n_inputs}), not empty."
+            )
+        if isinstance(u, np.ndarray) and u.dtype.kind not in "fiub":
+            raise DataError(f"u holds {u.dtype}; give real numbers between -1 and 1.")
         xp = array_namespace(u)
-        largest = float(xp.max(xp.abs(u))) if u.shape[0] else 0.0
+        largest = float(xp.max(xp.abs(u)))
         if not largest <= 1 + 1e-9:
             raise DataError(f"u reaches {largest:g}; the encoder takes inputs between -1 and 1.")
         return xp.astype(u, xp.float64)
+
+
+def _block_seeds(seed: Any, count: int) -> list[np.random.SeedSequence]:
+    """A seed for each block of samples; asking again gives the same."""
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    return np.random.SeedSequence(root.entropy, spawn_key=root.spawn_key).spawn(count)
