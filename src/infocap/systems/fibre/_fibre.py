@@ -151,11 +151,14 @@ class Fibre:
                 coarse, _ = self._strang(first, spacing, lengths, steps)
             fine, edge = self._strang(first, spacing, lengths, 2 * steps)
             better = [(4 * two - one) / 3 for one, two in zip(coarse, fine, strict=True)]
-            apart = [
-                xp.max(_power(best - two), axis=1) / xp.max(_power(two), axis=1)
-                for best, two in zip(better, fine, strict=True)
-            ]
-            error = 2 * np.sqrt(to_numpy(sum(apart)))
+            largest = xp.max(_power(first), axis=1)
+            # relative to the light sent in, less what is lost: that of a compressed pulse is spread too thin
+            apart = sum(
+                xp.max(_power(best - two), axis=1)
+                * float(np.exp(-2 * self.exponent(np.zeros(1)).real[0] * length))
+                for best, two, length in zip(better, fine, lengths, strict=True)
+            )
+            error = 2 * np.sqrt(to_numpy(apart / largest))
             exact = error <= STEP_ERROR * np.sqrt(self.tolerance)
             cut = edge > EDGE_ERROR * np.sqrt(self.tolerance)
             narrow = cut & (band < WIDEST_BAND)
