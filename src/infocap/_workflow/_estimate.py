@@ -102,6 +102,7 @@ def estimate(
         standard_error=chosen.standard_error,
         p_value=chosen.p_value,
         threshold=chosen.threshold,
+        unbiased=chosen.unbiased,
         total=total,
         total_standard_error=chosen.total_standard_error,
         n_samples=evidence.n_samples,

@@ -13,6 +13,7 @@ class Estimate:
 
     capacity: Floats
     threshold: Floats | None = None
+    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
     standard_error: Floats | None = None
     p_value: Floats | None = None
     total: float | None = None  # the sum of `capacity` when None
