@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-import infocap
 from infocap.dimension import effective_rank, indicator, noise_scale, participation_ratio
 from infocap.errors import DataError, DataWarning, ParameterError
 
@@ -155,7 +154,3 @@ MISTAKES = {
 def test_mistakes_get_a_sentence(call, message):
     with pytest.raises((DataError, ParameterError), match=message):
         call()
-
-
-def test_the_public_names_are_there():
-    assert [name for name in infocap.dimension.__all__ if not hasattr(infocap.dimension, name)] == []
