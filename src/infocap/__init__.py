@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from . import basis, errors, estimators, systems, theory
+from . import basis, dimension, errors, estimators, systems, theory
 from ._recording import Recording, read
 from ._result import CapacityResult, load_result
 from ._sampling import draw
@@ -23,6 +23,7 @@ __all__ = [
     "__version__",
     "basis",
     "convergence",
+    "dimension",
     "draw",
     "errors",
     "estimate",
