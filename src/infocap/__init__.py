@@ -6,7 +6,7 @@ from types import ModuleType
 from . import basis, dimension, errors, estimators, systems, theory
 from ._recording import Recording, read
 from ._result import CapacityResult, load_result
-from ._sampling import draw
+from ._sampling import draw, draw_weighted
 from ._version import __version__
 from ._workflow import convergence, estimate, probe
 from .basis import ProductBasis, product_basis
@@ -25,6 +25,7 @@ __all__ = [
     "convergence",
     "dimension",
     "draw",
+    "draw_weighted",
     "errors",
     "estimate",
     "estimators",

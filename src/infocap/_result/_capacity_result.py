@@ -40,6 +40,8 @@ class CapacityResult:
     method: str
     checks: tuple[str, ...] = ()
     unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
+    noise_limited_total: float | None = None  # over a complete basis, from repeats
+    noise_limited_standard_error: float | None = None
     coordinates: tuple[Floats, ...] = ()  # targets in the readouts' space: whole, first half, second half
 
     def __repr__(self) -> str:
@@ -49,6 +51,12 @@ class CapacityResult:
             f"CapacityResult: total {self.total:.3f}{error} of {self.n_readouts} readouts",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
+        if self.noise_limited_total is not None:
+            limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
+            found = f"{self.total:.1f}" + ("" if error == "" else f" ± {self.total_standard_error:.1f}")
+            lines.append(
+                f"  found {found} of at most {limit} that noise allows, of {self.n_readouts} readouts"
+            )
         for degree in range(self.basis.max_degree + 1):
             value = float(self.capacity[self.basis.degrees == degree].sum())
             if value > 0:

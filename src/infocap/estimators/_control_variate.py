@@ -25,7 +25,11 @@ LARGEST_BIAS = 0.5
 MOST_FREEDOM = 0.8  # of the samples
 SMALLEST = 1e-7  # a capacity below is rounding
 ENOUGH_FOR_TOTAL = 2  # samples for each function, for the sum of all to mean something
-ENOUGH_BALANCED = 4  # the same for one low-discrepancy sequence
+HEAVY, LEAST_HEAVY = (
+    0.1,
+    100.0,
+)  # E[y^4] for each sample, and at all, above which a few samples decide the means of y²
+NOTICEABLE = 1e-3  # error of a capacity
 FEW_CONTRIBUTORS = 12  # samples that an error bar rests on
 
 
@@ -146,13 +150,18 @@ def _estimate(
             f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
             f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree."
         )
-    elif not independent and n < ENOUGH_BALANCED * terms:
+    limit = max(HEAVY * n, LEAST_HEAVY)
+    heavy = int(np.sum(evidence.fourth_moments > limit)) if evidence.walk.root_weights is None else 0
+    if heavy and found.unexplained > SMALLEST:
         checks.append(
-            f"one low-discrepancy sequence of {n} points for {terms} functions: the total may be off by more than its "
-            f"error bar; take {ENOUGH_BALANCED * terms} samples, or draw(..., blocks=4)."
+            f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are "
+            "uncertain beyond the error bars; lower the degree, take more samples, or use draw_weighted."
         )
-    contributors = float(np.median(found.contributors[clear])) if clear.any() else np.inf
-    if contributors < FEW_CONTRIBUTORS and found.unexplained > SMALLEST:
+    error, contributors = (
+        float(np.median(part[clear])) if clear.any() else np.inf
+        for part in (np.sqrt(found.variance), found.contributors)
+    )
+    if independent and not heavy and contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         checks.append(
             f"error bars of single capacities rest on about {contributors:.0f} samples at the edge of the inputs, and "
             "cover less often than they say; take more samples, a Sobol design, or draw_weighted."

@@ -155,7 +155,11 @@ class Search:
         return 2.0 * self._n * columns * size + 30.0 * size**3
 
     def _round(self, priors: list[Floats]) -> _Round:
-        """Judge all candidates for each direction, turn to the directions of what is left, judge again."""
+        """Judge all candidates for each direction, turn to the directions of what is left, judge again.
+
+        The first directions are those of what the best single fit leaves: so nothing depends on how the
+        readouts are mixed.
+        """
         z = self._z[:, self._skip :]
         fits: list[tuple[Regression, Floats]] = [(NoFit(self._n), np.zeros(1))]
         if self._direct is not None:
@@ -169,9 +173,11 @@ class Search:
             for fit, penalties in fits
             for penalty, residuals in zip(penalties, fit.left_out(z, penalties, self._judges), strict=True)
         ]
-        choice, _ = _judge(pool, np.eye(z.shape[1]))
-        rest = np.column_stack([pool[number].residuals[:, k] for k, number in enumerate(choice)])
-        turn = np.linalg.eigh(rest.T @ rest)[1]
+        best = min(pool, key=lambda candidate: float(np.sum(candidate.residuals**2))).residuals
+        turn = np.linalg.eigh(best.T @ best)[1]
+        choice, _ = _judge(pool, turn)
+        rest = np.column_stack([pool[number].residuals @ turn[:, k] for k, number in enumerate(choice)])
+        turn = turn @ np.linalg.eigh(rest.T @ rest)[1]
         choice, press = _judge(pool, turn)
         return _Round([pool[number] for number in choice], turn, press)
 
@@ -238,7 +244,7 @@ class Search:
         noise = noise[self._degrees]
         capacity = np.sum(inside**2, axis=1) - noise
         chance = 2 * noise**2 * np.sum(spread**2) / max(np.trace(spread), 1e-300) ** 2
-        error = np.sqrt(4 * np.sum((inside @ spread) * inside, axis=1) / n + chance)
+        error = np.sqrt(4 * np.sum((inside @ spread) * inside, axis=1).clip(0.0) / n + chance)
         noise = np.mean(noise)
         floor = FAR_BELOW * noise * min(1.0, n / len(c))
         out = []

@@ -13,9 +13,9 @@ class Estimate:
 
     capacity: Floats
     threshold: Floats | None = None
-    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
     standard_error: Floats | None = None
     p_value: Floats | None = None
     total: float | None = None  # the sum of `capacity` when None
     total_standard_error: float | None = None
     checks: tuple[str, ...] = ()
+    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals

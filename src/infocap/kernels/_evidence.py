@@ -76,6 +76,11 @@ class Evidence:
         first, second = (np.sum(part**2, axis=0) for part in self.half_coordinates)
         return (first + second) / 2
 
+    @property
+    def extrapolated(self) -> Floats:
+        """Richardson's 2 C_N - C_{N/2}: the part of the bias that falls as 1/N is gone."""
+        return 2 * self.raw - self.raw_half
+
     def whitened(self, start: int, stop: int) -> Floats:
         """Readouts X~ of the rows start to stop, with sample covariance 1, without the constant."""
         z = self.whiten(self.walk.x.read(start, stop))
