@@ -11,135 +11,152 @@ import numpy as np
 import infocap
 
 Array = np.ndarray
+Grid = tuple[Array, Array]  # nodes (nodes, inputs) and weights
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """Readouts `clean(u)` plus white noise of fixed size, and a basis; the truth follows."""
+    """Readouts `clean(u)` plus white noise, and a basis; the exact capacities follow.
+
+    `table` gives noise-free readouts and targets as vectors whose inner products are the expectations: their
+    values at the nodes of a quadrature, times the square root of the weights.
+    """
 
     name: str
     basis: infocap.ProductBasis
     clean: Callable[[Array], Array]
-    noise: float  # relative to the root mean square of each readout's variation
-    nodes: int = 0  # of the quadrature, for each input; 0: analytic, in the mixture itself
-    relative: bool = True
+    table: Callable[[], tuple[Array, Array]]  # (rows, readouts), (rows, terms); the constant readout first
+    noise: float  # relative to the root mean square variation of each readout
+    common: bool = False  # relative to that of all readouts together
 
-    def __call__(self, u: Array, seed: int) -> Array:
+    def __call__(self, u: Array, seed: object) -> Array:
         x = self.clean(u)
         return x + self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)
 
     @cached_property
-    def _moments(self) -> tuple[Array, Array]:
-        """E[x y] (readouts, terms) and E[x x'] of the noise-free readouts, the constant first."""
-        u, w = self.basis.quadrature(self.nodes)
-        x = np.column_stack([np.ones(len(u)), self.clean(u)])
-        return (x * w[:, None]).T @ self.basis(u), (x * w[:, None]).T @ x
+    def _vectors(self) -> tuple[Array, Array]:
+        return self.table()
 
     @cached_property
     def noise_scale(self) -> Array:
-        gram = self._moments[1]
-        variation = np.diag(gram)[1:] - gram[0, 1:] ** 2
-        return self.noise * np.sqrt(variation if self.relative else np.full(len(variation), variation.mean()))
+        x, _ = self._vectors
+        variance = np.sum(x[:, 1:] ** 2, axis=0) - (x[:, 0] @ x[:, 1:]) ** 2
+        return self.noise * np.sqrt(np.full(len(variance), variance.mean()) if self.common else variance)
 
     @cached_property
     def capacity(self) -> Array:
-        cross, gram = self._moments
-        gram = gram + np.diag(np.concatenate([[0.0], self.noise_scale**2]))
-        size = np.sqrt(np.diag(gram))
-        e, v = np.linalg.eigh(gram / np.outer(size, size))
-        keep = e > 1e-13 * e[-1]
-        inside = (v[:, keep] / np.sqrt(e[keep])).T @ (cross / size[:, None])
-        return np.sum(inside**2, axis=0)
+        """Squared length of each target's projection on the readouts, which have an own axis for their noise."""
+        x, y = self._vectors
+        full = np.vstack([x, np.diag(np.concatenate([[0.0], self.noise_scale]))])
+        left, singular, _ = np.linalg.svd(full / np.linalg.norm(full, axis=0), full_matrices=False)
+        frame = left[: len(x), singular > 32 * np.finfo(float).eps * singular[0]]
+        return np.sum((frame.T @ y) ** 2, axis=0)
 
-    @cached_property
-    def complete_total(self) -> float:
-        """The total over a complete basis: tr(G^-1 (G - noise))."""
-        _, clean = self._moments
-        gram = clean + np.diag(np.concatenate([[0.0], self.noise_scale**2]))
-        return float(np.trace(np.linalg.lstsq(gram, clean, rcond=None)[0]))
+
+def on_grid(basis: infocap.ProductBasis, clean: Callable[[Array], Array], grid: Grid) -> Callable:
+    """Readouts and targets at the nodes of a quadrature."""
+
+    def table() -> tuple[Array, Array]:
+        u, root = grid[0], np.sqrt(grid[1])[:, None]
+        return root * np.column_stack([np.ones(len(u)), clean(u)]), root * basis(u)
+
+    return table
 
 
 def mixture(
-    name: str, basis, n_active: int, n_readouts: int, noise: float, tail: float = 0.0, seed: int = 0
+    name: str,
+    basis: infocap.ProductBasis,
+    n_active: int,
+    n_readouts: int,
+    noise: float,
+    tail: float,
+    seed: int,
 ) -> Known:
     """A sparse random mixture; `tail` is the share of the power in functions of the next two degrees."""
     generator = np.random.default_rng(seed)
-    wide = infocap.product_basis(basis.families, max_degree=basis.max_degree + (2 if tail else 0))
-    inside = np.flatnonzero(wide.degrees <= basis.max_degree)
-    outside = np.flatnonzero(wide.degrees > basis.max_degree)
+    wide = infocap.product_basis(basis.families, max_degree=basis.max_degree + 2)
+    inside, outside = (
+        np.flatnonzero(part) for part in (wide.degrees <= basis.max_degree, wide.degrees > basis.max_degree)
+    )
     active = generator.choice(inside, n_active, replace=False)
-    weights = generator.standard_normal((n_readouts, n_active)) * np.sqrt((1 - tail) / n_active)
-    if tail:
-        far = generator.choice(outside, n_active // 2, replace=False)
-        more = generator.standard_normal((n_readouts, len(far))) * np.sqrt(tail / len(far))
-        active, weights = np.concatenate([active, far]), np.column_stack([weights, more])
-    order = np.argsort(active)
-    active, weights = active[order], weights[:, order]
-    system = infocap.theory._mixture.RandomMixture(wide, active, weights, 0.0)
-    return _Mixture(name, basis, system, noise, nodes=-1, relative=True)
+    far = generator.choice(outside, n_active // 2, replace=False)
+    weights = np.zeros((n_readouts, len(wide)))
+    weights[:, active] = generator.standard_normal((n_readouts, n_active)) * np.sqrt((1 - tail) / n_active)
+    weights[:, far] = generator.standard_normal((n_readouts, len(far))) * np.sqrt(tail / len(far))
+    used = np.flatnonzero(np.any(weights != 0, axis=0) | (np.arange(len(wide)) == 0))
+    few = infocap.ProductBasis(wide.families, wide.indices[used])
 
+    def table() -> tuple[Array, Array]:
+        one = np.eye(len(wide), 1)
+        return np.column_stack([one, weights.T]), np.eye(len(wide), len(basis))
 
-class _Mixture(Known):
-    """A mixture needs no quadrature."""
-
-    @cached_property
-    def _moments(self) -> tuple[Array, Array]:
-        wide = self.clean.basis
-        full = np.zeros((len(self.clean.weights) + 1, len(wide)))
-        full[1:, self.clean.active] = self.clean.weights
-        full[0, 0] = 1.0
-        return full[:, : len(self.basis)], full @ full.T
+    return Known(name, basis, lambda u: few(u) @ weights[:, used].T, table, noise)
 
 
 def features(
-    name: str, q: int, degree: int, k: int, gain: float, noise: float, nodes: int, seed: int = 0
+    name: str,
+    q: int,
+    degree: int,
+    k: int,
+    gain: float,
+    noise: float,
+    nodes: int,
+    seed: int,
+    activation: str = "tanh",
 ) -> Known:
-    """Random tanh features; white noise of one size on all readouts."""
+    """Random features with white noise of one size on all readouts."""
     basis = infocap.product_basis("legendre", q, degree)
-    return Known(name, basis, infocap.systems.RandomFeatures(q, k, gain=gain, seed=seed), noise, nodes, False)
-
-
-def periodic(name: str, q: int, degree: int, k: int, noise: float, nodes: int, seed: int = 0) -> Known:
-    g = np.random.default_rng(seed)
-    w, phase = g.standard_normal((q, k)) * 1.2, g.uniform(0, 2 * np.pi, k)
-    return Known(
-        name,
-        infocap.product_basis("legendre", q, degree),
-        lambda u: np.sin(u @ w + phase),
-        noise,
-        nodes,
-        False,
-    )
+    clean = infocap.systems.RandomFeatures(q, k, activation=activation, gain=gain, seed=seed)
+    return Known(name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True)
 
 
 def collinear(
-    name: str, q: int, degree: int, k: int, eps: float, noise: float, nodes: int, seed: int = 0
+    name: str, q: int, degree: int, k: int, eps: float, noise: float, nodes: int, seed: int
 ) -> Known:
-    """Pairs of readouts that differ by eps."""
-    g = np.random.default_rng(seed)
-    w, v = g.standard_normal((2, q, k // 2))
-    b, d = g.uniform(-1, 1, (2, k // 2))
+    """Pairs of readouts that differ by eps; noise relative to that difference would drown it."""
+    basis = infocap.product_basis("legendre", q, degree)
+    first = infocap.systems.RandomFeatures(q, k // 2, seed=seed)
+    second = infocap.systems.RandomFeatures(q, k // 2, gain=1.5, seed=seed + 1)
 
     def clean(u: Array) -> Array:
-        one = np.tanh(u @ w + b)
-        return np.column_stack([one, one + eps * np.tanh(1.5 * u @ v + d)])
+        x = first(u)
+        return np.column_stack([x, x + eps * second(u)])
 
-    return Known(name, infocap.product_basis("legendre", q, degree), clean, noise, nodes, True)
+    return Known(name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise)
 
 
-def spectral(
-    name: str, degree: int, k: int, noise: float, nodes: int, strength: float = 2.0, seed: int = 0
-) -> Known:
-    """A spectrum-like system of two inputs: |sum of phase-modulated lines|² over k channels."""
-    g = np.random.default_rng(seed)
-    lines, channel = np.linspace(-1, 1, 12), np.linspace(-1.2, 1.2, k)
-    a, b = g.standard_normal((2, 12)) * strength
-    shape = np.exp(-(((channel[:, None] - lines) / 0.2) ** 2)) * np.exp(1j * g.uniform(0, 2 * np.pi, 12))
+def spectral(name: str, degree: int, k: int, noise: float, nodes: int, seed: int) -> Known:
+    """A spectrum of two inputs: the power of phase-modulated lines that overlap in k channels."""
+    basis = infocap.product_basis("legendre", 2, degree)
+    generator = np.random.default_rng(seed)
+    lines, channels = np.linspace(-1, 1, 12), np.linspace(-1.2, 1.2, k)
+    a, b = 2 * generator.standard_normal((2, 12))
+    shape = np.exp(-(((channels[:, None] - lines) / 0.2) ** 2) + 2j * np.pi * generator.random(12))
 
     def clean(u: Array) -> Array:
-        field = np.exp(
-            1j * (np.outer(u[:, 0], a) + np.outer(u[:, 1], b) + 0.5 * np.outer(u[:, 0] * u[:, 1], a * b))
-        )
-        return np.abs(field @ shape.T) ** 2
+        phase = np.outer(u[:, 0], a) + np.outer(u[:, 1], b) + np.outer(u[:, 0] * u[:, 1], a * b) / 2
+        return np.abs(np.exp(1j * phase) @ shape.T) ** 2
 
-    return Known(name, infocap.product_basis("legendre", 2, degree), clean, noise, nodes, False)
+    return Known(name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True)
+
+
+def fibre(name: str, degree: int, noise: float, nodes: int) -> Known:
+    """The photonic experiment without phase noise, at 4.5 dBm and 40 m; its detector has additive noise.
+
+    The phase is sign(u) sqrt|u|: with u = s |s| the readouts are smooth on either side of zero, and so is
+    the quadrature.
+    """
+    basis = infocap.product_basis("legendre", 2, degree)
+    system = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2, phase_noise=None)
+    s, w = np.polynomial.legendre.leggauss(nodes)
+    s, w = (s + 1) / 2, w / 2  # on [0, 1]
+    u, weight = np.concatenate([-(s[::-1] ** 2), s**2]), np.concatenate([(w * s)[::-1], w * s])
+    grid = np.stack(np.meshgrid(u, u, indexing="ij"), axis=-1).reshape(-1, 2)
+    return Known(
+        name,
+        basis,
+        system,
+        on_grid(basis, system, (grid, np.outer(weight, weight).ravel())),
+        noise,
+        common=True,
+    )

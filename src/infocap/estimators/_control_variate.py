@@ -25,6 +25,7 @@ LARGEST_BIAS = 0.5
 MOST_FREEDOM = 0.8  # of the samples
 SMALLEST = 1e-7  # a capacity below is rounding
 ENOUGH_FOR_TOTAL = 2  # samples for each function, for the sum of all to mean something
+ENOUGH_BALANCED, MUCH_OUTSIDE = 8, 1.0  # the same for one low-discrepancy sequence, and capacity outside
 HEAVY, LEAST_HEAVY = (
     0.1,
     100.0,
@@ -70,6 +71,12 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
             "readouts are few."
         )
         found = _expand(evidence, uncontrolled(evidence, z), independent)
+    if not independent and n < ENOUGH_BALANCED * terms and best.outside > MUCH_OUTSIDE:
+        checks.append(
+            f"functions outside the basis hold a capacity of {best.outside:.1f} or more: on one low-discrepancy "
+            f"sequence with fewer than {ENOUGH_BALANCED} samples for each function they pass for others, up to a quarter "
+            "of the capacities shown may be false; raise the degree, or draw(..., blocks=16)."
+        )
     return _estimate(evidence, found, false_discovery_rate, independent, checks)
 
 

@@ -8,7 +8,7 @@ the readouts want no fit, clean ones the largest; so each direction chooses its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,7 @@ class CrossFit:
     gain_plain: Floats
     level: Floats
     null: Floats  # (degrees, rank)
+    outside: float = 0.0  # capacity of functions that are not reported, as far as they were tried
 
 
 def uncontrolled(evidence: Evidence, z: Floats) -> CrossFit:
@@ -129,7 +130,9 @@ class Search:
             if not priors:
                 break
         assert best is not None
-        return best[1]
+        capacity, error, _ = self._capacities(best[1])
+        extra = (self._place >= self._terms) & (capacity > CLEAR * error)
+        return replace(best[1], outside=float(capacity[extra].sum()))
 
     def _least_squares(self) -> LeastSquares | None:
         if self._n <= ENOUGH_SAMPLES * self._terms:
@@ -233,8 +236,8 @@ class Search:
         gain, gain_plain = (float(scatter / np.sum(self._power @ part**2)) for part in (e, e_plain))
         return gain, gain_plain, float(np.mean(self._noise**2) / np.mean(e_plain**2)), null
 
-    def _priors(self, found: CrossFit) -> list[Floats]:
-        """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""
+    def _capacities(self, found: CrossFit) -> tuple[Floats, Floats, float]:
+        """Capacities of the dictionary's functions, their rough errors, and the mean noise of one."""
         n = self._n
         c = found.lift[self._place] + self._dictionary.T @ found.e / n
         eigenvalues, vectors = np.linalg.eigh(found.gram)
@@ -245,13 +248,18 @@ class Search:
         capacity = np.sum(inside**2, axis=1) - noise
         chance = 2 * noise**2 * np.sum(spread**2) / max(np.trace(spread), 1e-300) ** 2
         error = np.sqrt(4 * np.sum((inside @ spread) * inside, axis=1).clip(0.0) / n + chance)
-        noise = np.mean(noise)
-        floor = FAR_BELOW * noise * min(1.0, n / len(c))
+        return capacity, error, float(np.mean(noise))
+
+    def _priors(self, found: CrossFit) -> list[Floats]:
+        """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""
+        capacity, error, noise = self._capacities(found)
+        count = len(capacity)
+        floor = FAR_BELOW * noise * min(1.0, self._n / count)
         out = []
-        for by_degree in (False, True) if len(c) <= BOTH_RULES else (False,):
+        for by_degree in (False, True) if count <= BOTH_RULES else (False,):
             energy = _energy(capacity, capacity > CLEAR * error, self._degrees, by_degree)
             least = floor
-            if min(n, len(c)) > MOST_CONTROLS:
+            if min(self._n, count) > MOST_CONTROLS:
                 least = max(floor, float(np.sort(energy)[-MOST_CONTROLS]))
             weights = np.where(energy < least, np.inf, 1 / np.maximum(energy / energy.max(), LEAST_PRIOR))
             weights[0] = min(weights[0], 1.0)
