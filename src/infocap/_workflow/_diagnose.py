@@ -208,7 +208,7 @@ def _threshold(estimate: Estimate, papers_bound: bool) -> Iterator[str]:
 def _too_much(evidence: Evidence, total: float, method: str) -> Iterator[str]:
     if total > 1.01 * evidence.rank:  # a corrected total scatters around the rank
         advice = (
-            f"method {method!r} does not correct the finite-sample bias; use 'threshold-richardson'"
+            f"method {method!r} does not correct the finite-sample bias; use 'control-variate'"
             if method in ("raw", "surrogate", "chi2")
             else "check the inputs' distribution, or take more samples"
         )

@@ -19,10 +19,10 @@ from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
+from ._cost import SLOW_RATE, announce
 from ._diagnose import diagnose, handled
 from ._survey import EPOCHS, Survey, survey, tables
 
-SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
 MOST_DAYS = 2.0
 SMALL = 400_000  # values of the basis
 WEIGHT_ERRORS = 6.0  # how far the mean of weights may be from 1, in standard errors
@@ -101,6 +101,7 @@ def estimate(
         found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]))
         walk = prepare(inputs, readouts, basis, found, constant, ratio)
         _refuse_impossible(walk)
+        announce(walk, name)
         evidence = gather(walk)
         _refuse_too_few(evidence)
     # Small matrices are handled faster by one thread than by several that wait for each other.

@@ -74,8 +74,8 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     if not independent and n < ENOUGH_BALANCED * terms and best.outside > MUCH_OUTSIDE:
         checks.append(
             f"functions outside the basis hold a capacity of {best.outside:.1f} or more: on one low-discrepancy "
-            f"sequence with fewer than {ENOUGH_BALANCED} samples for each function they pass for others, up to a quarter "
-            "of the capacities shown may be false; raise the degree, or draw(..., blocks=16)."
+            f"sequence with fewer than {ENOUGH_BALANCED} samples for each function they pass for others, and up to a "
+            "quarter of the capacities shown may be false; raise the degree, or draw(..., blocks=16)."
         )
     return _estimate(evidence, found, false_discovery_rate, independent, checks)
 
