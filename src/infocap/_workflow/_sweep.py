@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+PER_TERM = ("capacity", "raw", "standard_error")
+TAKEN = {"total", "total_standard_error", "by_degree", "term", "term_degree", "degree", "label", *PER_TERM}
 REMEMBERED_BYTES = 500_000_000  # of basis values kept for all settings; larger ones are evaluated for each
 
 
@@ -97,9 +99,9 @@ class Sweep:
         columns: dict[str, tuple[tuple[str, ...], Any]] = {}
         for name in ("total", "total_standard_error", "n_readouts", "rank"):
             values = [getattr(result, name) for result in self.results]
-            if not any(value is None for value in values):
+            if name not in names and not any(value is None for value in values):
                 columns[name] = (names, np.array(values).reshape(shape))
-        for name in ("capacity", "raw", "standard_error"):
+        for name in PER_TERM:
             rows = [getattr(result, name) for result in self.results]
             if not any(row is None for row in rows):
                 columns[name] = ((*names, "term"), np.array(rows).reshape(*shape, len(basis)))
@@ -308,6 +310,10 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
         )
     grid = {}
     for name, values in settings.items():
+        if name in TAKEN:
+            raise ParameterError(
+                f"settings has {name!r}, the name of a column of the answer; give it another."
+            )
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)

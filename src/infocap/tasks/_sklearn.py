@@ -99,7 +99,8 @@ class LinearReadout(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The class with the highest score."""
-        return self.classes_[np.argmax(self._scores(X), axis=1)]
+        winner = np.argmax(self._scores(X), axis=1)
+        return self.classes_[winner]
 
     def _scores(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
