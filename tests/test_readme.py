@@ -35,13 +35,22 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         assert (tmp_path / "demo-output" / name).exists()
 
 
-def test_the_code_of_the_docs_runs():
-    for block in code_blocks(ROOT / "docs" / "photonics.md"):
-        exec(compile(block, "photonics.md", "exec"), {})
+@pytest.mark.parametrize("page", ["photonics.md", "tasks.md"])
+def test_the_code_of_the_docs_runs(page):
+    for block in code_blocks(ROOT / "docs" / page):
+        exec(compile(block, page, "exec"), {})
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/theory.md", "docs/photonics.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/architecture.md",
+        "docs/theory.md",
+        "docs/photonics.md",
+        "docs/tasks.md",
+    ],
 )
 def test_links_to_files_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -116,7 +116,7 @@ def test_the_plot_shows_demand_next_to_supply():
     supply, wanted = ([bar.get_height() for bar in stack] for stack in ax.containers)
     assert_allclose(supply, (RESULT.by_degree().sum(axis=1) / np.arange(1, 8))[1:])
     assert_allclose(wanted, found.share[1:])
-    assert f"{found.unexplained:.0%}" in ax.texts[0].get_text()
+    assert f"explain {1 - found.unexplained:.0%} of the target" in ax.texts[0].get_text()
     low = infocap.probe(lambda u: u, infocap.product_basis("legendre", 2, 3), 256, seed=0)
     assert [len(stack) for stack in infocap.plot.demand_supply(found, low).containers] == [3, 6]
     other = infocap.probe(lambda u: u, infocap.product_basis("legendre", 3, 2), 256, seed=0)

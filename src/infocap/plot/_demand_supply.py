@@ -44,8 +44,8 @@ def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None
         ax.set_ylabel("share")
         ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
         ax.annotate(
-            f"{demand.task}: {demand.unexplained:.0%} of the\nvariance is in no function up to degree "
-            f"{demand.basis.max_degree}",
+            f"{demand.task}: degrees up to {demand.basis.max_degree}\n"
+            f"explain {1 - demand.unexplained:.0%} of the target",
             (0.99, 0.74),
             xycoords="axes fraction",
             ha="right",

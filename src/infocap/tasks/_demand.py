@@ -17,6 +17,8 @@ from ._accuracy import stratified_folds
 from ._task import Task
 
 PENALTIES = 10.0 ** np.arange(-10, 1)  # on |coefficients|²; the samples choose
+QUIET = 0.995  # of the best share: the strongest penalty that keeps this much gives the target's function
+LOUD = 4.0  # times the target's variance: a fit of such power is mostly extrapolation
 MOST_TERMS = 3000
 ILL = 1e4  # condition number beyond which rounding is not the trouble yet, but telling functions apart is
 
@@ -27,7 +29,8 @@ class Demand:
 
     `cumulative[d]` is the share of the target's variance that functions up to degree d predict for samples they
     were not fitted to; `condition[d]` the condition number of those functions on the task's inputs, 1 where the
-    inputs are distributed as the basis assumes. `coefficients` (terms, classes) is the fit at the highest degree.
+    inputs are distributed as the basis assumes. `coefficients` (terms, classes) is a fit at the highest degree,
+    penalised as strongly as costs at most half a per cent of the share.
     """
 
     cumulative: Floats
@@ -46,7 +49,11 @@ class Demand:
             f"{self.basis.max_degree}",
             f"  {self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions of "
             f"{self.basis.n_inputs} inputs",
-            *(f"  degree {degree:2d} {share:7.1%}" for degree, share in enumerate(self.share) if share > 0),
+            *(
+                f"  degree {degree:2d} {share:7.1%}"
+                for degree, share in enumerate(self.share)
+                if share >= 5e-4
+            ),
             *(f"  check: {check}" for check in self.checks),
         ]
         return "\n".join(lines)
@@ -65,8 +72,8 @@ class Demand:
     def target(self, label: Any) -> Callable[[Floats], Floats]:
         """The fitted indicator of one class as a function of the inputs: ``result.capacity_of(demand.target(3))``.
 
-        Of all functions that fit about as well it is the quietest under the basis's own distribution, but where
-        the task has no samples it is an extrapolation.
+        Of the functions that fit about as well it is the quietest under the basis's own distribution; where the
+        task has no samples it is still an extrapolation.
         """
         found = np.flatnonzero(self.classes == label)
         if not len(found):
@@ -80,6 +87,12 @@ class Demand:
         It holds for inputs distributed as the basis assumes; on the task's own inputs `accuracy` is the judge.
         """
         _refuse_other_inputs(self.basis, result.basis)
+        loud = float(np.sum(self.coefficients**2) / np.sum(self.variances))
+        if loud > LOUD:
+            warn(
+                f"the fitted target has {loud:.3g} times the power of the task's own: it is mostly extrapolation away "
+                "from the samples, and how much of it is reachable says little; try a basis of higher degree."
+            )
         parts = [result.capacity_of(self.target(label)) for label in self.classes]
         return float(np.average(parts, weights=self.variances))
 
@@ -126,11 +139,12 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     checks = _checks(task, basis, sizes, condition)
     for message in checks:
         warn(message)
-    best = PENALTIES[int(np.argmin(unpredicted[-1]))]
+    shares = 1 - unpredicted[-1] / total
+    quiet = float(PENALTIES[shares >= QUIET * shares.max()].max()) if shares.max() > 0 else 1.0
     return Demand(
         cumulative,
         condition,
-        _coefficients(_moments(y, target), best),
+        _coefficients(_moments(y, target), quiet),
         task.classes,
         target.var(axis=0),
         basis,
