@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
 
 from .._check import one_of
 from ..tasks import CapacityAccuracy
@@ -55,20 +56,21 @@ def capacity_accuracy(
         ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")
         ax.annotate(
             "linear model",
-            (1.0 if second is None else 0.0, relation.linear),
-            (-2 if second is None else 2, 2),
+            (1.0, relation.linear),
+            (-2, -2),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
-            ha="right" if second is None else "left",
+            ha="right",
+            va="top",
             color="0.4",
         )
         low, high = relation.interval()
         said = f"r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]"
         ax.set_title(f"{relation.task}: {said}", loc="left")
-        ax.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.set_xlabel(_named(along) if against else "total capacity")
         ax.set_ylabel("accuracy")
-        ax.margins(y=0.12)
+        ax.margins(y=0.14)
         if second is not None:
             second.spines["right"].set_visible(True)
             second.set_ylabel("total capacity (dotted)")
