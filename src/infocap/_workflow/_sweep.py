@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import yes_or_no
+from .._netcdf import axis_values
 from .._result import CapacityResult
 from .._sampling import draw
 from .._version import __version__
@@ -110,7 +111,7 @@ class Sweep:
         return xr.Dataset(
             columns,
             coords={
-                **{name: np.array(values) for name, values in self.settings.items()},
+                **{name: axis_values(values) for name, values in self.settings.items()},
                 "label": ("term", np.array(basis.labels, dtype=object)),
                 "term_degree": ("term", basis.degrees),
                 "degree": np.arange(basis.max_degree + 1),
@@ -130,10 +131,11 @@ class Sweep:
         rows = []
         for point, result in self:
             by_degree = np.bincount(result.basis.degrees, result.capacity)
-            error = {"total_standard_error": result.total_standard_error}
+            known = result.total_standard_error is not None
+            error = {"total_standard_error": result.total_standard_error} if known else {}
             degrees = {f"degree_{degree}": value for degree, value in enumerate(by_degree)}
             rows.append(point | {"total": result.total} | error | {"n_readouts": result.n_readouts} | degrees)
-        return pd.DataFrame(rows).dropna(axis=1, how="all")
+        return pd.DataFrame(rows)
 
 
 def sweep(

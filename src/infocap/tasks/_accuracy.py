@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._array import to_numpy
 from .._check import whole_number, yes_or_no
 from ..errors import DataError, ParameterError
 from ..systems._measure import measure
@@ -156,7 +157,7 @@ def _parts(
 
 
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
-    x = finite_table(measure(system, inputs, seed) if callable(system) else system, "readouts")
+    x = finite_table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts")
     if len(x) != len(inputs):
         raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
     if len(x) < 4 * x.shape[1]:

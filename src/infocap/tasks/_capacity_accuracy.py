@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
+from .._netcdf import axis_values
 from .._result import CapacityResult
-from ..errors import DataError
+from ..errors import DataError, ParameterError
 from ..typing import Floats
 from ._accuracy import Accuracy
 
@@ -73,7 +74,7 @@ class CapacityAccuracy:
         low, high = self.interval()
         return xr.Dataset(
             {name: (names, column.reshape(shape)) for name, column in columns.items() if column is not None},
-            coords={name: np.array(values) for name, values in self.settings.items()},
+            coords={name: axis_values(values) for name, values in self.settings.items()},
             attrs={
                 "task": self.task,
                 "linear_accuracy": self.linear,
@@ -98,6 +99,12 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     settings = dict(getattr(results, "settings", {}))
     found: list[CapacityResult] = list(getattr(results, "results", results))
     scores = list(accuracies)
+    for kind, ones in ((CapacityResult, found), (Accuracy, scores)):
+        for one in ones:
+            if not isinstance(one, kind):
+                raise ParameterError(
+                    f"capacity_accuracy got a {type(one).__name__} where {kind.__name__} is needed."
+                )
     if len(found) != len(scores) or len(found) < 2:
         raise DataError(
             f"{len(found)} results and {len(scores)} accuracies: give one accuracy for each result, two at least."

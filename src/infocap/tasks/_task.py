@@ -103,7 +103,12 @@ def _labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
         raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} inputs.")
     if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
         raise DataError("labels has NaN or infinite values; give every sample a class.")
-    n_classes = len(np.unique(labels))
+    try:
+        n_classes = len(np.unique(labels))
+    except TypeError as problem:
+        raise DataError(
+            f"labels mixes kinds that have no order ({problem}); give all numbers or all words."
+        ) from None
     if n_classes < 2:
         raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two classes or more.")
     if labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
