@@ -44,14 +44,8 @@ class Shelf:
             )
         self.path = path
         self.plan, self.fingerprint = plan, _fingerprint(plan)
-        path.mkdir(parents=True, exist_ok=True)
         if (path / PLAN).exists():
             self._refuse_another()
-            return
-        text = json.dumps({"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}, indent=1)
-        beside = path / f".{PLAN}.part"
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path / PLAN)
 
     def load(self, point: dict[str, Any]) -> CapacityResult | None:
         """The result kept for a setting, if there is one."""
@@ -60,7 +54,16 @@ class Shelf:
 
     def save(self, point: dict[str, Any], result: CapacityResult) -> None:
         """Keep a result; it is there whole or not at all."""
+        if not (self.path / PLAN).exists():
+            self._write_plan()
         result.save(self._file(point))
+
+    def _write_plan(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}, indent=1)
+        beside = self.path / f".{PLAN}.part"
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(self.path / PLAN)
 
     def _file(self, point: dict[str, Any]) -> Path:
         """A name a person can read, and a few digits that tell apart what rounds to the same."""

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import yes_or_no
+from .._check import whole_number, yes_or_no
 from .._netcdf import axis_values
 from .._result import CapacityResult
 from .._sampling import draw
@@ -184,10 +184,15 @@ def sweep(
       n_readouts=2: 2.942 of 3
       n_readouts=5: 5.220 of 6
     """
+    from tqdm import tqdm
+
     if not callable(make_system):
         raise ParameterError(
             f"make_system={make_system!r} must be a function that makes a system from its settings."
         )
+    if not isinstance(basis, ProductBasis):
+        raise ParameterError(f"basis={basis!r} must come from product_basis(...).")
+    n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
     job = _Job(
@@ -205,8 +210,6 @@ def sweep(
     kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
     found = {number: result for number, result in kept.items() if result is not None}
     missing = [number for number in range(len(points)) if number not in found]
-    from tqdm import tqdm
-
     with tqdm(
         total=len(points), initial=len(found), desc="Sweep", disable=not yes_or_no("progress", progress)
     ) as bar:
@@ -233,7 +236,7 @@ class _Job:
     options: tuple[tuple[str, Any], ...]
 
     def measure(self, point: dict[str, Any], u: Floats, basis: ProductBasis) -> CapacityResult:
-        """Draw, measure and estimate as `probe` does, at inputs drawn before."""
+        """Measure and estimate as `probe` does, at inputs drawn before."""
         try:
             x = measure(self.make_system(**point), u, noise_seed(self.seed))
             result = estimate(
@@ -269,10 +272,13 @@ def _run(
         for number in missing:
             yield number, job.measure(points[number], u, basis)
         return
-    token = os.urandom(16)
-    futures: dict[Future[CapacityResult], int] = {
-        executor.submit(_in_worker, token, job, points[number]): number for number in missing
-    }
+    futures: dict[Future[CapacityResult], int]
+    if isinstance(executor, ThreadPoolExecutor):
+        shared = job.inputs()
+        futures = {executor.submit(job.measure, points[number], *shared): number for number in missing}
+    else:
+        token = os.urandom(16)
+        futures = {executor.submit(_in_worker, token, job, points[number]): number for number in missing}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -282,7 +288,7 @@ def _run(
 
 
 def _in_worker(token: bytes, job: _Job, point: dict[str, Any]) -> CapacityResult:
-    """One setting in some thread or process, which draws the design and evaluates the basis only once."""
+    """One setting in some process, which draws the design and evaluates the basis only for the first."""
     return job.measure(point, *_inputs_of(_Keyed(token, job)))
 
 
