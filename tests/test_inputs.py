@@ -116,7 +116,7 @@ def test_the_whole_range_of_numbers_is_usable(factor):
 
 def test_what_counts_is_the_rank_and_not_the_number_of_channels():
     with pytest.warns(DataWarning, match="only 9 of 81 readouts"):
-        result = infocap.estimate(U[:60], np.hstack([X[:60]] * 10), BASIS)
+        result = infocap.estimate(U[:60], np.hstack([X[:60]] * 10), BASIS, method="threshold-richardson")
     assert result.rank == 9
 
 
@@ -291,7 +291,9 @@ def test_few_samples():
 
 
 def test_threshold_above_one():
-    _, raised = messages_of(U[:16], X[:16], infocap.product_basis("legendre", 2, 12))
+    _, raised = messages_of(
+        U[:16], X[:16], infocap.product_basis("legendre", 2, 12), method="threshold-richardson"
+    )
     assert any("threshold exceeds 1 for" in message for message in raised)
 
 

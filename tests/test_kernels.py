@@ -83,7 +83,7 @@ def system(u):
 
 U = infocap.draw(BASIS, 1024, seed=2)
 X = system(U) + 1e-3 * np.random.default_rng(3).normal(size=(1024, 12))
-PLAIN = infocap.estimate(U, X, BASIS)
+PLAIN = infocap.estimate(U, X, BASIS, method="threshold-richardson")
 MIX = np.random.default_rng(4).normal(size=(12, 12))
 
 CHANGED = {
@@ -102,7 +102,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("x", CHANGED.values(), ids=CHANGED.keys())
 def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x):
-    result = infocap.estimate(U, x, BASIS)
+    result = infocap.estimate(U, x, BASIS, method="threshold-richardson")
     assert_allclose(result.raw, PLAIN.raw, atol=1e-8)
     assert_allclose(result.capacity, PLAIN.capacity, atol=1e-8)
     assert result.n_readouts == result.rank == 13
@@ -110,7 +110,7 @@ def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x):
 
 def test_a_duplicated_channel_adds_nothing():
     with pytest.warns(infocap.errors.DataWarning, match="only 13 of 14 readouts"):
-        result = infocap.estimate(U, np.column_stack([X, -2 * X[:, 3]]), BASIS)
+        result = infocap.estimate(U, np.column_stack([X, -2 * X[:, 3]]), BASIS, method="threshold-richardson")
     assert_allclose(result.capacity, PLAIN.capacity, atol=1e-10)
 
 
@@ -125,7 +125,7 @@ def test_without_the_constant_scales_do_not_matter_either():
 
 def test_small_blocks_give_the_same_answer(monkeypatch):
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    result = infocap.estimate(U, X, BASIS)
+    result = infocap.estimate(U, X, BASIS, method="threshold-richardson")
     assert_allclose(result.raw, PLAIN.raw, rtol=1e-10)
     assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10)
     assert_allclose(result.threshold, PLAIN.threshold, rtol=1e-10)
@@ -157,7 +157,7 @@ def sources(folder):
 def test_any_container_is_read_in_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 12_000)
     for name, source in sources(tmp_path).items():
-        result = infocap.estimate(U, source, BASIS)
+        result = infocap.estimate(U, source, BASIS, method="threshold-richardson")
         assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10, err_msg=name)
 
 
@@ -173,7 +173,7 @@ def test_nothing_larger_than_a_block_is_read(monkeypatch):
 
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
     monkeypatch.setattr("infocap._workflow._diagnose.LAG_ROWS", 100)
-    infocap.estimate(U, Watched(), BASIS)
+    infocap.estimate(U, Watched(), BASIS, method="threshold-richardson")
     assert 0 < Watched.most <= 32 * 13
 
 
@@ -219,7 +219,9 @@ def test_several_threads_at_once_give_the_same_answer_and_leave_the_library_alon
 
     before = threads()
     with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(lambda _: infocap.estimate(U, X, BASIS), range(30)))
+        results = list(
+            pool.map(lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30))
+        )
     assert all(np.array_equal(one.raw, results[0].raw) for one in results)
     assert threads() == before
 
@@ -230,7 +232,7 @@ basis = infocap.product_basis("legendre", 2, 4)
 u = infocap.draw(basis, 4096, seed=0)
 x = infocap.systems.RandomFeatures(2, 20)(u)
 def total(_):
-    return infocap.estimate(u, x, basis).total
+    return infocap.estimate(u, x, basis, method="threshold-richardson").total
 here = total(0)
 with multiprocessing.get_context("fork").Pool(2) as pool:
     assert pool.map(total, range(2)) == [here, here]

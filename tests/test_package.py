@@ -37,6 +37,7 @@ def test_public_names_of_the_design_are_there():
 def test_every_name_in_every_all_exists():
     for package in (
         infocap.basis,
+        infocap.dimension,
         infocap.estimators,
         infocap.kernels,
         infocap.plot,

@@ -35,10 +35,11 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         assert (tmp_path / "demo-output" / name).exists()
 
 
-@pytest.mark.parametrize("page", ["photonics.md", "tasks.md"])
+@pytest.mark.parametrize("page", ["photonics.md", "repeats.md", "tasks.md", "estimators.md"])
 def test_the_code_of_the_docs_runs(page):
+    names = {}
     for block in code_blocks(ROOT / "docs" / page):
-        exec(compile(block, page, "exec"), {})
+        exec(compile(block, page, "exec"), names)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,8 @@ def test_the_code_of_the_docs_runs(page):
         "docs/architecture.md",
         "docs/theory.md",
         "docs/photonics.md",
+        "docs/repeats.md",
+        "docs/estimators.md",
         "docs/tasks.md",
     ],
 )

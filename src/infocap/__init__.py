@@ -3,10 +3,10 @@
 from importlib import import_module
 from types import ModuleType
 
-from . import basis, errors, estimators, systems, tasks, theory
+from . import basis, dimension, errors, estimators, systems, tasks, theory
 from ._recording import Recording, read
 from ._result import CapacityResult, load_result
-from ._sampling import draw
+from ._sampling import draw, draw_weighted
 from ._version import __version__
 from ._workflow import convergence, estimate, probe, sweep
 from .basis import ProductBasis, product_basis
@@ -23,7 +23,9 @@ __all__ = [
     "__version__",
     "basis",
     "convergence",
+    "dimension",
     "draw",
+    "draw_weighted",
     "errors",
     "estimate",
     "estimators",

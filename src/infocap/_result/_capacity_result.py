@@ -39,6 +39,9 @@ class CapacityResult:
     basis: ProductBasis
     method: str
     checks: tuple[str, ...] = ()
+    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
+    noise_limited_total: float | None = None  # over a complete basis, from repeats
+    noise_limited_standard_error: float | None = None
     coordinates: tuple[Floats, ...] = ()  # targets in the readouts' space: whole, first half, second half
 
     def __repr__(self) -> str:
@@ -48,6 +51,12 @@ class CapacityResult:
             f"CapacityResult: total {self.total:.3f}{error} of {self.n_readouts} readouts",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
+        if self.noise_limited_total is not None:
+            limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
+            found = f"{self.total:.1f}" + ("" if error == "" else f" ± {self.total_standard_error:.1f}")
+            lines.append(
+                f"  found {found} of at most {limit} that noise allows, of {self.n_readouts} readouts"
+            )
         for degree in range(self.basis.max_degree + 1):
             value = float(self.capacity[self.basis.degrees == degree].sum())
             if value > 0:
@@ -59,8 +68,9 @@ class CapacityResult:
         """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
         if self.standard_error is None:
             raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
+        centre = self.capacity if self.unbiased is None else self.unbiased
         reach = _normal_quantile(level) * self.standard_error
-        return np.clip(np.column_stack([self.capacity - reach, self.capacity + reach]), 0.0, 1.0)
+        return np.clip(np.column_stack([centre - reach, centre + reach]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the total, between 0 and the rank."""
@@ -129,7 +139,7 @@ class CapacityResult:
         return save(self, Path(path))
 
 
-PER_TERM = ("capacity", "raw", "standard_error", "p_value", "threshold")
+PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
 
 
 def _normal_quantile(level: float) -> float:

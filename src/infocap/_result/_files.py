@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FORMAT = "infocap result 1"
+MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
 
@@ -107,9 +108,7 @@ def _attributes(result: CapacityResult) -> dict[str, Any]:
         "basis": json.dumps(result.basis.to_dict()),
         "checks": json.dumps(result.checks),
     }
-    if result.total_standard_error is not None:
-        attributes["total_standard_error"] = result.total_standard_error
-    return attributes
+    return attributes | {name: getattr(result, name) for name in MAYBE if getattr(result, name) is not None}
 
 
 def _rebuild(
@@ -118,11 +117,11 @@ def _rebuild(
     columns: dict[str, np.ndarray],
     coordinates: tuple[np.ndarray, ...],
 ) -> CapacityResult:
-    error = attributes.get("total_standard_error")
+    maybe = {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
     return CapacityResult(
         **{name: columns.get(name) for name in PER_TERM},  # type: ignore[arg-type]
         total=float(attributes["total"]),
-        total_standard_error=None if error is None else float(error),
+        **maybe,  # type: ignore[arg-type]
         n_samples=int(attributes["n_samples"]),
         n_readouts=int(attributes["n_readouts"]),
         rank=int(attributes["rank"]),

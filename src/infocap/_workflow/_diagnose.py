@@ -71,10 +71,12 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
     else:
         small = _low_degree(basis.families)
-        z = np.abs(small.sum_over(evidence.walk.u.read(0, n))) / np.sqrt(n)
+        z = np.abs(small.sum_over(evidence.walk.u.read(0, n), evidence.walk.weights(0, n))) / np.sqrt(n)
         labels, low = small.labels, small.degrees > 0
     if not low.any():
         return
+    if evidence.walk.root_weights is not None:
+        z = z / evidence.walk.root_weights.max()  # a bound on how much more a weighted mean scatters
     worst = int(np.argmax(np.where(low, z, -1.0)))
     if z[worst] <= STANDARD_ERRORS:
         return
@@ -105,12 +107,18 @@ def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
     else:
         z = evidence.whiten(evidence.walk.x.take(order[:n]))
         u = evidence.walk.u.take(order[:n])
+    root = evidence.walk.root_weights
+    if root is not None:  # a wide density has large values far out, which would decide alone
+        z = z if order is None else z * root[order[:n], None]
+        root = root[:n, None] if order is None else root[order[:n], None]
     y = _low_degree(evidence.walk.basis.families)(u)[:, 1:]
+    y = y if root is None else y * root
     score = {lag: _score(z, y, lag) for lag in range(-LAGS, LAGS + 1)}
     best = max(score, key=lambda lag: score[lag])
     if best == 0 or score[best] < score[0] + _chance(z, y, score[best]):
         return
     y = evidence.walk.basis(u)[:, 1:]
+    y = y if root is None else y * root
     there, here = _score(z, y, best), _score(z, y, 0)
     if there > here + _chance(z, y, there):
         yield (
@@ -139,10 +147,13 @@ def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:
     walk, space = evidence.walk, evidence.space
     shifted = survey.epoch_means[:, walk.channels] + (survey.typical[walk.channels] - walk.shift)
     means = (shifted * walk.scale - space.mean) @ (space.whitening * np.sqrt(evidence.n_samples))
-    if not evidence.walk.constant:
+    if not walk.constant or walk.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
     excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
+    if walk.root_weights is not None:  # as drawn, readouts scatter more than under the density of the basis
+        drawn = evidence.leverage / np.maximum(walk.root_weights**2, 1e-300) - walk.constant
+        excess *= means.shape[1] / float(np.mean(drawn))
     if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):
         yield (
             f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
@@ -197,7 +208,7 @@ def _threshold(estimate: Estimate, papers_bound: bool) -> Iterator[str]:
 def _too_much(evidence: Evidence, total: float, method: str) -> Iterator[str]:
     if total > 1.01 * evidence.rank:  # a corrected total scatters around the rank
         advice = (
-            f"method {method!r} does not correct the finite-sample bias; use 'threshold-richardson'"
+            f"method {method!r} does not correct the finite-sample bias; use 'control-variate'"
             if method in ("raw", "surrogate", "chi2")
             else "check the inputs' distribution, or take more samples"
         )

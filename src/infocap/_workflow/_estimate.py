@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import inspect
 import os
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from .._array import Table
 from .._check import one_of, yes_or_no
 from .._parallel import all_cores
 from .._result import CapacityResult
 from ..basis import ProductBasis
+from ..dimension import Repeats, from_repeats
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
+from ._cost import SLOW_RATE, announce
 from ._diagnose import diagnose, handled
 from ._survey import EPOCHS, Survey, survey, tables
 
-SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
 MOST_DAYS = 2.0
+SMALL = 400_000  # values of the basis
+WEIGHT_ERRORS = 6.0  # how far the mean of weights may be from 1, in standard errors
 KEPT_BYTES = 64_000_000  # of coordinates; larger ones are not kept, and capacity_of says so
 
 
@@ -29,12 +34,14 @@ def estimate(
     x: ArrayLike,
     basis: ProductBasis,
     *,
-    method: str | Estimator = "threshold-richardson",
+    method: str | Estimator = "control-variate",
     constant: bool = True,
     nan: str = "raise",
     complex_as: str | None = None,
     index: ArrayLike | None = None,
     acquisition: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    repeats: ArrayLike | None = None,
     **options: Any,
 ) -> CapacityResult:
     """The information processing capacity of a system, from measured inputs and readouts.
@@ -61,6 +68,13 @@ def estimate(
     acquisition
         When each row was measured (a rank or a time), if not in the order of the rows; drift and shifts
         are looked for in that order.
+    weights
+        Of inputs that were not drawn from the distribution of the basis: its density over theirs, as from
+        `draw_weighted`.
+    repeats
+        The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
+        not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
+        and so how much lies outside this one.
 
     Examples
     --------
@@ -77,21 +91,28 @@ def estimate(
     inputs, readouts, kept = tables(u, x, basis, complex_as, nan)
     n_given = inputs.source.shape[0]
     _refuse_disorder(index, n_given)
-    times = _times(acquisition, n_given)
-    if times is not None and kept is not None:
-        times = times[kept]
+    times = None if acquisition is None else _one_a_row("acquisition", acquisition, n_given)
+    ratio = None if weights is None else _weights(weights, n_given)
+    again = None if repeats is None else _repeats(repeats, x, complex_as)
+    if kept is not None:
+        times, ratio, again = (None if part is None else part[kept] for part in (times, ratio, again))
     order = None if times is None else np.argsort(times, kind="stable")
     with all_cores():
         found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]))
-        walk = prepare(inputs, readouts, basis, found, constant)
+        walk = prepare(inputs, readouts, basis, found, constant, ratio)
         _refuse_impossible(walk)
+        announce(walk, name)
         evidence = gather(walk)
         _refuse_too_few(evidence)
-    chosen = _run(estimator, evidence, options)
+    # Small matrices are handled faster by one thread than by several that wait for each other.
+    small = walk.n_samples * len(basis) < SMALL
+    with all_cores() if small else nullcontext():
+        chosen = _run(estimator, evidence, options)
     total = float(np.sum(chosen.capacity)) if chosen.total is None else chosen.total
     with all_cores():
         messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order, name, options)]
     notes = handled(evidence, found, constant)
+    noise_limit = None if again is None else _noise_limit(readouts.read(0, len(again)), again, constant)
     if kept is not None and len(kept) < n_given:
         notes.insert(0, f"{n_given - len(kept)} rows with NaN or infinite values were dropped.")
     for message in messages:
@@ -102,6 +123,7 @@ def estimate(
         standard_error=chosen.standard_error,
         p_value=chosen.p_value,
         threshold=chosen.threshold,
+        unbiased=chosen.unbiased,
         total=total,
         total_standard_error=chosen.total_standard_error,
         n_samples=evidence.n_samples,
@@ -111,6 +133,8 @@ def estimate(
         method=name,
         checks=(*messages, *notes),
         coordinates=_small_enough(evidence.coordinates, *evidence.half_coordinates),
+        noise_limited_total=None if noise_limit is None else noise_limit.total,
+        noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
     )
 
 
@@ -156,7 +180,14 @@ def _run(estimator: Estimator, evidence: Evidence, options: dict[str, Any]) -> E
     return chosen
 
 
-def prepare(inputs: Any, readouts: Any, basis: ProductBasis, found: Survey, constant: bool) -> Walk:
+def prepare(
+    inputs: Any,
+    readouts: Any,
+    basis: ProductBasis,
+    found: Survey,
+    constant: bool,
+    weights: Floats | None = None,
+) -> Walk:
     """Choose the channels, and a shift and scale that cost no digits.
 
     Without the constant readout centring would change the space the readouts span, so only the scale is set.
@@ -167,7 +198,8 @@ def prepare(inputs: Any, readouts: Any, basis: ProductBasis, found: Survey, cons
     extreme = (reach < 1e-100) | (reach > 1e100)
     power = np.clip(-np.round(np.log2(reach)), -1000, 1000)
     scale = np.where(extreme, np.exp2(power), 1.0)  # a power of two rounds nothing
-    return Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant)
+    root = None if weights is None else np.sqrt(weights)
+    return Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant, root)
 
 
 def _refuse_impossible(walk: Walk) -> None:
@@ -212,10 +244,6 @@ def _refuse_disorder(index: ArrayLike | None, n_rows: int) -> None:
         )
 
 
-def _times(acquisition: ArrayLike | None, n_rows: int) -> Any:
-    return None if acquisition is None else _one_a_row("acquisition", acquisition, n_rows)
-
-
 def _one_a_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     """One number or time for each row."""
     values = np.asarray(values)
@@ -224,6 +252,41 @@ def _one_a_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     if values.dtype.kind not in "iufMm" or np.any(np.isnan(values)):
         raise DataError(f"{name} must be numbers or times without gaps; it holds {values.dtype} values.")
     return values
+
+
+def _weights(weights: ArrayLike, n_rows: int) -> Floats:
+    """Ratios of densities: positive, and 1 on average."""
+    values = np.asarray(_one_a_row("weights", weights, n_rows), dtype=float)
+    if not np.isfinite(values).all() or values.min() < 0:
+        bad = int(np.argmax(~(np.isfinite(values) & (values >= 0))))
+        raise DataError(f"weights is {values[bad]} at row {bad}; weights are ratios of densities, 0 or more.")
+    mean, error = float(values.mean()), float(values.std()) / np.sqrt(n_rows)
+    if abs(mean - 1) > WEIGHT_ERRORS * error + 1e-9:
+        raise DataError(
+            f"weights have the mean {mean:.4g}; the density of the basis over that of the inputs has the mean 1: "
+            "normalise both densities, or use draw_weighted."
+        )
+    return values
+
+
+def _repeats(repeats: ArrayLike, x: ArrayLike, complex_as: str | None) -> Floats:
+    """The second measurement, as a table of numbers with NaN where there is none."""
+    table = Table(repeats, "repeats", complex_as)
+    if table.source.shape != tuple(x.shape):
+        raise DataError(
+            f"repeats has shape {table.source.shape} and x has shape {tuple(x.shape)}; give a second "
+            "measurement of every row, with NaN in the rows that were not repeated."
+        )
+    return table.read(0, table.shape[0])
+
+
+def _noise_limit(x: Floats, again: Floats, constant: bool) -> Repeats:
+    """The total over a complete basis, from the rows that were measured twice."""
+    twice = np.isfinite(again).all(axis=1)
+    if not twice.any():
+        raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
+    once = x[~twice] if not twice.all() else None
+    return from_repeats(x[twice], again[twice], measured_once=once, constant=constant)
 
 
 def _epochs(order: Integers | None, n_rows: int) -> Integers:

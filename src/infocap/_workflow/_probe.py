@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._check import yes_or_no
 from .._result import CapacityResult
-from .._sampling import draw
+from .._sampling import draw, draw_weighted
 from ..basis import ProductBasis
 from ..estimators import Estimator
 from ..systems._measure import measure
@@ -22,26 +23,35 @@ def probe(
     *,
     design: str = "sobol",
     seed: int | None = None,
-    method: str | Estimator = "threshold-richardson",
+    blocks: int = 1,
+    weighted: bool = False,
+    method: str | Estimator = "control-variate",
     constant: bool = True,
     complex_as: str | None = None,
     **options: Any,
 ) -> CapacityResult:
     """The capacities of a system that can be called: (samples, inputs) -> (samples, readouts).
 
-    A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too.
+    A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too. The
+    design is that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
-    CapacityResult: total 3.000 of 3 readouts
-      256 samples, 10 legendre functions of 2 inputs, method 'threshold-richardson'
+    CapacityResult: total 3.000 ± 0.000 of 3 readouts
+      256 samples, 10 legendre functions of 2 inputs, method 'control-variate'
       degree  0     1.0000
       degree  1     2.0000
     """
-    u = draw(basis, n_samples, method=design, seed=seed)
+    weights = None
+    if yes_or_no("weighted", weighted):
+        u, weights = draw_weighted(basis, n_samples, method=design, seed=seed, blocks=blocks)
+    else:
+        u = draw(basis, n_samples, method=design, seed=seed, blocks=blocks)
     x = measure(system, u, noise_seed(seed))
-    return estimate(u, x, basis, method=method, constant=constant, complex_as=complex_as, **options)
+    return estimate(
+        u, x, basis, method=method, constant=constant, complex_as=complex_as, weights=weights, **options
+    )
 
 
 def noise_seed(seed: int | None) -> np.random.SeedSequence | None:

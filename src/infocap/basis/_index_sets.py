@@ -54,6 +54,26 @@ def index_set(
     return sort_rows(rows, total_degrees(families, rows))
 
 
+def largest_total_set(families: Sequence[Family], most: int, least_degree: int) -> Integers | None:
+    """All indices up to the highest total degree, at least `least_degree`, that gives no more than `most`.
+
+    None when already the lowest gives more, or when a family ends there.
+    """
+    degree, best = least_degree, None
+    while True:
+        try:
+            own = [_degrees(family, degree, None) for family in families]
+        except ParameterError:  # a tabulated density knows its functions up to some degree only
+            break
+        count = _count(np.add, own, own, 0, degree, len(families))
+        if count > most or (best is not None and count == best[1]):
+            break
+        best, degree = (degree, count), degree + 1
+    if best is None:
+        return None
+    return index_set(families, best[0], kind="total", max_interactions=None, max_degree_per_input=None)
+
+
 def _count(
     join: np.ufunc,
     own_degrees: list[Integers],

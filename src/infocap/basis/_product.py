@@ -177,6 +177,13 @@ class ProductBasis:
             weights = np.multiply.outer(weights, rule).ravel()
         return grid, weights
 
+    def extended(self, most: int) -> ProductBasis:
+        """This basis and, with it, all functions up to the highest total degree that gives at most `most`."""
+        rows = _index_sets.largest_total_set(self.families, most, self.max_degree)
+        if rows is None:
+            return self
+        return ProductBasis(self.families, explicit_set(self.families, np.vstack([self.indices, rows])))
+
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
         return {"families": [describe(family) for family in self.families]}

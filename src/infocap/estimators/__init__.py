@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ._chi2 import chi2
+from ._control_variate import control_variate
 from ._estimate import Estimate
 from ._raw import raw
 from ._richardson_threshold import richardson_threshold
@@ -13,6 +14,7 @@ from ._threshold_richardson import threshold_richardson
 Estimator = Callable[..., Any]
 
 ESTIMATORS: dict[str, Estimator] = {
+    "control-variate": control_variate,
     "raw": raw,
     "threshold-richardson": threshold_richardson,
     "richardson-threshold": richardson_threshold,
@@ -25,6 +27,7 @@ __all__ = [
     "Estimate",
     "Estimator",
     "chi2",
+    "control_variate",
     "raw",
     "richardson_threshold",
     "surrogate",

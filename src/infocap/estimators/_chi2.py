@@ -7,9 +7,10 @@ import numpy as np
 from .._check import probability
 from ..kernels import Evidence
 from ._estimate import Estimate
+from ._jackknife import with_jackknife
 
 
-def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0) -> Estimate:
+def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife: int = 0) -> Estimate:
     """Capacities above `factor` times the (1 - p) quantile of chi²(rank) / N, zero below; no bias correction.
 
     N C_N of a target independent of the readouts is about chi-squared with as many degrees of freedom as
@@ -20,4 +21,5 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0) -> Estimat
 
     c = evidence.raw / evidence.target_power
     threshold = factor * float(chdtri(evidence.rank, p)) / evidence.n_samples
-    return Estimate(np.where(c > threshold, c, 0.0), np.full_like(c, threshold))
+    estimate = Estimate(np.where(c > threshold, c, 0.0), np.full_like(c, threshold))
+    return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)

@@ -18,3 +18,4 @@ class Estimate:
     total: float | None = None  # the sum of `capacity` when None
     total_standard_error: float | None = None
     checks: tuple[str, ...] = ()
+    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ..kernels import Evidence
 from ._estimate import Estimate
+from ._jackknife import with_jackknife
 
 
-def raw(evidence: Evidence) -> Estimate:
+def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     """C_N as it is, with the exact normalisation E[y²] = 1, so single values may exceed 1."""
-    return Estimate(evidence.raw)
+    return with_jackknife(evidence, Estimate(evidence.raw), lambda part: part.raw, jackknife)

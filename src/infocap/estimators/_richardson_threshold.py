@@ -6,12 +6,13 @@ import numpy as np
 
 from ..kernels import Evidence
 from ._estimate import Estimate
+from ._jackknife import with_jackknife
 
 
-def richardson_threshold(evidence: Evidence) -> Estimate:
+def richardson_threshold(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     """Extrapolated capacities, those below minus the smallest of all set to zero."""
-    extrapolated = 2 * evidence.raw - evidence.raw_half
+    extrapolated = evidence.extrapolated
     threshold = -np.min(extrapolated)
-    return Estimate(
-        np.where(extrapolated < threshold, 0.0, extrapolated), np.full_like(extrapolated, threshold)
-    )
+    capacity = np.where(extrapolated < threshold, 0.0, extrapolated)
+    estimate = Estimate(capacity, np.full_like(extrapolated, threshold))
+    return with_jackknife(evidence, estimate, lambda part: part.extrapolated, jackknife)

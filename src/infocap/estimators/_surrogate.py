@@ -5,19 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 from .._check import whole_number
+from ..errors import ParameterError
 from ..kernels import Evidence
 from ._estimate import Estimate
+from ._jackknife import with_jackknife
 
 
-def surrogate(evidence: Evidence, *, n_surrogates: int = 200, shuffle_seed: int | None = 0) -> Estimate:
+def surrogate(
+    evidence: Evidence, *, n_surrogates: int = 200, shuffle_seed: int | None = 0, jackknife: int = 0
+) -> Estimate:
     """Capacities above the largest of `n_surrogates` shuffles, zero below; no bias correction.
 
     Both use the empirical mean of y², as the authors do, so no capacity exceeds 1. The constant function is
     the same after any shuffle and therefore always comes out as zero.
     """
     n_surrogates = whole_number("n_surrogates", n_surrogates, 1)
+    if evidence.walk.root_weights is not None:
+        raise ParameterError("method 'surrogate' shuffles samples and takes no weights; use another method.")
     largest = np.zeros_like(evidence.raw)
     for shuffle in evidence.shuffled(n_surrogates, shuffle_seed):
         np.maximum(largest, shuffle, out=largest)
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
-    return Estimate(np.where(c > threshold * (1 + 1e-12), c, 0.0), threshold)
+    estimate = Estimate(np.where(c > threshold * (1 + 1e-12), c, 0.0), threshold)
+    return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)

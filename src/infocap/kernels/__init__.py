@@ -3,11 +3,16 @@
 from ._bounds import zero_capacity_bound
 from ._evidence import Evidence, gather
 from ._factor import orthonormal_factor
+from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
 from ._summary import Span, Summary, capacities, combine, coordinates, orthonormal_frame, span, summarise
 from ._walk import Walk, row_blocks
 
 __all__ = [
     "Evidence",
+    "LeastSquares",
+    "NoFit",
+    "Regression",
+    "Ridge",
     "Span",
     "Summary",
     "Walk",
@@ -15,6 +20,7 @@ __all__ = [
     "combine",
     "coordinates",
     "gather",
+    "inverse_of_gram",
     "orthonormal_factor",
     "orthonormal_frame",
     "row_blocks",

@@ -76,13 +76,27 @@ class Evidence:
         first, second = (np.sum(part**2, axis=0) for part in self.half_coordinates)
         return (first + second) / 2
 
+    @property
+    def extrapolated(self) -> Floats:
+        """Richardson's 2 C_N - C_{N/2}: the part of the bias that falls as 1/N is gone."""
+        return 2 * self.raw - self.raw_half
+
     def whitened(self, start: int, stop: int) -> Floats:
         """Readouts X~ of the rows start to stop, with sample covariance 1, without the constant."""
-        return self.whiten(self.walk.x.read(start, stop))
+        z = self.whiten(self.walk.x.read(start, stop))
+        return z if self.walk.root_weights is None else z * self.walk.root_weights[start:stop, None]
 
     def whiten(self, block: Floats) -> Floats:
         """Rows of the table of readouts, turned into X~: (samples, rank), without the constant."""
         return self.walk.shifted(block, less=self.space.mean) @ self._whitening
+
+    def framed(self, start: int, stop: int) -> Floats:
+        """The same with the constant readout first, where there is one: (samples, rank)."""
+        z = self.whitened(start, stop)
+        if not self.walk.constant:
+            return z
+        root = self.walk.root_weights
+        return np.column_stack([np.ones(len(z)) if root is None else root[start:stop], z])
 
     @cached_property
     def _whitening(self) -> Floats:
@@ -93,7 +107,9 @@ class Evidence:
         """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
         middle = self.n_samples // 2
         pieces = [*self.walk.pieces(0, middle), *self.walk.pieces(middle, self.n_samples)]
-        return np.concatenate(parallel_map(self._leverage, pieces)) + self.walk.constant
+        leverage = np.concatenate(parallel_map(self._leverage, pieces)) + self.walk.constant
+        weights = self.walk.weights(0, self.n_samples)
+        return leverage if weights is None else leverage * weights
 
     def _leverage(self, rows: tuple[int, int]) -> Floats:
         block = self.walk.x.read(*rows)
@@ -126,16 +142,16 @@ class Evidence:
     def _mean_square(self, weights: Floats | None) -> Floats:
         total = np.zeros(len(self.walk.basis))
         for start, stop in self.walk.pieces(0, self.n_samples):
-            part = None if weights is None else weights[start:stop]
+            part, own = None if weights is None else weights[start:stop], self.walk.weights(start, stop)
+            if own is not None:
+                part = own if part is None else part * own
             total += self.walk.basis.sum_over(self.walk.u.read(start, stop), part, power=2)
         return total / self.n_samples
 
     def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
         """C_N of every target after the samples of the readouts are put in random order, `count` times."""
         generator = np.random.default_rng(seed)
-        rows = np.vstack([self.whitened(*piece) for piece in self.walk.pieces(0, self.n_samples)])
-        if self.walk.constant:
-            rows = np.column_stack([np.ones(len(rows)), rows])
+        rows = np.vstack([self.framed(*piece) for piece in self.walk.pieces(0, self.n_samples)])
         at_once = min(max(SHUFFLE_BYTES // rows.nbytes, 1), 8)
         for begin in range(0, count, at_once):
             orders = [generator.permutation(self.n_samples) for _ in range(min(at_once, count - begin))]

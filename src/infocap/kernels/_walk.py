@@ -30,7 +30,9 @@ class Walk:
 
     `channels` are the columns of `x` in use. They are shifted by a typical value, so that a large offset
     costs no digits; with `constant` a column of ones goes first and absorbs what the shift leaves. `scale`
-    is 1 unless squares of the readouts would leave the range of floating-point numbers.
+    is 1 unless squares of the readouts would leave the range of floating-point numbers. Samples drawn from
+    another density than that of the basis have weights, the ratio of the two; readouts and targets are then
+    multiplied by `root_weights`, so that every mean of a product is a weighted mean.
     """
 
     u: Table
@@ -40,6 +42,7 @@ class Walk:
     shift: Floats
     scale: Floats
     constant: bool
+    root_weights: Floats | None = None
 
     @property
     def n_samples(self) -> int:
@@ -57,13 +60,12 @@ class Walk:
 
     def readouts(self, start: int, stop: int) -> Floats:
         """Prepared readouts of the rows start to stop: (samples, readouts), the constant first."""
-        return self.prepare(self.x.read(start, stop))
-
-    def prepare(self, block: Floats) -> Floats:
-        """Rows of the table of readouts as the mathematics wants them."""
+        block = self.x.read(start, stop)
         out = np.empty((len(block), self.n_readouts))
         out[:, : self.constant] = 1.0
         self.shifted(block, out=out[:, self.constant :])
+        if self.root_weights is not None:
+            out *= self.root_weights[start:stop, None]
         return out
 
     def shifted(self, block: Floats, less: Floats | float = 0.0, out: Floats | None = None) -> Floats:
@@ -75,7 +77,23 @@ class Walk:
 
     def targets(self, start: int, stop: int) -> Iterator[Floats]:
         """Values of the basis in blocks of (terms, samples); function l is in row `basis.row_of[l]`."""
-        return self.basis.blocks(self.u.read(start, stop))
+        blocks = self.basis.blocks(self.u.read(start, stop))
+        return blocks if self.root_weights is None else self._weighted(blocks, start)
+
+    def _weighted(self, blocks: Iterator[Floats], row: int) -> Iterator[Floats]:
+        assert self.root_weights is not None
+        for y in blocks:
+            yield y * self.root_weights[row : row + y.shape[1]]
+            row += y.shape[1]
+
+    def values(self, basis: ProductBasis) -> Floats:
+        """Values of another basis of the same inputs at all samples: (samples, terms)."""
+        values = basis(self.u.read(0, self.n_samples))
+        return values if self.root_weights is None else values * self.root_weights[:, None]
+
+    def weights(self, start: int, stop: int) -> Floats | None:
+        """The weights of the rows start to stop; None when all are 1."""
+        return None if self.root_weights is None else self.root_weights[start:stop] ** 2
 
     def summaries(self, *edges: int) -> list[Summary]:
         """The summaries of the rows between consecutive edges."""

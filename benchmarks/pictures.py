@@ -1,0 +1,150 @@
+"""The pictures of docs/estimators.md: error against N, calibration of the intervals, false and missed functions.
+
+``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+import infocap
+from _truth import Known, features, mixture, spectral
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+METHODS = {
+    "raw": ("raw", "#999999"),
+    "Algorithm 1": ("threshold-richardson", "#D55E00"),
+    "Algorithm 2": ("richardson-threshold", "#E69F00"),
+    "control variate": ("control-variate", "#0072B2"),
+}
+STYLE = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.markersize": 3.5,
+}
+SIZES = 2 ** np.arange(8, 15)
+
+
+def systems() -> list[Known]:
+    """A sparse noisy one, a smooth one without noise, and one like a spectrometer."""
+    return [
+        mixture("mixture, 30 % noise", infocap.product_basis("legendre", 3, 6), 30, 15, 0.3, 0.0, 41),
+        features("tanh network, no noise", 3, 6, 30, 1.0, 0.0, 30, 42),
+        spectral("spectrum, noise 1e-3", 10, 40, 1e-3, 60, 43),
+    ]
+
+
+def run(system: Known, n: int, design: str, method: str, count: int) -> list[infocap.CapacityResult]:
+    out = []
+    for seed in range(count):
+        u = infocap.draw(system.basis, n, method=design, seed=900 + seed)
+        out.append(infocap.estimate(u, system(u, seed=[n, seed]), system.basis, method=method))
+    return out
+
+
+def error_against_n(count: int) -> None:
+    figure, axes = plt.subplots(2, 3, figsize=(7.2, 4.6), sharex=True, layout="constrained")
+    for column, system in enumerate(systems()):
+        exact = system.capacity
+        for label, (method, colour) in METHODS.items():
+            for design, line in (("sobol", "-"), ("random", ":")):
+                rms, total = [], []
+                for n in SIZES.tolist():
+                    found = run(system, n, design, method, count)
+                    rms.append(np.sqrt(np.mean([(one.capacity - exact) ** 2 for one in found])))
+                    total.append(np.sqrt(np.mean([(one.total - exact.sum()) ** 2 for one in found])))
+                name = label if design == "sobol" else None
+                axes[0, column].loglog(SIZES, rms, line, marker="o", color=colour, label=name)
+                axes[1, column].loglog(SIZES, total, line, marker="o", color=colour)
+        axes[0, column].set_title(
+            f"{system.name}\n{len(exact)} functions, total {exact.sum():.1f}", fontsize=8
+        )
+        axes[1, column].set_xlabel("number of samples N")
+    axes[0, 0].set_ylabel("rms error of a capacity")
+    axes[1, 0].set_ylabel("rms error of the total")
+    axes[0, 0].legend(fontsize=7)
+    axes[1, 0].text(
+        0.03, 0.03, "solid: Sobol, dotted: random points", transform=axes[1, 0].transAxes, fontsize=7
+    )
+    figure.savefig(IMAGES / "estimators-error.png", dpi=200)
+
+
+def calibration(count: int) -> None:
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True, layout="constrained")
+    levels = np.array([0.5, 0.68, 0.8, 0.9, 0.95, 0.99])
+    colours = ("#0072B2", "#009E73", "#CC79A7")
+    for system, colour in zip(systems(), colours, strict=True):
+        exact = system.capacity
+        active = exact > 1e-3
+        for design, line in (("sobol", "-"), ("random", ":")):
+            found = run(system, 1024, design, "control-variate", count)
+            single, total = [], []
+            for level in levels.tolist():
+                bounds = np.array([one.interval(level)[active] for one in found])
+                single.append(np.mean((bounds[..., 0] <= exact[active]) & (exact[active] <= bounds[..., 1])))
+                ends = np.array([one.total_interval(level) for one in found])
+                total.append(np.mean((ends[:, 0] <= exact.sum()) & (exact.sum() <= ends[:, 1])))
+            name = f"{system.name}, {'Sobol' if design == 'sobol' else 'random'}"
+            axes[0].plot(levels, single, line, marker="o", color=colour, label=name)
+            axes[1].plot(levels, total, line, marker="o", color=colour)
+    for ax, title in zip(axes, ("capacities above 0.001", "the total"), strict=True):
+        ax.plot([0.45, 1], [0.45, 1], color="black", linewidth=0.8)
+        ax.set(xlabel="level of the interval", title=title, xlim=(0.45, 1), ylim=(0.45, 1.01))
+    axes[0].set_ylabel(f"share that holds the truth\n({count} data sets of 1024 samples)")
+    axes[0].legend(fontsize=7)
+    figure.savefig(IMAGES / "estimators-calibration.png", dpi=200)
+
+
+def zeros(count: int) -> None:
+    system = mixture("", infocap.product_basis("legendre", 3, 7), 40, 20, 1.0, 0.0, 44)
+    exact = system.capacity
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.0), sharex=True, layout="constrained")
+    sizes = 2 ** np.arange(8, 14)
+    for label, (method, colour) in METHODS.items():
+        if method == "raw":
+            continue
+        for design, line in (("sobol", "-"), ("random", ":")):
+            false, missed = [], []
+            for n in sizes.tolist():
+                shown = np.array([one.capacity > 0 for one in run(system, n, design, method, count)])
+                false.append(
+                    np.mean(np.sum(shown & (exact < 1e-9), axis=1) / np.maximum(shown.sum(axis=1), 1))
+                )
+                missed.append(np.mean(np.sum(~shown & (exact > 0.01), axis=1) / np.sum(exact > 0.01)))
+            axes[0].semilogx(
+                sizes, false, line, marker="o", color=colour, label=label if design == "sobol" else None
+            )
+            axes[1].semilogx(sizes, missed, line, marker="o", color=colour)
+    axes[0].axhline(0.05, color="black", linewidth=0.8)
+    axes[0].set(xlabel="number of samples N", ylabel="false among those shown", ylim=(0, None))
+    axes[1].set(xlabel="number of samples N", ylabel="missed among those above 0.01", ylim=(0, None))
+    axes[0].legend(fontsize=7)
+    axes[1].text(
+        0.97, 0.9, "solid: Sobol, dotted: random", transform=axes[1].transAxes, fontsize=7, ha="right"
+    )
+    figure.savefig(IMAGES / "estimators-zeros.png", dpi=200)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two data sets of each")
+    quick = parser.parse_args().quick
+    warnings.simplefilter("ignore", infocap.errors.DataWarning)
+    plt.rcParams.update(STYLE)
+    zeros(2 if quick else 20)
+    calibration(2 if quick else 100)
+    error_against_n(1 if quick else 5)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""How long an estimation will take, told beforehand when it is long."""
+
+from __future__ import annotations
+
+import sys
+
+from ..kernels import Walk
+
+SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
+LONG = 30.0  # seconds
+MOST_CONTROLS = 1000
+
+
+def announce(walk: Walk, method: str) -> None:
+    """One line on the terminal for what takes longer than half a minute."""
+    n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
+    work, n_bytes = 6.0 * n * k * (k + terms), 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
+    if method == "control-variate":
+        controls = min(terms, n, MOST_CONTROLS)
+        work += 3.0 * n * terms * min(terms, 2100) + 2 * (2.0 * n * controls**2 + 30.0 * controls**3)
+        work += 12.0 * n * k * terms
+        n_bytes += 8.0 * n * (6 * k + 2 * min(terms, 2100))
+    seconds = work / SLOW_RATE
+    if seconds > LONG:
+        print(
+            f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}: up to "
+            f"{_duration(seconds)} and {n_bytes / 1e9:.1f} GB.",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,15 @@
+"""How many functions of its input a system computes, without naming them: repeats, factors, spectra."""
+
+from ._factors import Indicator, indicator, noise_scale
+from ._repeats import Repeats, from_repeats
+from ._spectrum import effective_rank, participation_ratio
+
+__all__ = [
+    "Indicator",
+    "Repeats",
+    "effective_rank",
+    "from_repeats",
+    "indicator",
+    "noise_scale",
+    "participation_ratio",
+]

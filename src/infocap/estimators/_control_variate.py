@@ -1,0 +1,184 @@
+"""Control variates: the basis functions, whose means are known, take the sampling noise out of the capacities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._check import one_of, probability
+from ..basis import ProductBasis
+from ..kernels import Evidence
+from ..typing import Floats
+from ._cross_fit import ENOUGH_SAMPLES, STABLE_GAIN, CrossFit, Search, uncontrolled
+from ._estimate import Estimate
+from ._least_squares import least_squares
+from ._second_order import LEAST_EIGENVALUE, Block, SecondOrder, second_order
+from ._zeros import benjamini_hochberg, p_values
+
+FITS = ("auto", "least-squares", "none")
+SEARCH_BYTES = (
+    1_000_000_000  # of readouts and residuals in memory; with more samples, least squares in passes
+)
+BALANCED = 0.3  # of the variance that means of low-degree functions have for independent points
+LARGEST_BIAS = 0.5
+MOST_FREEDOM = 0.8  # of the samples
+SMALLEST = 1e-7  # a capacity below is rounding
+ENOUGH_FOR_TOTAL = 2  # samples for each function, for the sum of all to mean something
+ENOUGH_BALANCED, MUCH_OUTSIDE = 8, 1.0  # the same for one low-discrepancy sequence, and capacity outside
+HEAVY, LEAST_HEAVY = (
+    0.1,
+    100.0,
+)  # E[y^4] for each sample, and at all, above which a few samples decide the means of y²
+NOTICEABLE = 1e-3  # error of a capacity
+FEW_CONTRIBUTORS = 12  # samples that an error bar rests on
+
+
+def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto") -> Estimate:
+    """Capacities from a regression of the readouts on the basis, free of bias to second order, with error bars.
+
+    The fitted part of the readouts has known capacities; only what the fit leaves is averaged over samples. So
+    the error is that of the residual, not of the readouts: none at all when the readouts lie in the span of
+    the functions. The fit never sees the sample it is used for. Zeros are decided by p-values with at most
+    `false_discovery_rate` of the declared capacities false on average; the total is the sum of all unbiased
+    values, those set to zero included, because their errors cancel where thresholded ones pile up.
+
+    `fit` is ``"auto"`` (many fits compete for each direction of the readouts), ``"least-squares"`` (one fit
+    on the basis: fast, in passes over the data; for more than about 4 samples a function) or ``"none"`` (the
+    raw capacity with its second-order bias removed). docs/estimators.md has the derivation.
+    """
+    probability("false_discovery_rate", false_discovery_rate)
+    one_of("fit", fit, FITS)
+    n, terms = evidence.n_samples, len(evidence.walk.basis)
+    independent = _balance(evidence) > BALANCED
+    checks: list[str] = []
+    too_large = 8 * 6 * n * evidence.rank > SEARCH_BYTES
+    if fit == "least-squares" or (fit == "auto" and too_large):
+        found, problem = _fast(evidence, independent)
+        if found is not None:
+            return _estimate(evidence, found, false_discovery_rate, independent, checks)
+        checks.append(
+            f"least squares is not stable here ({problem}); the search for the best fit took its place."
+        )
+    z = np.vstack([evidence.framed(*piece) for piece in evidence.walk.pieces(0, n)])
+    best = uncontrolled(evidence, z) if fit == "none" else Search(evidence, z).best()
+    found = _expand(evidence, best, independent)
+    unstable = _unstable(found)
+    if fit != "none" and unstable:
+        checks.append(
+            f"the fit of the readouts is not to be trusted ({unstable}): capacities are the raw ones with their "
+            f"second-order bias removed, less precise; {n} samples for {terms} functions of {evidence.rank} "
+            "readouts are few."
+        )
+        found = _expand(evidence, uncontrolled(evidence, z), independent)
+    if not independent and n < ENOUGH_BALANCED * terms and best.outside > MUCH_OUTSIDE:
+        checks.append(
+            f"functions outside the basis hold a capacity of {best.outside:.1f} or more: on one low-discrepancy "
+            f"sequence with fewer than {ENOUGH_BALANCED} samples for each function they pass for others, and up to a "
+            "quarter of the capacities shown may be false; raise the degree, or draw(..., blocks=16)."
+        )
+    return _estimate(evidence, found, false_discovery_rate, independent, checks)
+
+
+def _fast(evidence: Evidence, independent: bool) -> tuple[SecondOrder | None, str]:
+    """Least squares on the basis, or what speaks against it."""
+    n, terms = evidence.n_samples, len(evidence.walk.basis)
+    if n <= ENOUGH_SAMPLES * terms:
+        return None, f"{n} samples for {terms} functions"
+    fitted = least_squares(evidence, independent)
+    if fitted is None:
+        return None, "the functions are not independent on these points"
+    found, noise_gain = fitted
+    if noise_gain > STABLE_GAIN:
+        return None, f"its noise gain tr (Y'Y)^-1 is {noise_gain:.2f}, above {STABLE_GAIN}"
+    unstable = _unstable(found)
+    return (None, unstable) if unstable else (found, "")
+
+
+def _unstable(found: SecondOrder) -> str:
+    if found.smallest_eigenvalue < LEAST_EIGENVALUE:
+        return f"a readout direction of variance 1 is estimated to have {found.smallest_eigenvalue:.2g}"
+    largest = float(found.bias.max())
+    return f"a bias is as large as {largest:.2g}" if largest > LARGEST_BIAS else ""
+
+
+def _balance(evidence: Evidence) -> float:
+    """The mean square of sqrt(N) mean(y) over low-degree functions: 1 for independent points."""
+    basis = evidence.walk.basis
+    low = np.flatnonzero((basis.degrees > 0) & (basis.degrees <= 2))[:60]
+    if not len(low):
+        return 1.0
+    small = ProductBasis(basis.families, np.vstack([basis.indices[:1], basis.indices[low]]))
+    total = np.zeros(len(small))
+    for start, stop in evidence.walk.pieces(0, evidence.n_samples):
+        total += small.sum_over(evidence.walk.u.read(start, stop), evidence.walk.weights(start, stop))
+    return float(np.mean(total[1:] ** 2)) / evidence.n_samples
+
+
+def _expand(evidence: Evidence, fit: CrossFit, independent: bool) -> SecondOrder:
+    """The second order around c = lift + mean(y e)."""
+    basis, n = evidence.walk.basis, evidence.n_samples
+    c = fit.lift[: len(basis)].copy()
+    for y, rows in _targets(evidence):
+        c += (y @ fit.e[rows])[basis.row_of] / n
+    e = fit.e if independent else fit.e * np.sqrt(fit.gain)
+    e_capacity = fit.e_plain * np.sqrt(fit.gain_plain)
+    e_total = fit.e_plain * np.sqrt(fit.level / (1 - np.minimum(fit.freedom / n, MOST_FREEDOM)))
+    blocks = (
+        Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows]) for y, rows in _targets(evidence)
+    )
+    return second_order(
+        c, fit.gram, e.T @ e / n, blocks, n_samples=n, row_of=basis.row_of, independent=independent
+    )
+
+
+def _targets(evidence: Evidence) -> Iterator[tuple[Floats, slice]]:
+    """Blocks of targets (terms, samples) and their rows in the data."""
+    row = 0
+    for piece in evidence.walk.pieces(0, evidence.n_samples):
+        for y in evidence.walk.targets(*piece):
+            yield y, slice(row, row + y.shape[1])
+            row += y.shape[1]
+
+
+def _estimate(
+    evidence: Evidence, found: SecondOrder, rate: float, independent: bool, checks: list[str]
+) -> Estimate:
+    """Decide the zeros, add up the total, and say where the answer is weak."""
+    n, terms = evidence.n_samples, len(evidence.walk.basis)
+    p = p_values(found)
+    clear = benjamini_hochberg(p, rate) & (found.unbiased > SMALLEST)
+    capacity = np.where(clear, np.clip(found.unbiased, 0.0, 1.0), 0.0)
+    total, variance = float(found.unbiased.sum()), found.total_variance
+    if n < ENOUGH_FOR_TOTAL * terms:
+        variance += (total - float(capacity.sum())) ** 2
+        total = float(capacity.sum())
+        checks.append(
+            f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
+            f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree."
+        )
+    limit = max(HEAVY * n, LEAST_HEAVY)
+    heavy = int(np.sum(evidence.fourth_moments > limit)) if evidence.walk.root_weights is None else 0
+    if heavy and found.unexplained > SMALLEST:
+        checks.append(
+            f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are "
+            "uncertain beyond the error bars; lower the degree, take more samples, or use draw_weighted."
+        )
+    error, contributors = (
+        float(np.median(part[clear])) if clear.any() else np.inf
+        for part in (np.sqrt(found.variance), found.contributors)
+    )
+    if independent and not heavy and contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
+        checks.append(
+            f"error bars of single capacities rest on about {contributors:.0f} samples at the edge of the inputs, and "
+            "cover less often than they say; take more samples, a Sobol design, or draw_weighted."
+        )
+    return Estimate(
+        capacity,
+        unbiased=found.unbiased,
+        standard_error=np.sqrt(found.variance),
+        p_value=p,
+        total=float(np.clip(total, 0.0, evidence.rank)),
+        total_standard_error=float(np.sqrt(variance)),
+        checks=tuple(checks),
+    )

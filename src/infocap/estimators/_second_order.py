@@ -1,0 +1,154 @@
+"""The second-order expansion of a capacity: its bias, its error bar, and how it scatters when it is zero.
+
+Write z for the whitened readouts, c = E[y z] for the coefficients of a function y, G = E[z z'] and W = G^-1 c.
+When c and G are off by dc and dG, the capacity C = c'G^-1c is off by 2 W·dc - W'dG W to first order, and by
+|dc - dG W|² in the metric G^-1 to second order; the second is positive and does not average out. With the
+readout split into what a fit predicts and the rest, z = f + e, a sample adds y e to dc and
+e f' + f e' + e e' to dG. So the first order is a mean over samples of (e·W)(2 rho + e·W), where
+rho = y - z·W is what the readouts leave of the target, and the second is the square of the mean of
+e rho - f (e·W), whose expectation is 1/N times the mean of its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..typing import Floats, Integers
+
+LEAST_EIGENVALUE, MOST_EIGENVALUE = 0.1, 10.0  # of G, which is 1 for whitened readouts and N large
+LEAST_ROOM = 0.2
+FEW_SAMPLES = 4.0  # a variance that rests on n samples is widened by the factor 1 + 4 / n
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some samples: targets (terms, samples) and readouts (samples, rank).
+
+    `e` are residuals as the mean of y e sees them. `e_capacity` and `e_total` are those from which the error
+    bars of single capacities and of the total are made.
+    """
+
+    y: Floats
+    z: Floats
+    e: Floats
+    e_capacity: Floats
+    e_total: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SecondOrder:
+    """What the expansion says about every function (terms,) and about the sum."""
+
+    plain: Floats  # c'G^-1c, before the bias is removed
+    bias: Floats
+    null_mean: Floats  # of `plain` for a function whose capacity is zero
+    variance: Floats
+    contributors: Floats  # how many samples the variance rests on
+    total_variance: float
+    spread: Floats  # covariance of e in the metric G^-1, (rank, rank)
+    smallest_eigenvalue: float  # of G
+
+    @property
+    def unbiased(self) -> Floats:
+        """The capacities without their second-order bias."""
+        return self.plain - self.bias
+
+    @property
+    def unexplained(self) -> float:
+        """The part of the rank that is noise or outside the fit."""
+        return float(np.trace(self.spread))
+
+
+def second_order(
+    c: Floats,
+    gram: Floats,
+    noise: Floats,
+    blocks: Iterable[Block],
+    *,
+    n_samples: int,
+    row_of: Integers,
+    independent: bool,
+) -> SecondOrder:
+    """Walk over the samples once; `c` is (terms, rank), `noise` the covariance of e.
+
+    Function l is in row `row_of[l]` of the targets. `independent` says that the points are independent draws:
+    then the noise of W takes its part of the bias.
+    """
+    n, terms = n_samples, len(c)
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
+    inside = c @ root
+    weights, clean = np.empty_like(inside), np.empty_like(inside)
+    weights[row_of] = inside @ root.T
+    clean[row_of] = _signal(inside, root.T @ noise @ root, n) @ root.T
+    together = clean.T @ clean
+    bias, null_mean, first, square, fourth = np.zeros((5, terms))
+    spread, slope, total_spread = np.zeros((3, *gram.shape))
+    rows = []
+    for block in blocks:
+        y, z = block.y, block.z
+        e, f = block.e @ root, (z - block.e) @ root
+        ee, ef, ff = _dots(e, e), _dots(e, f), _dots(f, f)
+        rho, along = y - weights @ z.T, weights @ block.e.T
+        bias += rho**2 @ (ee / np.maximum(1 - ee / n, LEAST_ROOM))
+        bias += along**2 @ ff - 2 * (rho * along) @ ef
+        null_mean += y**2 @ ee
+        spread += e.T @ e
+        slope += (e * ff[:, None]).T @ e
+        influence, along = y - clean @ z.T, clean @ block.e_capacity.T
+        influence *= 2
+        influence += along
+        influence *= along
+        first += influence.sum(axis=1)
+        influence *= influence
+        square += influence.sum(axis=1)
+        fourth += np.einsum("ij,ij->i", influence, influence)
+        e = block.e_total
+        rows.append(2 * _dots(e, y.T @ clean) + _dots(e @ together, e - 2 * z))
+        total_spread += (e @ root).T @ (e @ root)
+    spread, total_spread = spread / n, total_spread / n
+    if independent:
+        bias -= np.sum(slope * spread) / n
+    bias /= n**2
+    # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
+    # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
+    power = max(float(np.trace(spread)), TINY)
+    degenerate = 2 * np.abs(bias) * float(np.sum(spread**2)) / (power * n)
+    contributors = square**2 / np.maximum(fourth, TINY)
+    variance = (square - first**2 / n) / n**2
+    variance = variance * (1 + FEW_SAMPLES / np.maximum(contributors, 2.0)) + degenerate
+    total_variance = np.var(np.concatenate(rows)) / n + 2 * terms * np.sum(total_spread**2) / n**2
+    return SecondOrder(
+        plain=np.sum(inside**2, axis=1),
+        bias=bias[row_of],
+        null_mean=null_mean[row_of] / n**2,
+        variance=np.maximum(variance[row_of], 0.0),
+        contributors=contributors[row_of],
+        total_variance=float(total_variance),
+        spread=spread,
+        smallest_eigenvalue=float(eigenvalues[0]),
+    )
+
+
+def _dots(a: Floats, b: Floats) -> Floats:
+    """The inner product of each row of a with that of b."""
+    return np.einsum("ij,ij->i", a, b)
+
+
+def _signal(inside: Floats, spread: Floats, n_samples: int) -> Floats:
+    """Coefficients with their noise shrunk away; in squares it would be taken for signal.
+
+    The expected square of a coefficient is what its function holds times the share of its direction, both
+    after their noise is subtracted; the factor is that of Wiener, square over square plus noise.
+    """
+    v, turn = np.linalg.eigh(spread)
+    v = np.maximum(v, 0.0) / n_samples
+    turned = inside @ turn
+    function = np.maximum(np.sum(turned**2, axis=1) - v.sum(), 0.0)
+    direction = np.maximum(np.sum(turned**2, axis=0) - len(inside) * v, 0.0)
+    expected = np.outer(function, direction) / max(direction.sum(), TINY)
+    return (turned * np.sqrt(expected / (expected + v + TINY))) @ turn.T

@@ -1,0 +1,43 @@
+"""Which capacities are not zero: p-values, and the Benjamini-Hochberg rule."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..typing import Floats
+from ._second_order import SecondOrder
+
+ENOUGH_FUNCTIONS = 100  # to see from the functions themselves how those of capacity zero scatter
+AGREEMENT = 0.1
+
+
+def p_values(found: SecondOrder) -> Floats:
+    """The probability that a function of zero capacity comes out as large as it did.
+
+    N C is then a sum of squares of normal variables with the eigenvalues of `spread` as weights, close to a
+    chi-squared variable with nu = tr² / tr(spread²) degrees of freedom (Satterthwaite).
+    """
+    from scipy.special import chdtrc, chdtri
+
+    power = found.unexplained
+    if power <= 0 or not np.any(found.null_mean > 0):
+        return (found.plain <= 1e-14).astype(float)
+    nu = power**2 / float(np.sum(found.spread**2))
+    ratio = found.plain / np.maximum(found.null_mean, 1e-300)
+    if len(ratio) >= ENOUGH_FUNCTIONS:
+        # Low-discrepancy points make the zeros scatter more than independent ones; the lower part of all
+        # functions shows by how much, if its shape is that of zeros.
+        low, middle = (float(np.quantile(ratio, p)) * nu / float(chdtri(nu, 1 - p)) for p in (0.1, 0.4))
+        if middle > 1 and abs(low / middle - 1) < AGREEMENT:
+            ratio = ratio / middle
+    return chdtrc(nu, nu * ratio)
+
+
+def benjamini_hochberg(p: Floats, rate: float) -> Floats:
+    """True where a function is declared not zero, with at most this share of false declarations on average."""
+    order = np.argsort(p)
+    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
+    out = np.zeros(len(p), dtype=bool)
+    if len(passed):
+        out[order[: passed[-1] + 1]] = True
+    return out
