@@ -106,7 +106,7 @@ def calibration(count: int) -> None:
 
 
 def zeros(count: int) -> None:
-    system = mixture("", infocap.product_basis("legendre", 3, 7), 40, 20, 1.0, 0.0, 44)
+    system = mixture("", infocap.product_basis("legendre", 3, 7), 40, 20, 2.0, 0.0, 44)
     exact = system.capacity
     figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.0), sharex=True, layout="constrained")
     sizes = 2 ** np.arange(8, 14)
@@ -125,6 +125,9 @@ def zeros(count: int) -> None:
                 sizes, false, line, marker="o", color=colour, label=label if design == "sobol" else None
             )
             axes[1].semilogx(sizes, missed, line, marker="o", color=colour)
+    for ax in axes:
+        ax.set_xticks(sizes, [str(n) for n in sizes.tolist()])
+        ax.minorticks_off()
     axes[0].axhline(0.05, color="black", linewidth=0.8)
     axes[0].set(xlabel="number of samples N", ylabel="false among those shown", ylim=(0, None))
     axes[1].set(xlabel="number of samples N", ylabel="missed among those above 0.01", ylim=(0, None))
@@ -138,12 +141,17 @@ def zeros(count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two data sets of each")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", choices=["zeros", "calibration", "error"], help="one of them")
+    options = parser.parse_args()
+    quick, only = options.quick, options.only
     warnings.simplefilter("ignore", infocap.errors.DataWarning)
     plt.rcParams.update(STYLE)
-    zeros(2 if quick else 20)
-    calibration(2 if quick else 100)
-    error_against_n(1 if quick else 5)
+    if only in (None, "zeros"):
+        zeros(2 if quick else 20)
+    if only in (None, "calibration"):
+        calibration(2 if quick else 100)
+    if only in (None, "error"):
+        error_against_n(1 if quick else 5)
 
 
 if __name__ == "__main__":

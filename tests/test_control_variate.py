@@ -279,8 +279,62 @@ def test_too_many_functions_are_screened(monkeypatch):
     assert abs(result.total - exact.sum()) < 4 * result.total_standard_error
 
 
+@pytest.mark.filterwarnings("ignore:functions of higher degree than can be fitted")
+def test_functions_beyond_the_basis_do_not_lower_the_total_on_sobol_points():
+    """Half of the power lies in degrees 3 and 4, more functions than can be fitted; even points average them."""
+    basis = infocap.product_basis("legendre", 8, 2)
+    wide = infocap.product_basis("legendre", 8, 4)
+    generator = np.random.default_rng(3)
+    weights = np.zeros((8, len(wide)))
+    inside, outside = (
+        generator.choice(45, 20, replace=False),
+        generator.choice(np.arange(45, 495), 20, replace=False),
+    )
+    weights[:, inside], weights[:, outside] = generator.standard_normal((2, 8, 20))
+    exact = np.sum(np.linalg.qr(np.vstack([np.eye(1, len(wide)), weights]).T)[0][:45] ** 2)
+    totals = []
+    for seed in range(10):
+        u = infocap.draw(basis, 256, seed=seed)
+        totals.append(infocap.estimate(u, wide(u) @ weights.T, basis))
+    assert all(any("pass for others" in check for check in one.checks) for one in totals)
+    mean = np.mean([one.total for one in totals])
+    assert abs(mean - exact) < 1.96 * np.mean([one.total_standard_error for one in totals])
+
+
+@pytest.mark.filterwarnings("ignore:error bars of single")
+def test_the_constant_is_known_exactly():
+    for n in (128, 256):
+        result = measured(n, design="random", fit="none")
+        assert result.unbiased[0] == 1
+        assert result.standard_error[0] == 0
+
+
+@pytest.mark.filterwarnings("ignore:error bars of single")
+def test_lists_will_do():
+    again = MIXTURE(U, seed=5)
+    plain = infocap.estimate(U, X, BASIS, repeats=again)
+    listed = infocap.estimate(U.tolist(), X.tolist(), BASIS, repeats=again.tolist())
+    assert listed.noise_limited_total == pytest.approx(plain.noise_limited_total)
+
+
+def test_a_basis_can_be_extended():
+    wide = BASIS.extended(60)
+    assert len(wide) == 60  # 45, all 10 of degree 9, and 5 of the 11 of degree 10
+    assert np.bincount(wide.degrees)[9:].tolist() == [10, 5]
+    assert wide.share_of_last_degree() == pytest.approx(5 / 11)
+    assert {tuple(row) for row in BASIS.indices.tolist()} <= {tuple(row) for row in wide.indices.tolist()}
+    assert BASIS.extended(45) is BASIS
+    few = infocap.product_basis("bernoulli", 3, 3)  # all 8 functions that there are
+    assert few.extended(100) is few
+    known = infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5)
+    assert len(infocap.product_basis([known], max_degree=4).extended(100)) == 6
+    with pytest.raises(ParameterError, match="must begin with the constant function"):
+        infocap.ProductBasis(BASIS.families, BASIS.indices[3:6])
+    with pytest.raises(ParameterError, match="sorted by degree"):
+        infocap.ProductBasis(BASIS.families, BASIS.indices[[0, 5, 1]])
+
+
 def test_weights_of_one_change_nothing():
-    plain = infocap.estimate(U, X, BASIS)
     for method in ("control-variate", "raw", "threshold-richardson", "chi2"):
         plain = infocap.estimate(U, X, BASIS, method=method)
         weighted = infocap.estimate(U, X, BASIS, method=method, weights=np.ones(512))
@@ -325,6 +379,8 @@ def test_weights_that_cannot_be_are_refused():
         infocap.estimate(U, X, BASIS, weights=np.where(np.arange(512) == 3, -1.0, 1.0))
     with pytest.raises(DataError, match=r"weights has shape \(5,\)"):
         infocap.estimate(U, X, BASIS, weights=np.ones(5))
+    with pytest.raises(ParameterError, match="repeats and weights cannot be used together"):
+        infocap.estimate(U, X, BASIS, weights=np.ones(512), repeats=X)
     with pytest.raises(ParameterError, match="'surrogate' shuffles samples and takes no weights"):
         infocap.estimate(U, X, BASIS, weights=np.ones(512), method="surrogate")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from ..estimators import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size
 from ..kernels import Walk
 
 SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
 LONG = 30.0  # seconds
-MOST_CONTROLS = 1000
 
 
 def announce(walk: Walk, method: str) -> None:
@@ -16,10 +16,11 @@ def announce(walk: Walk, method: str) -> None:
     n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
     work, n_bytes = 6.0 * n * k * (k + terms), 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
     if method == "control-variate":
-        controls = min(terms, n, MOST_CONTROLS)
-        work += 3.0 * n * terms * min(terms, 2100) + 2 * (2.0 * n * controls**2 + 30.0 * controls**3)
-        work += 12.0 * n * k * terms
-        n_bytes += 8.0 * n * (6 * k + 2 * min(terms, 2100))
+        dictionary = min(dictionary_size(n, terms), DICTIONARY_BYTES // (8 * n))
+        controls = min(dictionary, n, MOST_CONTROLS)
+        work += 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
+        work += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
+        n_bytes += 8.0 * n * (6 * k + 4 * dictionary)
     seconds = work / SLOW_RATE
     if seconds > LONG:
         print(

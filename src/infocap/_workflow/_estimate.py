@@ -93,7 +93,7 @@ def estimate(
     _refuse_disorder(index, n_given)
     times = None if acquisition is None else _one_a_row("acquisition", acquisition, n_given)
     ratio = None if weights is None else _weights(weights, n_given)
-    again = None if repeats is None else _repeats(repeats, x, complex_as)
+    again = None if repeats is None else _repeats(repeats, n_given, readouts.shape[1], complex_as, weights)
     if kept is not None:
         times, ratio, again = (None if part is None else part[kept] for part in (times, ratio, again))
     order = None if times is None else np.argsort(times, kind="stable")
@@ -269,12 +269,19 @@ def _weights(weights: ArrayLike, n_rows: int) -> Floats:
     return values
 
 
-def _repeats(repeats: ArrayLike, x: ArrayLike, complex_as: str | None) -> Floats:
+def _repeats(
+    repeats: ArrayLike, n_rows: int, n_channels: int, complex_as: str | None, weights: ArrayLike | None
+) -> Floats:
     """The second measurement, as a table of numbers with NaN where there is none."""
+    if weights is not None:
+        raise ParameterError(
+            "repeats and weights cannot be used together: what noise allows is a statement about the inputs as drawn; "
+            "repeat at inputs of the distribution of the basis."
+        )
     table = Table(repeats, "repeats", complex_as)
-    if table.source.shape != tuple(x.shape):
+    if table.shape != (n_rows, n_channels):
         raise DataError(
-            f"repeats has shape {table.source.shape} and x has shape {tuple(x.shape)}; give a second "
+            f"repeats has shape {table.shape} and x has shape {(n_rows, n_channels)}; give a second "
             "measurement of every row, with NaN in the rows that were not repeated."
         )
     return table.read(0, table.shape[0])

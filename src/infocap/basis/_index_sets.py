@@ -13,6 +13,7 @@ from ..typing import ArrayLike, Integers
 from ._family import DiscreteFamily, Family
 
 MOST_FUNCTIONS = 20_000_000  # 160 MB for each array of one number a function
+MOST_LISTED = 200_000  # to choose a few thousand from
 INDEX_SETS = ("total", "hyperbolic")
 
 
@@ -54,24 +55,32 @@ def index_set(
     return sort_rows(rows, total_degrees(families, rows))
 
 
-def largest_total_set(families: Sequence[Family], most: int, least_degree: int) -> Integers | None:
-    """All indices up to the highest total degree, at least `least_degree`, that gives no more than `most`.
+def count_of_degree(families: Sequence[Family], degree: int) -> int:
+    """How many products of functions have this total degree."""
+    counts = []
+    for most in (degree - 1, degree):
+        own = [_degrees(family, max(most, 0), None) for family in families]
+        counts.append(_count(np.add, own, own, 0, most, len(families)) if most >= 0 else 0)
+    return counts[1] - counts[0]
 
-    None when already the lowest gives more, or when a family ends there.
+
+def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> Integers:
+    """All indices up to the lowest total degree, above `least_degree`, that gives at least `enough`.
+
+    Fewer where the families end, or where the next degree is too large to list.
     """
-    degree, best = least_degree, None
-    while True:
+    degree, rows = least_degree, np.zeros((1, len(families)), dtype=np.int16)
+    while len(rows) < enough:
+        degree += 1
         try:
             own = [_degrees(family, degree, None) for family in families]
         except ParameterError:  # a tabulated density knows its functions up to some degree only
             break
         count = _count(np.add, own, own, 0, degree, len(families))
-        if count > most or (best is not None and count == best[1]):
+        if count == len(rows) or count > MOST_LISTED:
             break
-        best, degree = (degree, count), degree + 1
-    if best is None:
-        return None
-    return index_set(families, best[0], kind="total", max_interactions=None, max_degree_per_input=None)
+        rows = index_set(families, degree, kind="total", max_interactions=None, max_degree_per_input=None)
+    return rows
 
 
 def _count(

@@ -36,6 +36,11 @@ class ProductBasis:
         self.families = tuple(families)
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
+        if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
+            raise ParameterError(
+                "indices must begin with the constant function and be sorted by degree; "
+                "product_basis(..., indices=...) does both."
+            )
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -177,12 +182,26 @@ class ProductBasis:
             weights = np.multiply.outer(weights, rule).ravel()
         return grid, weights
 
-    def extended(self, most: int) -> ProductBasis:
-        """This basis and, with it, all functions up to the highest total degree that gives at most `most`."""
-        rows = _index_sets.largest_total_set(self.families, most, self.max_degree)
-        if rows is None:
+    def extended(self, most: int, seed: int = 0) -> ProductBasis:
+        """This basis and further functions, at most `most` in all, those of lowest degree.
+
+        Of the last degree, which does not fit as a whole, some are chosen at random.
+        """
+        rows = _index_sets.lowest_rows(self.families, self.max_degree, most)
+        known = set(map(tuple, self.indices.tolist()))
+        new = rows[[tuple(row) not in known for row in rows.tolist()]]
+        room = most - len(self)
+        if room <= 0 or not len(new):
             return self
-        return ProductBasis(self.families, explicit_set(self.families, np.vstack([self.indices, rows])))
+        degrees = total_degrees(self.families, new)
+        order = np.lexsort((np.random.default_rng(seed).random(len(new)), degrees))
+        chosen = np.vstack([self.indices, new[order[:room]]])
+        return ProductBasis(self.families, explicit_set(self.families, chosen))
+
+    def share_of_last_degree(self) -> float:
+        """How many of all products of the highest degree this basis has."""
+        last = int(np.sum(self.degrees == self.max_degree))
+        return last / _index_sets.count_of_degree(self.families, self.max_degree)
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from ._chi2 import chi2
 from ._control_variate import control_variate
+from ._cross_fit import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size
 from ._estimate import Estimate
 from ._raw import raw
 from ._richardson_threshold import richardson_threshold
@@ -23,11 +24,14 @@ ESTIMATORS: dict[str, Estimator] = {
 }
 
 __all__ = [
+    "DICTIONARY_BYTES",
     "ESTIMATORS",
+    "MOST_CONTROLS",
     "Estimate",
     "Estimator",
     "chi2",
     "control_variate",
+    "dictionary_size",
     "raw",
     "richardson_threshold",
     "surrogate",

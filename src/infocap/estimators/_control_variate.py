@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from .._check import one_of, probability
-from ..basis import ProductBasis
+from ..basis import product_basis
 from ..kernels import Evidence
 from ..typing import Floats
 from ._cross_fit import ENOUGH_SAMPLES, STABLE_GAIN, CrossFit, Search, uncontrolled
 from ._estimate import Estimate
 from ._least_squares import least_squares
 from ._second_order import LEAST_EIGENVALUE, Block, SecondOrder, second_order
-from ._zeros import benjamini_hochberg, p_values
+from ._zeros import benjamini_hochberg, null_scale, p_values
 
 FITS = ("auto", "least-squares", "none")
 SEARCH_BYTES = (
     1_000_000_000  # of readouts and residuals in memory; with more samples, least squares in passes
 )
+LOW_FUNCTIONS = 24
 BALANCED = 0.3  # of the variance that means of low-degree functions have for independent points
 LARGEST_BIAS = 0.5
 MOST_FREEDOM = 0.8  # of the samples
 SMALLEST = 1e-7  # a capacity below is rounding
+ENOUGH_FOR_SCALE, NULL_QUANTILE, CLEARLY_LESS = 30, 0.4, 0.95
 ENOUGH_FOR_TOTAL = 2  # samples for each function, for the sum of all to mean something
-ENOUGH_BALANCED, MUCH_OUTSIDE = 8, 1.0  # the same for one low-discrepancy sequence, and capacity outside
+ENOUGH_BALANCED, MUCH_BEYOND = 32, 0.5  # the same for low-discrepancy designs, if capacity lies beyond
 HEAVY, LEAST_HEAVY = (
     0.1,
     100.0,
 )  # E[y^4] for each sample, and at all, above which a few samples decide the means of y²
-NOTICEABLE = 1e-3  # error of a capacity
+NOTICEABLE = 1e-4  # error of a capacity
 FEW_CONTRIBUTORS = 12  # samples that an error bar rests on
 
 
@@ -67,15 +70,16 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     if fit != "none" and unstable:
         checks.append(
             f"the fit of the readouts is not to be trusted ({unstable}): capacities are the raw ones with their "
-            f"second-order bias removed, less precise; {n} samples for {terms} functions of {evidence.rank} "
-            "readouts are few."
+            f"second-order bias removed, less precise and on low-discrepancy points too low; {n} samples for {terms} "
+            f"functions of {evidence.rank} readouts are few."
         )
         found = _expand(evidence, uncontrolled(evidence, z), independent)
-    if not independent and n < ENOUGH_BALANCED * terms and best.outside > MUCH_OUTSIDE:
+    if not independent and n < ENOUGH_BALANCED * terms and best.beyond > MUCH_BEYOND:
         checks.append(
-            f"functions outside the basis hold a capacity of {best.outside:.1f} or more: on one low-discrepancy "
-            f"sequence with fewer than {ENOUGH_BALANCED} samples for each function they pass for others, and up to a "
-            "quarter of the capacities shown may be false; raise the degree, or draw(..., blocks=16)."
+            f"functions of higher degree than can be fitted hold a capacity of {best.beyond:.1f} or more; on a "
+            f"low-discrepancy design with fewer than {ENOUGH_BALANCED} samples for each function they pass for others: "
+            "the total may be off by more than its error bar, a quarter of those shown may be false; raise the "
+            "degree, or take random points."
         )
     return _estimate(evidence, found, false_discovery_rate, independent, checks)
 
@@ -103,16 +107,17 @@ def _unstable(found: SecondOrder) -> str:
 
 
 def _balance(evidence: Evidence) -> float:
-    """The mean square of sqrt(N) mean(y) over low-degree functions: 1 for independent points."""
-    basis = evidence.walk.basis
-    low = np.flatnonzero((basis.degrees > 0) & (basis.degrees <= 2))[:60]
-    if not len(low):
+    """The square of sqrt(N) mean(y) over its variance, averaged over functions of low degree: 1 if independent."""
+    families = evidence.walk.basis.families
+    small = product_basis(families, max_degree=0).extended(LOW_FUNCTIONS)
+    if len(small) == 1:
         return 1.0
-    small = ProductBasis(basis.families, np.vstack([basis.indices[:1], basis.indices[low]]))
-    total = np.zeros(len(small))
+    total, square = np.zeros((2, len(small)))
     for start, stop in evidence.walk.pieces(0, evidence.n_samples):
-        total += small.sum_over(evidence.walk.u.read(start, stop), evidence.walk.weights(start, stop))
-    return float(np.mean(total[1:] ** 2)) / evidence.n_samples
+        u, weights = evidence.walk.u.read(start, stop), evidence.walk.weights(start, stop)
+        total += small.sum_over(u, weights)
+        square += small.sum_over(u, None if weights is None else weights**2, power=2)
+    return float(np.mean(total[1:] ** 2 / square[1:]))
 
 
 def _expand(evidence: Evidence, fit: CrossFit, independent: bool) -> SecondOrder:
@@ -141,11 +146,29 @@ def _targets(evidence: Evidence) -> Iterator[tuple[Floats, slice]]:
             row += y.shape[1]
 
 
+def _settled(found: SecondOrder, constant: bool, independent: bool) -> SecondOrder:
+    """What is known besides: the constant readout gives the constant function, and evenness lowers the bias.
+
+    Low-discrepancy points average what is smooth in the residual, functions outside the fit, almost exactly; then
+    zeros scatter less than white noise would, and so does the bias.
+    """
+    if not independent and len(found.plain) >= ENOUGH_FOR_SCALE and found.unexplained > SMALLEST:
+        scale = null_scale(found, NULL_QUANTILE)
+        if scale < CLEARLY_LESS:
+            found = replace(found, bias=found.bias * scale)
+    if constant:
+        plain, bias, variance = (part.copy() for part in (found.plain, found.bias, found.variance))
+        plain[0], bias[0], variance[0] = 1.0, 0.0, 0.0
+        found = replace(found, plain=plain, bias=bias, variance=variance)
+    return found
+
+
 def _estimate(
     evidence: Evidence, found: SecondOrder, rate: float, independent: bool, checks: list[str]
 ) -> Estimate:
     """Decide the zeros, add up the total, and say where the answer is weak."""
     n, terms = evidence.n_samples, len(evidence.walk.basis)
+    found = _settled(found, evidence.walk.constant, independent)
     p = p_values(found)
     clear = benjamini_hochberg(p, rate) & (found.unbiased > SMALLEST)
     capacity = np.where(clear, np.clip(found.unbiased, 0.0, 1.0), 0.0)

@@ -22,6 +22,8 @@ FULL = 0.9  # functions for each sample, above which a fit without penalty means
 ENOUGH_SAMPLES = 1.3  # for each function, to try least squares
 STABLE_GAIN = 0.3
 DICTIONARY_SHARE, MOST_DICTIONARY, MOST_CONTROLS = 0.4, 2100, 1000
+LEAST_EXTRA = 100
+MANY_SAMPLES = 10_000  # from which a large dictionary costs more than it brings
 DICTIONARY_BYTES = 500_000_000
 LARGE = 600  # functions, from which a round without prior costs more than it brings
 ROUNDS, ENOUGH_BETTER, EXACT = 6, 0.97, 1e-20
@@ -56,7 +58,7 @@ class CrossFit:
     gain_plain: Floats
     level: Floats
     null: Floats  # (degrees, rank)
-    outside: float = 0.0  # capacity of functions that are not reported, as far as they were tried
+    beyond: float = 0.0  # capacity of the highest degree tried: as much or more lies beyond
 
 
 def uncontrolled(evidence: Evidence, z: Floats) -> CrossFit:
@@ -100,7 +102,7 @@ class Search:
         self._terms = len(evidence.walk.basis)
         basis = controls(evidence)
         self._place, self._size = _places(basis, evidence.walk.basis)
-        self._degrees = basis.degrees
+        self._degrees, self._share = basis.degrees, basis.share_of_last_degree()
         self._dictionary = np.asfortranarray(evidence.walk.values(basis))
         self._own = np.argsort(self._place)[: int(np.sum(self._place < self._terms))]  # reported columns
         self.complete = len(self._own) == self._terms  # whether all reported functions may serve
@@ -131,8 +133,10 @@ class Search:
                 break
         assert best is not None
         capacity, error, _ = self._capacities(best[1])
-        extra = (self._place >= self._terms) & (capacity > CLEAR * error)
-        return replace(best[1], outside=float(capacity[extra].sum()))
+        last = (
+            (self._degrees == self._degrees[-1]) & (capacity > CLEAR * error) & (self._place >= self._terms)
+        )
+        return replace(best[1], beyond=float(capacity[last].sum()) / self._share)
 
     def _least_squares(self) -> LeastSquares | None:
         if self._n <= ENOUGH_SAMPLES * self._terms:
@@ -258,6 +262,8 @@ class Search:
         out = []
         for by_degree in (False, True) if count <= BOTH_RULES else (False,):
             energy = _energy(capacity, capacity > CLEAR * error, self._degrees, by_degree)
+            if energy.max() <= 0:
+                continue
             least = floor
             if min(self._n, count) > MOST_CONTROLS:
                 least = max(floor, float(np.sort(energy)[-MOST_CONTROLS]))
@@ -277,13 +283,16 @@ def controls(evidence: Evidence) -> ProductBasis:
     most = DICTIONARY_BYTES // (8 * n)
     if n > MOST_DICTIONARY:
         most = min(most, MOST_DICTIONARY)
-    wide = basis.extended(int(min(DICTIONARY_SHARE * n, MOST_DICTIONARY)))
-    if len(wide) <= most:
-        return wide
     if len(basis) <= most:
-        return basis
+        return basis.extended(min(most, dictionary_size(n, len(basis))))
     strongest = np.argsort(-evidence.raw)[:most]
     return ProductBasis(basis.families, basis.indices[np.union1d([0], strongest)])
+
+
+def dictionary_size(n_samples: int, terms: int) -> int:
+    """How many functions to try: some beyond the reported ones always, to see whether they hold anything."""
+    most = min(DICTIONARY_SHARE * n_samples, MOST_DICTIONARY, MOST_DICTIONARY * MANY_SAMPLES / n_samples)
+    return int(max(most, terms + LEAST_EXTRA))
 
 
 def _gram(z: Floats, e: Floats, b: Floats) -> Floats:

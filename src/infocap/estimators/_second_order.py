@@ -118,16 +118,17 @@ def second_order(
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
     power = max(float(np.trace(spread)), TINY)
     degenerate = 2 * np.abs(bias) * float(np.sum(spread**2)) / (power * n)
-    contributors = square**2 / np.maximum(fourth, TINY)
-    variance = (square - first**2 / n) / n**2
-    variance = variance * (1 + FEW_SAMPLES / np.maximum(contributors, 2.0)) + degenerate
-    total_variance = np.var(np.concatenate(rows)) / n + 2 * terms * np.sum(total_spread**2) / n**2
+    variance = (square - first**2 / n) / n**2 * _widened(square**2, fourth) + degenerate
+    every = np.concatenate(rows)
+    every -= every.mean()
+    total_variance = np.mean(every**2) / n * _widened(np.sum(every**2) ** 2, np.sum(every**4))
+    total_variance += 2 * terms * np.sum(total_spread**2) / n**2
     return SecondOrder(
         plain=np.sum(inside**2, axis=1),
         bias=bias[row_of],
         null_mean=null_mean[row_of] / n**2,
         variance=np.maximum(variance[row_of], 0.0),
-        contributors=contributors[row_of],
+        contributors=(square**2 / np.maximum(fourth, TINY))[row_of],
         total_variance=float(total_variance),
         spread=spread,
         smallest_eigenvalue=float(eigenvalues[0]),
@@ -137,6 +138,11 @@ def second_order(
 def _dots(a: Floats, b: Floats) -> Floats:
     """The inner product of each row of a with that of b."""
     return np.einsum("ij,ij->i", a, b)
+
+
+def _widened(square: Floats, fourth: Floats) -> Floats:
+    """By how much to widen a variance that rests on square / fourth samples."""
+    return 1 + FEW_SAMPLES / np.maximum(square / np.maximum(fourth, TINY), 2.0)
 
 
 def _signal(inside: Floats, spread: Floats, n_samples: int) -> Floats:
