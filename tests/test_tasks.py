@@ -423,3 +423,24 @@ def test_on_the_fibre_total_capacity_and_accuracy_rise_together():
     found = capacity_accuracy(swept, [accuracy(make_fibre(**point), task) for point in swept.points])
     low, high = found.interval()
     assert 0 < low < found.correlation < high
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the noise is correlated", "ignore:what .* factors leave")
+@pytest.mark.parametrize(("n_inputs", "degree", "n_samples"), [(2, 14, 4096), (5, 8, 8192)])
+def test_factors_and_total_capacity_count_nearly_the_same_dimensions(n_inputs, degree, n_samples):
+    """40 m of fibre, noise from 100 repeats at a constant input, the paper's own total."""
+    basis = infocap.product_basis("legendre", n_inputs, degree)
+    u = infocap.draw(basis, n_samples, seed=1)
+    factors, totals = [], []
+    for power in (-9.1, -1.9, 1.0, 4.5, 7.1):
+        system = infocap.systems.FibreSystem(
+            power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3
+        )
+        x = system(u, seed=1)
+        repeats = system(np.ones((100, n_inputs)), seed=2)
+        factors.append(infocap.dimension.indicator(x, repeats=repeats).n_factors)
+        totals.append(infocap.estimate(u, x, basis, method="threshold-richardson").total)
+    ratio = np.array(factors) / np.array(totals)
+    assert 0.7 < ratio.min() < ratio.max() < 1.1
+    assert np.corrcoef(factors, totals)[0, 1] > 0.85
