@@ -22,7 +22,7 @@ def loaded_after(statement):
 def test_public_names_of_the_design_are_there():
     assert set(infocap.__all__) >= {
         "product_basis", "draw", "estimate", "probe", "load_result", "CapacityResult", "Evidence", "ESTIMATORS",
-        "plot", "theory", "systems", "basis", "errors",
+        "plot", "theory", "systems", "basis", "errors", "sweep", "tasks",
     }  # fmt: skip
     assert all(hasattr(infocap, name) for name in infocap.__all__)
     assert set(infocap.ESTIMATORS) >= {
@@ -30,7 +30,7 @@ def test_public_names_of_the_design_are_there():
     }  # fmt: skip
     for name in ("zero_capacity_bound", "finite_sample_bias", "noisy_capacities", "random_mixture"):
         assert callable(getattr(infocap.theory, name))
-    for name in ("capacity_matrix", "capacity_bars", "convergence"):
+    for name in ("capacity_matrix", "capacity_bars", "convergence", "capacity_accuracy", "demand_supply"):
         assert callable(getattr(infocap.plot, name))
 
 
@@ -43,6 +43,7 @@ def test_every_name_in_every_all_exists():
         infocap.plot,
         infocap.theory,
         infocap.systems,
+        infocap.tasks,
     ):
         assert [name for name in package.__all__ if not hasattr(package, name)] == []
 
@@ -54,6 +55,11 @@ def test_an_unknown_attribute_is_an_attribute_error():
 
 def test_importing_infocap_loads_nothing_heavy():
     assert loaded_after("import infocap").strip() == "[]"
+
+
+def test_tasks_load_scikit_learn_only_for_its_classes():
+    assert loaded_after("import infocap.tasks as t; t.accuracy(lambda u: u, t.two_spirals())").strip() == "[]"
+    assert "sklearn" in loaded_after("import infocap; infocap.tasks.SystemFeatures")
 
 
 def test_the_check_for_heavy_modules_can_fail():

@@ -3,12 +3,12 @@
 from importlib import import_module
 from types import ModuleType
 
-from . import basis, dimension, errors, estimators, systems, theory
+from . import basis, dimension, errors, estimators, systems, tasks, theory
 from ._recording import Recording, read
 from ._result import CapacityResult, load_result
 from ._sampling import draw, draw_weighted
 from ._version import __version__
-from ._workflow import convergence, estimate, probe
+from ._workflow import convergence, estimate, probe, sweep
 from .basis import ProductBasis, product_basis
 from .estimators import ESTIMATORS, Estimate
 from .kernels import Evidence
@@ -34,7 +34,9 @@ __all__ = [
     "probe",
     "product_basis",
     "read",
+    "sweep",
     "systems",
+    "tasks",
     "theory",
 ]
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .errors import DataError
 
@@ -18,6 +21,14 @@ def save_dataset(data: xr.Dataset, path: Path) -> None:
     beside = path.with_name(f".{path.name}.part")
     data.to_netcdf(beside, engine="h5netcdf")
     beside.replace(path)
+
+
+def axis_values(values: Sequence[Any]) -> np.ndarray:
+    """Values of any kind along one axis of a table: numbers and strings as they are, the rest as text."""
+    plain = all(isinstance(value, int | float) for value in values) or all(
+        isinstance(value, str) for value in values
+    )
+    return np.array(values if plain else [str(value) for value in values])
 
 
 def load_dataset(path: Path, expected: str) -> xr.Dataset:

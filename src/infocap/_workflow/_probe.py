@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from .._check import yes_or_no
 from .._result import CapacityResult
 from .._sampling import draw, draw_weighted
 from ..basis import ProductBasis
-from ..errors import DataError
 from ..estimators import Estimator
+from ..systems._measure import measure
 from ..typing import System
 from ._estimate import estimate
 
@@ -49,22 +48,12 @@ def probe(
         u, weights = draw_weighted(basis, n_samples, method=design, seed=seed, blocks=blocks)
     else:
         u = draw(basis, n_samples, method=design, seed=seed, blocks=blocks)
-    extra = (
-        {} if seed is None or not _takes_seed(system) else {"seed": np.random.SeedSequence(seed).spawn(1)[0]}
-    )
-    x = system(u, **extra)
-    if getattr(x, "shape", (None,))[0] != n_samples:
-        raise DataError(
-            f"the system gave {getattr(x, 'shape', type(x).__name__)} for {n_samples} samples; "
-            "it must give an array of shape (samples, readouts)."
-        )
+    x = measure(system, u, noise_seed(seed))
     return estimate(
         u, x, basis, method=method, constant=constant, complex_as=complex_as, weights=weights, **options
     )
 
 
-def _takes_seed(system: System) -> bool:
-    try:
-        return "seed" in inspect.signature(system).parameters
-    except (TypeError, ValueError):  # built-in functions have no signature
-        return False
+def noise_seed(seed: int | None) -> np.random.SeedSequence | None:
+    """The seed of a system's noise, apart from that of the design."""
+    return None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]

@@ -1,0 +1,341 @@
+"""sweep: the capacities of a system at every combination of its parameters' values."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._check import whole_number, yes_or_no
+from .._netcdf import axis_values
+from .._result import CapacityResult
+from .._sampling import draw
+from .._version import __version__
+from ..basis import ProductBasis
+from ..basis._remembered import RememberedBasis
+from ..errors import ParameterError
+from ..estimators import Estimator
+from ..systems._measure import measure
+from ..typing import Floats, System
+from ._estimate import estimate
+from ._probe import noise_seed
+from ._shelf import Shelf, describe
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+PER_TERM = ("capacity", "raw", "standard_error")
+TAKEN = {"total", "total_standard_error", "by_degree", "term", "term_degree", "degree", "label", *PER_TERM}
+REMEMBERED_BYTES = 500_000_000  # of basis values kept for all settings; larger ones are evaluated for each
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sweep:
+    """A `CapacityResult` for every combination of settings; the last parameter varies fastest."""
+
+    settings: dict[str, tuple[Any, ...]]
+    results: tuple[CapacityResult, ...]
+
+    def __repr__(self) -> str:
+        first = self.results[0]
+        sizes = ", ".join(f"{len(values)} {name}" for name, values in self.settings.items())
+        lines = [
+            f"Sweep: {len(self)} settings ({sizes}), total {self.totals.min():.3f} to {self.totals.max():.3f}",
+            f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions of "
+            f"{first.basis.n_inputs} inputs, method {first.method!r}",
+        ]
+        for point, result in zip(self.points, self.results, strict=True):
+            error = "" if result.total_standard_error is None else f" ± {result.total_standard_error:.3f}"
+            checks = f"   ({len(result.checks)} checks)" if result.checks else ""
+            lines.append(f"  {_said(point)}: {result.total:.3f}{error} of {result.n_readouts}{checks}")
+        return "\n".join(lines)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], CapacityResult]]:
+        """Settings and their results, one after the other."""
+        return zip(self.points, self.results, strict=True)
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The settings of each result, as keyword arguments."""
+        return _points(self.settings)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each parameter has."""
+        return tuple(len(values) for values in self.settings.values())
+
+    @property
+    def totals(self) -> Floats:
+        """Total capacities, with one dimension for each parameter."""
+        return np.array([result.total for result in self.results]).reshape(self.shape)
+
+    def at(self, **point: Any) -> CapacityResult:
+        """The result at one setting: ``sweep.at(power_dbm=4.5, length_m=40)``."""
+        for candidate, result in self:
+            if candidate == point:
+                return result
+        raise ParameterError(
+            f"there is no result at {_said(point) or 'no setting'}; the sweep has "
+            + "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
+            + "."
+        )
+
+    def to_xarray(self) -> xr.Dataset:
+        """One table: total, capacity of every function, by degree, and errors where the method gives them."""
+        import xarray as xr
+
+        names, shape, basis = tuple(self.settings), self.shape, self.results[0].basis
+        columns: dict[str, tuple[tuple[str, ...], Any]] = {}
+        for name in ("total", "total_standard_error", "n_readouts", "rank"):
+            values = [getattr(result, name) for result in self.results]
+            if name not in names and not any(value is None for value in values):
+                columns[name] = (names, np.array(values).reshape(shape))
+        for name in PER_TERM:
+            rows = [getattr(result, name) for result in self.results]
+            if not any(row is None for row in rows):
+                columns[name] = ((*names, "term"), np.array(rows).reshape(*shape, len(basis)))
+        by_degree = [np.bincount(basis.degrees, result.capacity) for result in self.results]
+        columns["by_degree"] = ((*names, "degree"), np.array(by_degree).reshape(*shape, -1))
+        return xr.Dataset(
+            columns,
+            coords={
+                **{name: axis_values(values) for name, values in self.settings.items()},
+                "label": ("term", np.array(basis.labels, dtype=object)),
+                "term_degree": ("term", basis.degrees),
+                "degree": np.arange(basis.max_degree + 1),
+            },
+            attrs={
+                "method": self.results[0].method,
+                "n_samples": self.results[0].n_samples,
+                "basis": json.dumps(basis.to_dict()),
+                "infocap_version": __version__,
+            },
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row a setting: its values, the total and its error, and the capacity of each degree."""
+        import pandas as pd
+
+        rows = []
+        for point, result in self:
+            by_degree = np.bincount(result.basis.degrees, result.capacity)
+            known = result.total_standard_error is not None
+            error = {"total_standard_error": result.total_standard_error} if known else {}
+            degrees = {f"degree_{degree}": value for degree, value in enumerate(by_degree)}
+            rows.append(point | {"total": result.total} | error | {"n_readouts": result.n_readouts} | degrees)
+        return pd.DataFrame(rows)
+
+
+def sweep(
+    make_system: Callable[..., System],
+    settings: Mapping[str, Iterable[Any]],
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    seed: int | None = None,
+    executor: Executor | None = None,
+    path: str | Path | None = None,
+    progress: bool = True,
+    design: str = "sobol",
+    method: str | Estimator = "control-variate",
+    constant: bool = True,
+    complex_as: str | None = None,
+    **options: Any,
+) -> Sweep:
+    """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
+
+    All settings are measured at the same inputs, so the basis is evaluated once (once a process) unless its values
+    would take more than 500 MB.
+
+    Parameters
+    ----------
+    make_system
+        Makes the system for one setting: called with the names of `settings` as keyword arguments, for example
+        `FibreSystem` itself, ``functools.partial(FibreSystem, n_inputs=2)``, or a function that tunes an
+        instrument and returns it.
+    settings
+        Values of each parameter: ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
+    executor
+        Any `concurrent.futures.Executor`; processes need a `make_system` that can be pickled.
+    path
+        A folder that keeps each result as soon as it is there. The same call goes on where it was stopped, and
+        takes further values of the settings; another basis, design, seed or method is refused.
+    progress
+        Show a progress bar.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 2, 4)
+    >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)
+    >>> sweep(make, {"n_readouts": [2, 5]}, basis, 256, seed=1, progress=False)
+    Sweep: 2 settings (2 n_readouts), total 2.958 to 5.313
+      256 samples, 15 legendre functions of 2 inputs, method 'control-variate'
+      n_readouts=2: 2.958 ± 0.004 of 3
+      n_readouts=5: 5.313 ± 0.056 of 6
+    """
+    from tqdm import tqdm
+
+    if not callable(make_system):
+        raise ParameterError(
+            f"make_system={make_system!r} must be a function that makes a system from its settings."
+        )
+    if not isinstance(basis, ProductBasis):
+        raise ParameterError(f"basis={basis!r} must come from product_basis(...).")
+    n_samples = whole_number("n_samples", n_samples, 1)
+    grid = _grid(settings)
+    points = _points(grid)
+    job = _Job(
+        make_system,
+        basis,
+        n_samples,
+        design,
+        seed,
+        method,
+        constant,
+        complex_as,
+        tuple(sorted(options.items())),
+    )
+    shelf = None if path is None else Shelf(Path(path), describe(**vars(job)))
+    kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
+    found = {number: result for number, result in kept.items() if result is not None}
+    missing = [number for number in range(len(points)) if number not in found]
+    with tqdm(
+        total=len(points), initial=len(found), desc="Sweep", disable=not yes_or_no("progress", progress)
+    ) as bar:
+        for number, result in _run(job, points, missing, executor):
+            if shelf:
+                shelf.save(points[number], result)
+            found[number] = result
+            bar.update()
+    return Sweep(grid, tuple(found[number] for number in range(len(points))))
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """All that is common to the settings of a sweep."""
+
+    make_system: Callable[..., System]
+    basis: ProductBasis
+    n_samples: int
+    design: str
+    seed: int | None
+    method: str | Estimator
+    constant: bool
+    complex_as: str | None
+    options: tuple[tuple[str, Any], ...]
+
+    def measure(self, point: dict[str, Any], u: Floats, basis: ProductBasis) -> CapacityResult:
+        """Measure and estimate as `probe` does, at inputs drawn before."""
+        try:
+            x = measure(self.make_system(**point), u, noise_seed(self.seed))
+            result = estimate(
+                u,
+                x,
+                basis,
+                method=self.method,
+                constant=self.constant,
+                complex_as=self.complex_as,
+                **dict(self.options),
+            )
+        except Exception as problem:
+            problem.add_note(f"This happened in a sweep, at {_said(point)}.")
+            raise
+        return replace(result, basis=self.basis)
+
+    def inputs(self) -> tuple[Floats, ProductBasis]:
+        """The design, and the basis with its values there if they fit in memory."""
+        u = np.ascontiguousarray(draw(self.basis, self.n_samples, method=self.design, seed=self.seed))
+        if 8 * len(u) * len(self.basis) > REMEMBERED_BYTES:
+            return u, self.basis
+        return u, RememberedBasis(self.basis, u)
+
+
+def _run(
+    job: _Job, points: list[dict[str, Any]], missing: list[int], executor: Executor | None
+) -> Iterator[tuple[int, CapacityResult]]:
+    """The results of the missing settings, as they come."""
+    if not missing:
+        return
+    if executor is None:
+        u, basis = job.inputs()
+        for number in missing:
+            yield number, job.measure(points[number], u, basis)
+        return
+    futures: dict[Future[CapacityResult], int]
+    if isinstance(executor, ThreadPoolExecutor):
+        shared = job.inputs()
+        futures = {executor.submit(job.measure, points[number], *shared): number for number in missing}
+    else:
+        token = os.urandom(16)
+        futures = {executor.submit(_in_worker, token, job, points[number]): number for number in missing}
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _in_worker(token: bytes, job: _Job, point: dict[str, Any]) -> CapacityResult:
+    """One setting in some process, which draws the design and evaluates the basis only for the first."""
+    return job.measure(point, *_inputs_of(_Keyed(token, job)))
+
+
+class _Keyed:
+    """A job told apart from others by its token alone."""
+
+    def __init__(self, token: bytes, job: _Job) -> None:
+        self.token, self.job = token, job
+
+    def __hash__(self) -> int:
+        return hash(self.token)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed) and self.token == other.token
+
+
+@functools.lru_cache(maxsize=1)
+def _inputs_of(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
+    return keyed.job.inputs()
+
+
+def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
+    """The values of each parameter as tuples, after a check that there are some and none twice."""
+    if not isinstance(settings, Mapping) or not settings:
+        raise ParameterError(
+            f"settings={settings!r} must name parameters and their values: {{'gain': [1, 2]}}."
+        )
+    grid = {}
+    for name, values in settings.items():
+        if name in TAKEN:
+            raise ParameterError(
+                f"settings has {name!r}, the name of a column of the answer; give it another."
+            )
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
+        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+        if not plain or any(value in plain[:place] for place, value in enumerate(plain)):
+            raise ParameterError(
+                f"settings has {name}={list(plain)}; give at least one value, and none twice."
+            )
+        grid[str(name)] = plain
+    return grid
+
+
+def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _said(point: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in point.items())

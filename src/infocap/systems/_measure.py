@@ -1,0 +1,28 @@
+"""One way to ask any system for its readouts: with a seed where it takes one, and a look at what came back."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..errors import DataError
+from ..typing import Floats, System
+
+
+def measure(system: System, u: Floats, seed: Any = None) -> Any:
+    """Readouts (samples, readouts) at the inputs `u`; the seed goes to systems that take one."""
+    x = system(u, seed=seed) if seed is not None and takes_seed(system) else system(u)
+    if tuple(getattr(x, "shape", ()))[:1] != (len(u),):
+        raise DataError(
+            f"the system gave {getattr(x, 'shape', type(x).__name__)} for {len(u)} samples; "
+            "it must give an array of shape (samples, readouts)."
+        )
+    return x
+
+
+def takes_seed(system: System) -> bool:
+    """Whether a system has a parameter ``seed`` for its noise."""
+    try:
+        return "seed" in inspect.signature(system).parameters
+    except (TypeError, ValueError):  # built-in functions have no signature
+        return False

@@ -1,0 +1,35 @@
+"""Learning tasks: what capacities are good for, and which functions a task needs."""
+
+from typing import Any
+
+from ._accuracy import Accuracy, accuracy
+from ._capacity_accuracy import CapacityAccuracy, capacity_accuracy
+from ._demand import Demand, demand
+from ._digits import digits
+from ._task import Task
+from ._two_spirals import two_spirals
+
+__all__ = [
+    "Accuracy",
+    "CapacityAccuracy",
+    "Demand",
+    "LinearReadout",
+    "SystemFeatures",
+    "Task",
+    "accuracy",
+    "capacity_accuracy",
+    "demand",
+    "digits",
+    "two_spirals",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the scikit-learn estimators when they are first used: scikit-learn is heavy, and optional."""
+    if name not in ("LinearReadout", "SystemFeatures"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from . import _sklearn
+    except ImportError as problem:
+        raise ImportError(f"tasks.{name} needs scikit-learn ({problem}): pip install infocap[ml].") from None
+    return getattr(_sklearn, name)

@@ -1,0 +1,180 @@
+"""How well a system with a linear readout does a task, by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._array import to_numpy
+from .._check import whole_number, yes_or_no
+from ..errors import DataError, ParameterError
+from ..systems._measure import measure
+from ..typing import ArrayLike, Floats, Integers, System
+from ._readout import check_readout, fit
+from ._reduction import fit_reduction
+from ._task import Task, finite_table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Accuracy:
+    """Share of samples classified correctly when they are not trained on, fold by fold.
+
+    The standard errors are those of the mean over the folds, as in the paper. `linear_per_fold` is for the same
+    readout, trained on the inputs without the system.
+    """
+
+    per_fold: Floats
+    linear_per_fold: Floats
+    task: str
+    source: str
+    n_samples: int
+    readout: str
+    leak_free: bool
+    checks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Accuracy: {self.mean:.1%} ± {self.standard_error:.1%} on {self.task}",
+            f"  linear model {self.linear_mean:.1%} ± {self.linear_standard_error:.1%}",
+            f"  {self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, "
+            f"source: {self.source}",
+        ]
+        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
+
+    @property
+    def mean(self) -> float:
+        """The mean over the folds."""
+        return float(np.mean(self.per_fold))
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of that mean."""
+        return _standard_error(self.per_fold)
+
+    @property
+    def linear_mean(self) -> float:
+        """The mean over the folds without the system."""
+        return float(np.mean(self.linear_per_fold))
+
+    @property
+    def linear_standard_error(self) -> float:
+        """The standard error of that mean."""
+        return _standard_error(self.linear_per_fold)
+
+
+def accuracy(
+    system: System | ArrayLike,
+    task: Task,
+    folds: int = 5,
+    *,
+    readout: str = "least-squares",
+    penalty: float | None = None,
+    leak_free: bool = False,
+    seed: int | None = 0,
+) -> Accuracy:
+    """Cross-validated accuracy of a linear readout on a system's answers, next to the linear model alone.
+
+    Folds are shuffled and stratified: each has its share of every class.
+
+    Parameters
+    ----------
+    system
+        A callable (samples, inputs) -> (samples, readouts), or the readouts already measured at ``task.inputs``.
+    readout, penalty
+        ``"least-squares"`` (the paper's), ``"ridge"`` or ``"logistic"`` with a penalty, 1e-6 unless given.
+    leak_free
+        A reduced task such as `digits` has principal components and scale from all samples, as in the paper:
+        the test samples' features, though not their labels, had a say. True fits both to the training part of
+        each fold; the system is then measured anew in each fold, and test inputs beyond [-1, 1] are clipped.
+        For a task that was not reduced nothing is fitted, and nothing changes.
+    seed
+        Of the folds and, where the system takes one, of its noise.
+
+    >>> import infocap
+    >>> task = infocap.tasks.two_spirals(turns=1)
+    >>> accuracy(infocap.systems.RandomFeatures(2, 50, gain=3.0), task).mean > 0.9
+    True
+    """
+    if not isinstance(task, Task):
+        raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
+    penalty = check_readout(readout, penalty)
+    leak_free = yes_or_no("leak_free", leak_free)
+    codes, n_classes = task.codes, len(task.classes)
+    fold_of = stratified_folds(codes, whole_number("folds", folds, 2), seed, task.classes)
+    scores: list[list[float]] = []
+    checks: list[str] = []
+    for inputs, x, train in _parts(system, task, fold_of, leak_free, seed, checks):
+        scores.append([_score(z, codes, n_classes, train, readout, penalty) for z in (x, inputs)])
+    per_fold, linear = np.array(scores).T
+    return Accuracy(
+        per_fold, linear, task.name, task.source, len(codes), readout, leak_free, tuple(dict.fromkeys(checks))
+    )
+
+
+def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
+    """The fold of each sample: every class is shuffled, then dealt out in turn."""
+    counts = np.bincount(codes)
+    if counts.min() < folds:
+        rare = int(np.argmin(counts))
+        raise ParameterError(
+            f"folds={folds} is more than the {counts[rare]} samples of class {names[rare]!r}; "
+            "give fewer folds or more samples."
+        )
+    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    fold_of = np.empty(len(codes), int)
+    fold_of[by_class] = np.arange(len(codes)) % folds  # goes on from class to class: folds of equal size
+    return fold_of
+
+
+def _parts(
+    system: Any, task: Task, fold_of: Integers, leak_free: bool, seed: int | None, checks: list[str]
+) -> Iterator[tuple[Floats, Floats, np.ndarray]]:
+    """For each fold: inputs, readouts, and which samples to train on."""
+    folds = int(fold_of.max()) + 1
+    seeds = [None] * (folds + 1) if seed is None else np.random.SeedSequence(seed).spawn(folds + 1)
+    if not leak_free or task.features is None:
+        x = _readouts(system, task.inputs, seeds[0], checks)
+        for fold in range(folds):
+            yield task.inputs, x, fold_of != fold
+        return
+    if not callable(system):
+        raise ParameterError(
+            "leak_free=True encodes the samples anew in each fold, so the system must be a callable; readouts "
+            "measured beforehand belong to one encoding."
+        )
+    for fold in range(folds):
+        train = fold_of != fold
+        free = fit_reduction(task.features[train], task.n_inputs)(task.features)
+        clipped = int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1)))
+        if clipped:
+            checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
+        inputs = np.clip(free, -1.0, 1.0)
+        yield inputs, _readouts(system, inputs, seeds[fold + 1], checks), train
+
+
+def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
+    x = finite_table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts")
+    if len(x) != len(inputs):
+        raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
+    if len(x) < 4 * x.shape[1]:
+        checks.append(
+            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider "
+            "readout='ridge'."
+        )
+    return x
+
+
+def _score(
+    x: Floats, codes: Integers, n_classes: int, train: np.ndarray, readout: str, penalty: float
+) -> float:
+    """Share of the samples outside `train` that a readout trained on `train` gets right."""
+    weights = fit(x[train], codes[train], n_classes, readout, penalty)
+    return float(np.mean(np.argmax(weights.scores(x[~train]), axis=1) == codes[~train]))
+
+
+def _standard_error(per_fold: Floats) -> float:
+    return float(np.std(per_fold, ddof=1) / np.sqrt(len(per_fold)))

@@ -1,0 +1,231 @@
+"""What a task needs: its target expanded in the basis, degree by degree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._check import whole_number
+from .._result import CapacityResult
+from ..basis import ProductBasis
+from ..errors import DataError, ParameterError, warn
+from ..typing import Floats, Integers
+from ._accuracy import stratified_folds
+from ._task import Task
+
+PENALTIES = 10.0 ** np.arange(-10, 1)  # on |coefficients|²; the samples choose
+QUIET = 0.995  # of the best share: the strongest penalty that keeps this much gives the target's function
+LOUD = 4.0  # times the target's variance: a fit of such power is mostly extrapolation
+MOST_TERMS = 3000
+ILL = 1e4  # condition number beyond which rounding is not the trouble yet, but telling functions apart is
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Demand:
+    """The part of a task's target that polynomials of each degree give, on the task's own inputs.
+
+    `cumulative[d]` is the share of the target's variance that functions up to degree d predict for samples they
+    were not fitted to; `condition[d]` the condition number of those functions on the task's inputs, 1 where the
+    inputs are distributed as the basis assumes. `coefficients` (terms, classes) is a fit at the highest degree,
+    penalised as strongly as costs at most half a per cent of the share.
+    """
+
+    cumulative: Floats
+    condition: Floats
+    coefficients: Floats
+    classes: np.ndarray
+    variances: Floats  # of each class's indicator
+    basis: ProductBasis
+    task: str
+    n_samples: int
+    checks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        lines = [
+            f"Demand of {self.task}: {1 - self.unexplained:.1%} of the target's variance up to degree "
+            f"{self.basis.max_degree}",
+            f"  {self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions of "
+            f"{self.basis.n_inputs} inputs",
+            *(
+                f"  degree {degree:2d} {share:7.1%}"
+                for degree, share in enumerate(self.share)
+                if share >= 5e-4
+            ),
+            *(f"  check: {check}" for check in self.checks),
+        ]
+        return "\n".join(lines)
+
+    @property
+    def share(self) -> Floats:
+        """What each degree adds to the degrees below it; where more functions only overfit, nothing."""
+        best = np.maximum.accumulate(np.maximum(self.cumulative, 0.0))
+        return np.diff(best, prepend=0.0)
+
+    @property
+    def unexplained(self) -> float:
+        """The share of the target's variance that no function of the basis was found to predict."""
+        return float(1 - self.share.sum())
+
+    def target(self, label: Any) -> Callable[[Floats], Floats]:
+        """The fitted indicator of one class as a function of the inputs: ``result.capacity_of(demand.target(3))``.
+
+        Of the functions that fit about as well it is the quietest under the basis's own distribution; where the
+        task has no samples it is still an extrapolation.
+        """
+        found = np.flatnonzero(self.classes == label)
+        if not len(found):
+            raise ParameterError(f"label={label!r} is not one of {self.classes.tolist()}.")
+        coefficients = self.coefficients[:, found[0]]
+        return lambda u: self.basis.combine(np.asarray(u, dtype=float), coefficients)
+
+    def reachable(self, result: CapacityResult) -> float:
+        """The share of the fitted target that a device's readouts give, from `capacity_of` each class.
+
+        It holds for inputs distributed as the basis assumes; on the task's own inputs `accuracy` is the judge.
+        """
+        _refuse_other_inputs(self.basis, result.basis)
+        loud = float(np.sum(self.coefficients**2) / np.sum(self.variances))
+        if loud > LOUD:
+            warn(
+                f"the fitted target has {loud:.3g} times the power of the task's own: it is mostly extrapolation away "
+                "from the samples, and how much of it is reachable says little; try a basis of higher degree."
+            )
+        parts = [result.capacity_of(self.target(label)) for label in self.classes]
+        return float(np.average(parts, weights=self.variances))
+
+
+def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None = 0) -> Demand:
+    """Which functions a task needs: how much of its target each degree of the basis gives.
+
+    The target is an indicator of each class. Functions up to each degree are fitted to it by penalised least
+    squares on the task's own inputs, and judged on samples left out. These inputs are rarely distributed as the
+    basis assumes, so its functions are not orthogonal on them: a degree's share is what it adds to lower ones.
+
+    >>> import infocap
+    >>> generator = np.random.default_rng(0)
+    >>> u = generator.uniform(-1, 1, (500, 2))
+    >>> task = infocap.tasks.Task(u, u[:, 0] * u[:, 1] > 0, name="exclusive or")
+    >>> found = demand(task, infocap.product_basis("legendre", 2, 4))
+    >>> int(np.argmax(found.share))
+    2
+    """
+    if not isinstance(task, Task) or not isinstance(basis, ProductBasis):
+        raise ParameterError("demand takes a task from infocap.tasks and a basis from product_basis(...).")
+    if basis.n_inputs != task.n_inputs:
+        raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
+    if len(basis) > MOST_TERMS:
+        raise ParameterError(
+            f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree."
+        )
+    _refuse_outside(task, basis)
+    codes = task.codes
+    folds = whole_number("folds", folds, 2)
+    fold_of = stratified_folds(codes, folds, seed, task.classes)
+    y, target = basis(task.inputs), np.eye(len(task.classes))[codes]
+    sizes = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
+    unpredicted = np.zeros((len(sizes), len(PENALTIES)))
+    total = 0.0
+    for fold in range(folds):
+        train = fold_of != fold
+        moments = _moments(y[train], target[train])
+        test, wanted = y[~train] - moments.mean, target[~train] - moments.target_mean
+        total += float(np.sum(wanted**2))
+        for degree, size in enumerate(sizes):
+            unpredicted[degree] += _errors(moments, test, wanted, int(size))
+    cumulative = 1 - unpredicted.min(axis=1) / total
+    condition = _condition(y, sizes)
+    checks = _checks(task, basis, sizes, condition)
+    for message in checks:
+        warn(message)
+    shares = 1 - unpredicted[-1] / total
+    quiet = float(PENALTIES[shares >= QUIET * shares.max()].max()) if shares.max() > 0 else 1.0
+    return Demand(
+        cumulative,
+        condition,
+        _coefficients(_moments(y, target), quiet),
+        task.classes,
+        target.var(axis=0),
+        basis,
+        task.name,
+        len(y),
+        tuple(checks),
+    )
+
+
+class Moments(NamedTuple):
+    """First and second moments of functions and target over some samples."""
+
+    gram: Floats  # (terms, terms), centred; the constant function becomes zero
+    cross: Floats  # (terms, classes), centred
+    mean: Floats
+    target_mean: Floats
+
+
+def _moments(y: Floats, target: Floats) -> Moments:
+    mean, target_mean = y.mean(axis=0), target.mean(axis=0)
+    centred = y - mean
+    return Moments(
+        centred.T @ centred / len(y), centred.T @ (target - target_mean) / len(y), mean, target_mean
+    )
+
+
+def _errors(moments: Moments, test: Floats, wanted: Floats, size: int) -> Floats:
+    """Summed square error on test samples of the first `size` functions, for every penalty."""
+    powers, frame = np.linalg.eigh(moments.gram[:size, :size])
+    cross, seen = frame.T @ moments.cross[:size], test[:, :size] @ frame
+    return np.array(
+        [np.sum((wanted - seen @ (cross / (powers + penalty)[:, None])) ** 2) for penalty in PENALTIES]
+    )
+
+
+def _coefficients(moments: Moments, penalty: float) -> Floats:
+    """The penalised fit; the constant, which every readout has, is left out."""
+    return np.linalg.solve(moments.gram + penalty * np.eye(len(moments.gram)), moments.cross)
+
+
+def _condition(y: Floats, sizes: Integers) -> Floats:
+    """Condition numbers of the first functions, from one QR: the triangle of fewer is a corner of it."""
+    triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
+    out = np.full(len(sizes), np.inf)
+    for degree, size in enumerate(sizes):
+        if size <= len(y):
+            singular = np.linalg.svd(triangle[:size, :size], compute_uv=False)
+            out[degree] = singular[0] / singular[-1] if singular[-1] > 0 else np.inf
+    return out
+
+
+def _checks(task: Task, basis: ProductBasis, sizes: Integers, condition: Floats) -> list[str]:
+    messages = []
+    ill = np.flatnonzero(condition > ILL)
+    if len(ill):
+        messages.append(
+            f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition "
+            f"{condition[ill[0]]:.1g}): shares of single degrees there, and the fit away from the samples, mean little."
+        )
+    few = np.flatnonzero(4 * sizes > len(task.inputs))
+    if len(few):
+        messages.append(
+            f"{len(task.inputs)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}: the "
+            "demand there is a lower bound; lower the degree or take more samples."
+        )
+    return messages
+
+
+def _refuse_outside(task: Task, basis: ProductBasis) -> None:
+    for k, (family, column) in enumerate(zip(basis.families, task.inputs.T, strict=True)):
+        low, high = family.bounds
+        if column.min() < low - 1e-9 or column.max() > high + 1e-9:
+            raise DataError(
+                f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
+                f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or pass domain= to product_basis."
+            )
+
+
+def _refuse_other_inputs(mine: ProductBasis, other: ProductBasis) -> None:
+    if mine.n_inputs != other.n_inputs:
+        raise ParameterError(
+            f"the demand is of {mine.n_inputs} inputs, the result of {other.n_inputs}; compare what has as many."
+        )
