@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
+import re
 import subprocess
 import sys
 import warnings
 from functools import partial
+from pathlib import Path
 
 import infocap
 from _common import run_tables, side_by_side
@@ -57,7 +58,7 @@ def times() -> list[str]:
 
 
 def memory() -> list[str]:
-    """The largest memory of a process that does one job, less that of one that only has the data."""
+    """The largest memory of a process that does one job, beside one that only has the data."""
     lines = ["| job | largest memory |", "|---|---|"]
     for method in ("nothing but the data", *METHODS):
         command = [sys.executable, __file__, "--child", method]
@@ -72,7 +73,8 @@ def child(method: str) -> None:
     x = SYSTEMS["tanh network, noise 1e-2"](u)
     if method in METHODS:
         infocap.estimate(u, x, BASIS, **METHODS[method])
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    print(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
 def main() -> None:

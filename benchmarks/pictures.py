@@ -73,8 +73,14 @@ def error_against_n(count: int) -> None:
     axes[0, 0].set_ylabel("rms error of a capacity")
     axes[1, 0].set_ylabel("rms error of the total")
     axes[0, 0].legend(fontsize=7)
-    axes[1, 0].text(
-        0.03, 0.03, "solid: Sobol, dotted: random points", transform=axes[1, 0].transAxes, fontsize=7
+    axes[0, 2].text(
+        0.97,
+        0.93,
+        "solid: Sobol\ndotted: random",
+        transform=axes[0, 2].transAxes,
+        fontsize=7,
+        ha="right",
+        va="top",
     )
     figure.savefig(IMAGES / "estimators-error.png", dpi=200)
 

@@ -27,7 +27,7 @@ MANY_SAMPLES = 10_000  # from which a large dictionary costs more than it brings
 DICTIONARY_BYTES = 500_000_000
 LARGE = 600  # functions, from which a round without prior costs more than it brings
 ROUNDS, ENOUGH_BETTER, EXACT = 6, 0.97, 1e-20
-MOST_WORK = 8e10  # floating-point operations, beyond which no further round begins
+MOST_WORK, WORTH = 8e10, 0.3  # operations, beyond which a round must have brought this much for another
 PRESS_ROWS = 2048  # judge the candidates
 LEAST_ROOM, LEAST_ROOM_PLAIN = 0.25, 0.02  # of the mean: a few corner points would dominate every sum
 BOTH_RULES = 1000  # functions up to which two priors compete
@@ -120,7 +120,7 @@ class Search:
         best: tuple[_Round, CrossFit] | None = None
         for number in range(ROUNDS):
             work += sum(self._work(prior) for prior in priors)
-            if number > 1 and work > MOST_WORK:
+            if number > 1 and work > MOST_WORK and best is not None and best[0].score > WORTH * last:
                 break
             now = self._round(priors)
             if best is None or now.score < best[0].score:

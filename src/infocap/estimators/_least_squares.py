@@ -32,8 +32,9 @@ def least_squares(evidence: Evidence, independent: bool) -> tuple[SecondOrder, f
     covariance = c.T @ c + noise * (1 - noise_gain)
 
     def blocks() -> Iterator[Block]:
+        eta = np.empty((0, 0))
         for y, z in _samples(evidence):
-            eta = inverse @ y
+            eta = np.matmul(inverse, y, out=eta if eta.shape == y.shape else None)
             room = np.maximum(1 - np.einsum("ij,ij->j", eta, y), LEAST_ROOM)
             eta *= n
             e = (z - y.T @ c) / np.sqrt(room)[:, None]

@@ -89,17 +89,23 @@ def second_order(
     bias, null_mean, first, square, fourth = np.zeros((5, terms))
     spread, slope, total_spread = np.zeros((3, *gram.shape))
     rows = []
+    space = np.empty((3, 0, 0))
     for block in blocks:
         y, z = block.y, block.z
         e, f = block.e @ root, (z - block.e) @ root
         ee, ef, ff = _dots(e, e), _dots(e, f), _dots(f, f)
-        rho, along = y - weights @ z.T, weights @ block.e.T
-        bias += rho**2 @ (ee / np.maximum(1 - ee / n, LEAST_ROOM))
-        bias += along**2 @ ff - 2 * (rho * along) @ ef
-        null_mean += y**2 @ ee
+        space = _space(space, y.shape)
+        rho, along, work = space  # written over and over: fresh memory is slow to touch
+        np.subtract(y, np.matmul(weights, z.T, out=rho), out=rho)
+        np.matmul(weights, block.e.T, out=along)
+        bias -= 2 * np.multiply(rho, along, out=work) @ ef
+        bias += np.multiply(rho, rho, out=work) @ (ee / np.maximum(1 - ee / n, LEAST_ROOM))
+        bias += np.multiply(along, along, out=work) @ ff
+        null_mean += np.multiply(y, y, out=work) @ ee
         spread += e.T @ e
         slope += (e * ff[:, None]).T @ e
-        influence, along = y - clean @ z.T, clean @ block.e_capacity.T
+        influence = np.subtract(y, np.matmul(clean, z.T, out=rho), out=rho)
+        np.matmul(clean, block.e_capacity.T, out=along)
         influence *= 2
         influence += along
         influence *= along
@@ -133,6 +139,11 @@ def second_order(
         spread=spread,
         smallest_eigenvalue=float(eigenvalues[0]),
     )
+
+
+def _space(space: Floats, shape: tuple[int, ...]) -> Floats:
+    """Three arrays of this shape, the same ones as before if they fit."""
+    return space if space.shape[1:] == shape else np.empty((3, *shape))
 
 
 def _dots(a: Floats, b: Floats) -> Floats:
