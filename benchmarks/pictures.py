@@ -86,7 +86,7 @@ def error_against_n(count: int) -> None:
 
 
 def calibration(count: int) -> None:
-    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True, layout="constrained")
     levels = np.array([0.5, 0.68, 0.8, 0.9, 0.95, 0.99])
     colours = ("#0072B2", "#009E73", "#CC79A7")
     for system, colour in zip(systems(), colours, strict=True):
@@ -107,7 +107,7 @@ def calibration(count: int) -> None:
         ax.plot([0.45, 1], [0.45, 1], color="black", linewidth=0.8)
         ax.set(xlabel="level of the interval", title=title, xlim=(0.45, 1), ylim=(0.45, 1.01))
     axes[0].set_ylabel(f"share that holds the truth\n({count} data sets of 1024 samples)")
-    axes[0].legend(fontsize=7)
+    figure.legend(fontsize=7, loc="outside lower center", ncol=3)
     figure.savefig(IMAGES / "estimators-calibration.png", dpi=200)
 
 
