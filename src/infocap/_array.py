@@ -138,6 +138,18 @@ class Table:
         first = int(rows[0])
         return self._convert(self._slice(first, int(rows[-1]) + 1)[rows - first], first)
 
+    def finite(self) -> Floats:
+        """All rows; a NaN or infinite value is an error that names the first and counts them."""
+        values = self.read(0, self.shape[0])
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            row, column = (int(number) for number in bad[0])
+            raise DataError(
+                f"{self.name} has {len(bad)} NaN or infinite values, the first {values[row, column]} at "
+                f"{self.place(row, column)}; repair the data, or leave such rows out."
+            )
+        return values
+
     def take(self, rows: Integers) -> Floats:
         """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""
         out = np.empty((len(rows), self.shape[1]))

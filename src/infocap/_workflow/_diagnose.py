@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._check import listed
 from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
 from ..estimators import Estimate
 from ..kernels import Evidence
@@ -58,7 +59,7 @@ def handled(evidence: Evidence, survey: Survey, constant: bool) -> list[str]:
         notes.append(f"{evidence.walk.x.column(carrier)} is constant and serves as the constant readout.")
     if names:
         notes.append(
-            f"dead channels were dropped ({_listed(names)}); the maximum capacity is lower by {len(names)}."
+            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
         )
     return notes
 
@@ -169,9 +170,9 @@ def _saturated(survey: Survey, evidence: Evidence, names: list[str]) -> Iterator
     share = np.where(survey.dead, 0.0, survey.at_extreme - 1 / evidence.n_samples)  # one sample always is
     bad = np.flatnonzero(share > SATURATED)
     if len(bad):
-        listed = _listed([evidence.walk.x.column(int(number)) for number in bad])
+        named = listed([evidence.walk.x.column(int(number)) for number in bad])
         yield (
-            f"{len(bad)} of {len(names)} channels look saturated or clipped ({listed}): up to "
+            f"{len(bad)} of {len(names)} channels look saturated or clipped ({named}): up to "
             f"{share.max():.0%} of their samples sit at the lowest or highest value."
         )
 
@@ -221,7 +222,3 @@ def _too_much(evidence: Evidence, total: float, method: str) -> Iterator[str]:
 def _low_degree(families: tuple[Family, ...]) -> ProductBasis:
     """Functions of single inputs up to degree 2."""
     return product_basis(families, max_degree=2, max_interactions=1)
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

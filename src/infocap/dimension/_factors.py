@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._array import Table
+from .._check import listed
 from ..errors import DataError, ParameterError, warn
 from ..typing import ArrayLike, Floats
 from ._read import readouts
@@ -66,7 +67,7 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     silent = [table.column(int(number)) for number in np.flatnonzero(scale == 0)]
     if silent:
         raise DataError(
-            f"{_listed(silent)} of repeats never changes, so it has no noise to be measured by; "
+            f"{listed(silent)} of repeats never changes, so it has no noise to be measured by; "
             "leave it out, or record it with a finer resolution."
         )
     return scale
@@ -183,7 +184,3 @@ def _not_noise(n_factors: int | None, error: Floats, known: bool) -> Iterator[st
             f"what {n_factors} factors leave is {left:.2g} times the noise, not the noise itself: the minimum of IND "
             "is not where the noise begins; check the noise scale."
         )
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

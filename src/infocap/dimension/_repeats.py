@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._array import Table
-from .._check import probability, yes_or_no
+from .._check import listed, probability, yes_or_no
 from ..errors import DataError, warn
 from ..typing import ArrayLike, Floats
 from ._jackknife import noise_covariance, noise_share
@@ -234,5 +234,4 @@ def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[str]:
     if constant and names and data.mean[~data.live][0] != 0:
         yield f"{names.pop(0)} is constant and serves as the constant readout."
     if names:
-        listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-        yield f"dead channels were dropped ({listed}); the maximum capacity is lower by {len(names)}."
+        yield f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from .._check import one_of, probability
 from ..basis import product_basis
 from ..kernels import Evidence
-from ..typing import Floats
 from ._cross_fit import ENOUGH_SAMPLES, STABLE_GAIN, CrossFit, Search, uncontrolled
 from ._estimate import Estimate
 from ._least_squares import least_squares
@@ -124,26 +122,18 @@ def _expand(evidence: Evidence, fit: CrossFit, independent: bool) -> SecondOrder
     """The second order around c = lift + mean(y e)."""
     basis, n = evidence.walk.basis, evidence.n_samples
     c = fit.lift[: len(basis)].copy()
-    for y, rows in _targets(evidence):
+    for y, rows in evidence.walk.all_targets():
         c += (y @ fit.e[rows])[basis.row_of] / n
     e = fit.e if independent else fit.e * np.sqrt(fit.gain)
     e_capacity = fit.e_plain * np.sqrt(fit.gain_plain)
     e_total = fit.e_plain * np.sqrt(fit.level / (1 - np.minimum(fit.freedom / n, MOST_FREEDOM)))
     blocks = (
-        Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows]) for y, rows in _targets(evidence)
+        Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows])
+        for y, rows in evidence.walk.all_targets()
     )
     return second_order(
         c, fit.gram, e.T @ e / n, blocks, n_samples=n, row_of=basis.row_of, independent=independent
     )
-
-
-def _targets(evidence: Evidence) -> Iterator[tuple[Floats, slice]]:
-    """Blocks of targets (terms, samples) and their rows in the data."""
-    row = 0
-    for piece in evidence.walk.pieces(0, evidence.n_samples):
-        for y in evidence.walk.targets(*piece):
-            yield y, slice(row, row + y.shape[1])
-            row += y.shape[1]
 
 
 def _settled(found: SecondOrder, constant: bool, independent: bool) -> SecondOrder:

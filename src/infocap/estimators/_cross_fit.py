@@ -15,7 +15,7 @@ import numpy as np
 from ..basis import ProductBasis
 from ..kernels import Evidence, LeastSquares, NoFit, Regression, Ridge
 from ..typing import Floats, Integers
-from ._second_order import LEAST_EIGENVALUE, MOST_EIGENVALUE
+from ._second_order import inverse_root
 
 PENALTIES = 10.0 ** np.arange(-8, 3)  # for each sample
 FULL = 0.9  # functions for each sample, above which a fit without penalty means nothing
@@ -105,8 +105,7 @@ class Search:
         self._degrees, self._share = basis.degrees, basis.share_of_last_degree()
         self._dictionary = np.asfortranarray(evidence.walk.values(basis))
         self._own = np.argsort(self._place)[: int(np.sum(self._place < self._terms))]  # reported columns
-        self.complete = len(self._own) == self._terms  # whether all reported functions may serve
-        self._direct = self._least_squares() if self.complete else None
+        self._direct = self._least_squares() if len(self._own) == self._terms else None
         n_probes = min(max(PROBED // len(self._place), 8), 64)
         self._noise = np.random.default_rng(1).standard_normal((self._n, n_probes))
         reported = self._dictionary[:, self._own]
@@ -133,10 +132,9 @@ class Search:
                 break
         assert best is not None
         capacity, error, _ = self._capacities(best[1])
-        last = (
-            (self._degrees == self._degrees[-1]) & (capacity > CLEAR * error) & (self._place >= self._terms)
-        )
-        return replace(best[1], beyond=float(capacity[last].sum()) / self._share)
+        highest = (self._degrees == self._degrees[-1]) & (self._place >= self._terms)
+        clear = capacity[highest & (capacity > CLEAR * error)]
+        return replace(best[1], beyond=float(clear.sum()) / self._share)
 
     def _least_squares(self) -> LeastSquares | None:
         if self._n <= ENOUGH_SAMPLES * self._terms:
@@ -244,8 +242,7 @@ class Search:
         """Capacities of the dictionary's functions, their rough errors, and the mean noise of one."""
         n = self._n
         c = found.lift[self._place] + self._dictionary.T @ found.e / n
-        eigenvalues, vectors = np.linalg.eigh(found.gram)
-        root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
+        root, _ = inverse_root(found.gram)
         inside, spread = c @ root, root.T @ (found.e.T @ found.e / n) @ root
         noise = found.null @ (found.level * np.mean(found.e_plain**2, axis=0)) / n  # of a capacity, by degree
         noise = noise[self._degrees]

@@ -79,8 +79,7 @@ def second_order(
     then the noise of W takes its part of the bias.
     """
     n, terms = n_samples, len(c)
-    eigenvalues, vectors = np.linalg.eigh(gram)
-    root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
+    root, smallest = inverse_root(gram)
     inside = c @ root
     weights, clean = np.empty_like(inside), np.empty_like(inside)
     weights[row_of] = inside @ root.T
@@ -137,8 +136,15 @@ def second_order(
         contributors=(square**2 / np.maximum(fourth, TINY))[row_of],
         total_variance=float(total_variance),
         spread=spread,
-        smallest_eigenvalue=float(eigenvalues[0]),
+        smallest_eigenvalue=smallest,
     )
+
+
+def inverse_root(gram: Floats) -> tuple[Floats, float]:
+    """G^-1/2 up to a rotation, no direction blown up, and the smallest eigenvalue of G."""
+    eigenvalues, vectors = np.linalg.eigh(gram)
+    root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
+    return root, float(eigenvalues[0])
 
 
 def _space(space: Floats, shape: tuple[int, ...]) -> Floats:

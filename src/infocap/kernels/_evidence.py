@@ -157,11 +157,8 @@ class Evidence:
             orders = [generator.permutation(self.n_samples) for _ in range(min(at_once, count - begin))]
             mixed = np.hstack([rows[order] for order in orders])
             projection = np.zeros((mixed.shape[1], len(self.walk.basis)))
-            row = 0
-            for start, stop in self.walk.pieces(0, self.n_samples):
-                for y in self.walk.targets(start, stop):
-                    projection += mixed[row : row + y.shape[1]].T @ y.T
-                    row += y.shape[1]
+            for y, among in self.walk.all_targets():
+                projection += mixed[among].T @ y.T
             squares = (projection[:, self.walk.basis.row_of] / self.n_samples) ** 2
             yield from squares.reshape(len(orders), rows.shape[1], -1).sum(axis=1)
 

@@ -80,6 +80,14 @@ class Walk:
         blocks = self.basis.blocks(self.u.read(start, stop))
         return blocks if self.root_weights is None else self._weighted(blocks, start)
 
+    def all_targets(self) -> Iterator[tuple[Floats, slice]]:
+        """Those of all samples, block by block, with the rows they belong to."""
+        row = 0
+        for piece in self.pieces(0, self.n_samples):
+            for y in self.targets(*piece):
+                yield y, slice(row, row + y.shape[1])
+                row += y.shape[1]
+
     def _weighted(self, blocks: Iterator[Floats], row: int) -> Iterator[Floats]:
         assert self.root_weights is not None
         for y in blocks:

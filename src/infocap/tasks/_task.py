@@ -84,16 +84,7 @@ class Task:
 
 def finite_table(values: ArrayLike, name: str) -> Floats:
     """Numbers in two dimensions, none of them missing."""
-    table = Table(values, name)
-    out = table.read(0, table.shape[0])
-    bad = np.argwhere(~np.isfinite(out))
-    if len(bad):
-        row, column = (int(number) for number in bad[0])
-        raise DataError(
-            f"{name} has {len(bad)} NaN or infinite values, the first {out[row, column]} at "
-            f"{table.place(row, column)}; repair them, or leave such rows out."
-        )
-    return out
+    return Table(values, name).finite()
 
 
 def _labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
