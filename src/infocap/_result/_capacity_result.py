@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -43,6 +43,9 @@ class CapacityResult:
     noise_limited_total: float | None = None  # over a complete basis, from repeats
     noise_limited_standard_error: float | None = None
     coordinates: tuple[Floats, ...] = ()  # targets in the readouts' space: whole, first half, second half
+    metadata: dict[str, Any] = field(
+        default_factory=dict
+    )  # plain data: where the data came from, what else was found
 
     def __repr__(self) -> str:
         error = "" if self.total_standard_error is None else f" ± {self.total_standard_error:.3f}"

@@ -34,6 +34,7 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     for name, part in zip(COORDINATES, result.coordinates, strict=False):
         variables[name] = ((f"{name}_frame", "term"), part)
     variables["index"] = (("term", "input"), basis.indices)
+    variables["metadata"] = ((), json.dumps(result.metadata))  # a variable: attributes have a largest size
     return xr.Dataset(
         variables,
         coords={
@@ -51,7 +52,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(_attributes(result))
+    header = json.dumps(_attributes(result) | {"metadata": result.metadata})
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
         result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
@@ -69,7 +70,8 @@ def _read_netcdf(path: Path) -> CapacityResult:
     data = load_dataset(path, FORMAT)
     columns = {name: data[name].values for name in PER_TERM if name in data}
     coordinates = tuple(data[name].values for name in COORDINATES if name in data)
-    return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates)
+    metadata = json.loads(str(data["metadata"].values)) if "metadata" in data else {}
+    return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates, metadata)
 
 
 def _read_csv(path: Path) -> CapacityResult:
@@ -85,6 +87,7 @@ def _read_csv(path: Path) -> CapacityResult:
     indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     attributes = json.loads(header[2:])
+    metadata = attributes.pop("metadata", {})
     if attributes.get("format") != FORMAT:
         raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
     if len(table) != attributes.get("n_terms") or any(np.isnan(column).any() for column in columns.values()):
@@ -92,7 +95,7 @@ def _read_csv(path: Path) -> CapacityResult:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last perhaps "
             "in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    return _rebuild(attributes, indices, columns, ())
+    return _rebuild(attributes, indices, columns, (), metadata)
 
 
 def _attributes(result: CapacityResult) -> dict[str, Any]:
@@ -116,6 +119,7 @@ def _rebuild(
     indices: np.ndarray,
     columns: dict[str, np.ndarray],
     coordinates: tuple[np.ndarray, ...],
+    metadata: dict[str, Any],
 ) -> CapacityResult:
     maybe = {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
     return CapacityResult(
@@ -129,4 +133,5 @@ def _rebuild(
         method=str(attributes["method"]),
         checks=tuple(json.loads(attributes["checks"])),
         coordinates=coordinates,
+        metadata=metadata,
     )

@@ -1,8 +1,9 @@
-"""What users call: estimate, probe, sweep, convergence."""
+"""What users call: estimate, analyse, probe, sweep, convergence."""
 
+from ._analyse import analyse
 from ._convergence import Convergence, convergence
 from ._estimate import estimate
 from ._probe import probe
 from ._sweep import Sweep, sweep
 
-__all__ = ["Convergence", "Sweep", "convergence", "estimate", "probe", "sweep"]
+__all__ = ["Convergence", "Sweep", "analyse", "convergence", "estimate", "probe", "sweep"]

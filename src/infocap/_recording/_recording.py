@@ -1,0 +1,71 @@
+"""A measured or simulated data set: inputs, readouts, and all that must not be separated from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import DataError
+from ..typing import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording:
+    """Inputs (samples, inputs) and readouts (samples, channels), in design order, with their story.
+
+    Parameters
+    ----------
+    index
+        Design index of each row.
+    readout_unit, input_unit, channel
+        What the numbers are, and the names of the columns of the readouts.
+    metadata
+        Any plain data: the plan of the acquisition, parameters, seed, operator.
+    acquired
+        When each row was measured, in seconds or as a rank; None when in the order of the rows.
+    repeats
+        The readouts measured a second time (samples, channels), NaN in the rows that were not repeated.
+    noise
+        Readouts (any number, channels), all at one constant input: what factor analysis takes the noise from.
+    reference, reference_acquired
+        Readouts (any number, channels) at another constant input, and when: what shows drift.
+    checks
+        What the file was found to lack, in plain words; passed on to the result.
+    """
+
+    inputs: Floats
+    readouts: Floats
+    index: Integers
+    readout_unit: str = ""
+    channel: tuple[str, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    input_unit: str = ""
+    acquired: Floats | None = None
+    repeats: Floats | None = None
+    noise: Floats | None = None
+    reference: Floats | None = None
+    reference_acquired: Floats | None = None
+    checks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.inputs)
+        if len(self.readouts) != n or len(self.index) != n:
+            raise DataError(
+                f"a recording needs as many inputs as readouts and indices; got {n}, {len(self.readouts)} and "
+                f"{len(self.index)}."
+            )
+
+    def __repr__(self) -> str:
+        unit = f" in {self.readout_unit}" if self.readout_unit else ""
+        lines = [
+            f"Recording: {len(self.inputs)} samples, {self.inputs.shape[1]} inputs, "
+            f"{self.readouts.shape[1]} readouts{unit}"
+        ]
+        return "\n".join(lines + [f"  check: {check}" for check in self.checks])
+
+    def save(self, path: str | Path) -> Path:
+        """Write to a file; the suffix decides the format (``.nc`` is NetCDF4 and keeps everything)."""
+        from ._write import write
+
+        return write(self, Path(path))

@@ -1,0 +1,179 @@
+"""analyse: all that a recording can tell, as one result: capacities, growth with N, factors, drift, provenance."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from .._recording import Recording
+from .._result import CapacityResult
+from .._version import __version__
+from ..basis import ProductBasis
+from ..dimension import indicator
+from ..errors import DataWarning, InfocapError, warn
+from ..estimators import Estimator
+from ..typing import Floats, Integers
+from ._estimate import estimate
+
+STEPS = 6  # sizes of the run at which the total is looked at, each half of the next
+LEAST = 2  # samples a readout in the smallest of them
+DRIFTING = 2.0  # variance of the reference, relative to what neighbouring measurements say is noise
+REFERENCES = 8  # fewer say nothing about drift
+
+
+def analyse(
+    recording: Recording,
+    basis: ProductBasis,
+    *,
+    method: str | Estimator = "control-variate",
+    constant: bool = True,
+    nan: str = "raise",
+    complex_as: str | None = None,
+    growth: bool = True,
+    **options: Any,
+) -> CapacityResult:
+    """The capacities of a recorded device, with everything else that its recording can tell.
+
+    This is `estimate` with the design index, the order of acquisition and the repeats of the recording. The
+    result's ``metadata`` hold, as plain data for files and the report:
+
+    - ``"provenance"``: the plan and other metadata of the recording, versions and date;
+    - ``"growth"``: the total, as it was when a half, a quarter, ... of the run had been measured;
+    - ``"factors"``: factor analysis, when the recording has noise repeats at a constant input;
+    - ``"drift"``: how far the reference moved, when it was measured.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> u = infocap.draw(basis, 1024, seed=1)
+    >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
+    >>> result = infocap.analyse(infocap.Recording(u, system(u), index=range(1024)), basis)
+    >>> result.metadata["growth"]["n_samples"]
+    [32, 64, 128, 256, 512, 1024]
+    """
+    settings: dict[str, Any] = {
+        "method": method,
+        "constant": constant,
+        "nan": nan,
+        "complex_as": complex_as,
+        **options,
+    }
+    result = estimate(
+        recording.inputs,
+        recording.readouts,
+        basis,
+        index=np.asarray(recording.index),
+        acquisition=recording.acquired,
+        repeats=recording.repeats,
+        **settings,
+    )
+    checks = list(recording.checks)
+    metadata: dict[str, Any] = {"provenance": _provenance(recording)}
+    if growth:
+        metadata["growth"] = _growth(recording, basis, result, settings)
+    if recording.noise is not None:
+        metadata["factors"], said = _factors(recording)
+        checks += said
+    if recording.reference is not None and len(recording.reference) >= REFERENCES:
+        metadata["drift"], said = _drift(recording)
+        checks += said
+    for check in checks:
+        warn(check)
+    return replace(result, checks=(*result.checks, *checks), metadata=metadata)
+
+
+def _provenance(recording: Recording) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "estimated": datetime.now(UTC).isoformat(timespec="seconds"),
+        "infocap": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": version("scipy"),
+    }
+    if recording.readout_unit:
+        found["readout_unit"] = recording.readout_unit
+    return found | recording.metadata
+
+
+def _growth(
+    recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """The total from the rows measured first: what an earlier stop would have given."""
+    n, when = len(recording.index), recording.acquired
+    order = np.arange(n) if when is None else np.argsort(when, kind="stable")
+    sizes = [n >> halvings for halvings in range(STEPS - 1, 0, -1)]
+    results = [
+        _quietly(recording, np.sort(order[:size]), basis, settings)
+        for size in sizes
+        if size >= LEAST * result.n_readouts
+    ]
+    known = [one for one in [*results, result] if one is not None]
+    errors = [one.total_standard_error for one in known]
+    return {
+        "n_samples": [one.n_samples for one in known],
+        "total": [one.total for one in known],
+        "standard_error": None if None in errors else errors,
+    }
+
+
+def _quietly(
+    recording: Recording, rows: Integers, basis: ProductBasis, settings: dict[str, Any]
+) -> CapacityResult | None:
+    """The estimate from some of the rows, its warnings left to the whole; None when they are too few."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            return estimate(recording.inputs[rows], recording.readouts[rows], basis, **settings)
+        except InfocapError:
+            return None
+
+
+def _factors(recording: Recording) -> tuple[dict[str, Any], list[str]]:
+    """Malinowski's indicator function, or why there is none."""
+    noise = np.asarray(recording.noise)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        try:
+            found = indicator(recording.readouts, repeats=noise)
+        except InfocapError as problem:
+            return {"n_repeats": len(noise), "problem": str(problem)}, [f"no factor analysis: {problem}"]
+    said = [f"factor analysis: {one.message}" for one in caught if issubclass(one.category, DataWarning)]
+    values = found.values.tolist()
+    return {"n_factors": found.n_factors, "values": values, "n_repeats": len(noise)}, said
+
+
+def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
+    """How the reference moved, in units of the spread of each readout over the samples.
+
+    Neighbouring measurements of the reference differ by noise; if the whole run scatters much more than they do,
+    the device moved slowly (von Neumann's ratio).
+    """
+    reference = np.asarray(recording.reference, dtype=float)
+    spread = np.nanstd(np.asarray(recording.readouts, dtype=float), axis=0)
+    live = (spread > 0) & np.isfinite(reference).all(axis=0)
+    if not live.any():
+        return {}, []
+    moved: Floats = (reference[:, live] - reference[:, live].mean(axis=0)) / spread[live]
+    variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
+    noise = float(np.mean(np.diff(moved, axis=0) ** 2)) / 2
+    excess = variance / noise if noise > 0 else np.inf if variance > 0 else 1.0
+    times = recording.reference_acquired
+    size = float(np.sqrt(max(variance - noise, 0.0)))
+    found = {
+        "time": (np.arange(len(moved)) if times is None else np.asarray(times)).tolist(),
+        "moved": np.sqrt(np.mean((moved - moved[0]) ** 2, axis=1)).tolist(),
+        "size": size,
+        "noise": float(np.sqrt(noise)),
+    }
+    if excess <= DRIFTING:
+        return found, []
+    return found, [
+        f"the device drifted: its reference moved by {size:.1%} of the readouts' spread (root mean square), and "
+        f"scatters {excess:.1f} times more over the run than from one measurement to the next; "
+        "keep its temperature and power steady, or measure faster."
+    ]
