@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._atomic import replaced
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
 
 def save_dataset(data: xr.Dataset, path: Path) -> None:
     """Write beside the file and then take its place, so that an interrupted write loses nothing."""
-    if not path.parent.exists():
-        raise DataError(f"the folder {path.parent} does not exist; make it first.")
-    beside = path.with_name(f".{path.name}.part")
-    data.to_netcdf(beside, engine="h5netcdf")
-    beside.replace(path)
+    with replaced(path) as beside:
+        data.to_netcdf(beside, engine="h5netcdf")
 
 
 def axis_values(values: Sequence[Any]) -> np.ndarray:

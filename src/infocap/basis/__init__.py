@@ -14,6 +14,7 @@ from ._classical import (
 from ._custom import density, samples, table
 from ._family import DiscreteFamily, Family
 from ._product import ProductBasis, product_basis
+from ._restore import describe, restore
 
 __all__ = [
     "FAMILIES",
@@ -24,12 +25,14 @@ __all__ = [
     "binomial",
     "chebyshev",
     "density",
+    "describe",
     "fourier",
     "hermite",
     "jacobi",
     "laguerre",
     "legendre",
     "product_basis",
+    "restore",
     "samples",
     "table",
 ]

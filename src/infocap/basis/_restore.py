@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import ParameterError
@@ -23,9 +23,16 @@ def describe(family: Family) -> dict[str, Any]:
     return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
 
 
-def restore(name: str, parameters: dict[str, Any], domain: tuple[float, float]) -> Family:
+def restore(
+    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
+) -> Family:
     """The inverse of `describe`."""
     if name not in MAKERS:
         raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
-    low, high = domain
-    return MAKERS[name](**parameters).on((low, high))
+    try:
+        family = MAKERS[name](**(parameters or {}))
+    except TypeError as problem:
+        raise ParameterError(
+            f"the family {name!r} needs other parameters than {parameters}: {problem}."
+        ) from None
+    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]

@@ -1,0 +1,93 @@
+"""In which order to measure: samples, repeats, noise and reference, each with a number that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ..typing import Floats, Integers
+
+ORDERS = ("random", "doubling", "design")
+NOISE, REFERENCE = -1, -2  # in place of a design index
+
+
+class Measurement(NamedTuple):
+    """One thing to measure; `kind` and `number` name it for ever."""
+
+    kind: str  # "sample", "repeat", "noise" or "reference"
+    number: int  # the design index of a sample and of its repeat, else a running number
+    u: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Measurements in the order of acquisition.
+
+    `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
+    to send (measurements, inputs).
+    """
+
+    codes: Integers
+    inputs: Floats
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def names(self) -> list[tuple[str, int]]:
+        """Kind and number of every measurement."""
+        seen: set[int] = set()
+        counts = {"noise": 0, "reference": 0}
+        out = []
+        for code in self.codes.tolist():
+            kind = {NOISE: "noise", REFERENCE: "reference"}.get(code)
+            if kind is not None:
+                out.append((kind, counts[kind]))
+                counts[kind] += 1
+            else:
+                out.append(("repeat" if code in seen else "sample", code))
+                seen.add(code)
+        return out
+
+    def __iter__(self) -> Iterator[Measurement]:
+        for (kind, number), u in zip(self.names, self.inputs, strict=True):
+            yield Measurement(kind, number, u)
+
+
+def make_schedule(
+    design: Floats,
+    *,
+    order: str,
+    seed: int,
+    repeat_every: int,
+    noise: Floats,
+    noise_repeats: int,
+    reference: Floats,
+    reference_every: int,
+) -> Schedule:
+    """The noise first, then samples and their repeats in the order wanted, with the reference in between.
+
+    A repeat comes at a moment of its own, not right after its sample: noise that lasts longer than one
+    measurement would otherwise look smaller than it is.
+    """
+    n = len(design)
+    rng = np.random.default_rng([seed, n])
+    again = np.arange(0, n, repeat_every) if repeat_every else np.arange(0)
+    if order == "design":
+        moments = np.concatenate([np.arange(n), again + 0.5])
+    else:
+        moments = rng.random(n + len(again))
+    if order == "doubling":  # a number below 2^k comes before all numbers from 2^k on
+        moments += np.ceil(np.log2(np.maximum(np.concatenate([np.arange(n), again]) + 1, n / 16)))
+    codes = np.concatenate([np.arange(n), again])[np.argsort(moments, kind="stable")]
+    inputs = design[codes]
+    if reference_every:
+        places = np.arange(0, len(codes) + 1, reference_every)
+        codes = np.insert(codes, places, REFERENCE)
+        inputs = np.insert(inputs, places, reference, axis=0)
+    codes = np.concatenate([np.full(noise_repeats, NOISE), codes])
+    return Schedule(codes, np.vstack([np.tile(noise, (noise_repeats, 1)), inputs]))
