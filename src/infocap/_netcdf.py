@@ -1,4 +1,4 @@
-"""NetCDF files of our own: opened whole, with one clear error when they are broken or somebody else's."""
+"""NetCDF files of our own: written whole or not at all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._atomic import replaced
-from .errors import DataError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,24 +26,3 @@ def axis_values(values: Sequence[Any]) -> np.ndarray:
         isinstance(value, str) for value in values
     )
     return np.array(values if plain else [str(value) for value in values])
-
-
-def load_dataset(path: Path, expected: str) -> xr.Dataset:
-    """Everything in a file whose attribute ``format`` is as expected."""
-    import xarray as xr
-
-    if not path.exists():
-        raise DataError(f"{path} does not exist.")
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as data:
-            data.load()
-    except (OSError, ValueError) as problem:
-        raise DataError(
-            f"{path} cannot be read as NetCDF ({problem}); it is truncated or of another format, and nothing of "
-            "it can be recovered."
-        ) from None
-    found = data.attrs.get("format")
-    if found != expected:
-        held = ", ".join(map(str, data.data_vars)) or "nothing"
-        raise DataError(f"{path} is not an {expected!r} file but {found!r}; it holds {held}.")
-    return data

@@ -6,8 +6,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import DataError
 from ..typing import Floats, Integers
+
+SHAPES = {
+    "inputs": ("samples", "inputs"),
+    "readouts": ("samples", "channels"),
+    "index": ("samples",),
+    "acquired": ("samples",),
+    "repeats": ("samples", "channels"),
+    "noise": ("noise repeats", "channels"),
+    "reference": ("references", "channels"),
+    "reference_acquired": ("references",),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,12 +62,22 @@ class Recording:
     checks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        n = len(self.inputs)
-        if len(self.readouts) != n or len(self.index) != n:
+        lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
+        if len(set(lengths)) > 1:
             raise DataError(
-                f"a recording needs as many inputs as readouts and indices; got {n}, {len(self.readouts)} and "
-                f"{len(self.index)}."
+                "a recording needs as many inputs as readouts and indices; got {}, {} and {}.".format(*lengths)
             )
+        shapes = {name: np.shape(getattr(self, name)) for name in SHAPES if getattr(self, name) is not None}
+        sizes = {"samples": lengths[0]}
+        for name, shape in shapes.items():
+            wanted = SHAPES[name]
+            if len(shape) != len(wanted) or any(
+                sizes.setdefault(axis, size) != size for axis, size in zip(wanted, shape, strict=True)
+            ):
+                said = ", ".join(f"{sizes[axis]} {axis}" if axis in sizes else axis for axis in wanted)
+                raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
+        if self.channel and len(self.channel) != sizes["channels"]:
+            raise DataError(f"channel has {len(self.channel)} names for {sizes['channels']} readouts; give one each.")
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
@@ -65,7 +88,7 @@ class Recording:
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def save(self, path: str | Path) -> Path:
-        """Write to a file; the suffix decides the format (``.nc`` is NetCDF4 and keeps everything)."""
+        """Write everything to a file; the suffix decides: .nc (NetCDF4), .h5, .mat (MATLAB v5), .csv or .zarr."""
         from ._write import write
 
         return write(self, Path(path))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._atomic import replaced
 from .._check import one_of
-from .._netcdf import load_dataset, save_dataset
+from .._files import open_hdf5, readable, refuse_too_large
+from .._netcdf import save_dataset
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import DataError
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 FORMAT = "infocap result 1"
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
+TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
 
@@ -53,7 +58,7 @@ def save(result: CapacityResult, path: Path) -> Path:
         save_dataset(to_dataset(result), path)
         return path
     header = json.dumps(_attributes(result) | {"metadata": result.metadata})
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
         result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
     return path
@@ -67,35 +72,55 @@ def load_result(path: str | Path) -> CapacityResult:
 
 
 def _read_netcdf(path: Path) -> CapacityResult:
-    data = load_dataset(path, FORMAT)
-    columns = {name: data[name].values for name in PER_TERM if name in data}
-    coordinates = tuple(data[name].values for name in COORDINATES if name in data)
-    metadata = json.loads(str(data["metadata"].values)) if "metadata" in data else {}
-    return _rebuild(dict(data.attrs), data["index"].values, columns, coordinates, metadata)
+    with open_hdf5(path, "NetCDF") as contents:
+        found = contents.attributes.get("format")
+        if found != FORMAT:
+            raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
+        columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
+        coordinates = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
+        indices = contents.numbers("index")
+        with _damage(path):
+            return _rebuild(contents.attributes, indices, columns, coordinates, json.loads(metadata[0]))
 
 
 def _read_csv(path: Path) -> CapacityResult:
     import pandas as pd
 
-    if not path.exists():
-        raise DataError(f"{path} does not exist.")
-    with path.open(encoding="utf-8") as file:
-        header = file.readline()
-        if not header.startswith("# {"):
+    readable(path)
+    refuse_too_large(path, "text", (path.stat().st_size,), TEXT_EXPANSION)
+    with path.open("rb") as file:
+        if file.read(3) != b"# {":
             raise DataError(f"{path} is a CSV file without the header of an infocap result.")
-        table = pd.read_csv(file, dtype=str)  # converted below: every pandas then reads back every digit
-    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
-    columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
-    attributes = json.loads(header[2:])
-    metadata = attributes.pop("metadata", {})
-    if attributes.get("format") != FORMAT:
-        raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
-    if len(table) != attributes.get("n_terms") or any(np.isnan(column).any() for column in columns.values()):
+    with _damage(path), path.open(encoding="utf-8") as text:
+        attributes = json.loads(text.readline()[2:])
+        if attributes.get("format") != FORMAT:
+            raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
+        table = pd.read_csv(text, dtype=str)  # converted below: every pandas then reads back every digit
+        metadata = attributes.pop("metadata", {})
+        columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
+        if len(table) != attributes.get("n_terms") or any(np.isnan(one).any() for one in columns.values()):
+            raise DataError(
+                f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
+                "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
+            )
+        indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
+        return _rebuild(attributes, indices, columns, (), metadata)
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """Make one DataError of all that a result with missing or senseless parts can cause."""
+    try:
+        yield
+    except DataError:
+        raise
+    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
+    except Exception as problem:
+        said = f"lacks {problem}" if isinstance(problem, KeyError) else " ".join(str(problem).split())[:200]
         raise DataError(
-            f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last perhaps "
-            "in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
-        )
-    return _rebuild(attributes, indices, columns, (), metadata)
+            f"{path} is damaged: it {said or type(problem).__name__}; its arrays may still be read with xarray or pandas."
+        ) from problem
 
 
 def _attributes(result: CapacityResult) -> dict[str, Any]:
@@ -121,6 +146,7 @@ def _rebuild(
     coordinates: tuple[np.ndarray, ...],
     metadata: dict[str, Any],
 ) -> CapacityResult:
+    _refuse_unequal(indices, columns, coordinates)
     maybe = {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
     return CapacityResult(
         **{name: columns.get(name) for name in PER_TERM},  # type: ignore[arg-type]
@@ -135,3 +161,14 @@ def _rebuild(
         coordinates=coordinates,
         metadata=metadata,
     )
+
+
+def _refuse_unequal(
+    indices: np.ndarray, columns: dict[str, np.ndarray], coordinates: tuple[np.ndarray, ...]
+) -> None:
+    """Every array has one entry for each function."""
+    if indices.ndim != 2 or "capacity" not in columns or "raw" not in columns:
+        raise ValueError(f"holds an index of shape {indices.shape} and {list(columns)}, too little for a result")
+    for values in (*columns.values(), *(part.T for part in coordinates)):
+        if len(values) != len(indices) or values.dtype.kind != "f":
+            raise ValueError(f"holds {values.dtype} values of shape {values.shape} for {len(indices)} functions")
