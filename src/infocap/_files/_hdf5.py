@@ -16,7 +16,16 @@ from ._before import blame, readable, refuse_too_large
 from ._contents import NUMBERS, Contents, Variable
 
 # Only these are read: following the references among others can hang on a damaged file.
-ATTRIBUTES = ("units", "parts", "scale_factor", "add_offset", "_FillValue", "missing_value", "MATLAB_class", "NAME")
+ATTRIBUTES = (
+    "units",
+    "parts",
+    "scale_factor",
+    "add_offset",
+    "_FillValue",
+    "missing_value",
+    "MATLAB_class",
+    "NAME",
+)
 LARGEST_ATTRIBUTE = 10_000_000  # bytes
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
@@ -64,7 +73,12 @@ def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) ->
         dtype = np.result_type(dtype[0], np.complex64)
     elif h5py.check_string_dtype(dtype) is not None or attributes.get("MATLAB_class") == "char":
         dtype = np.dtype(str)
-    if dtype.kind in "iu" and attributes.keys() & {"scale_factor", "add_offset", "_FillValue", "missing_value"}:
+    if dtype.kind in "iu" and attributes.keys() & {
+        "scale_factor",
+        "add_offset",
+        "_FillValue",
+        "missing_value",
+    }:
         dtype = np.dtype(float)
     chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks, strict=True)) if found.chunks else 1
     load = partial(_load, path, name, found, attributes)
@@ -113,5 +127,6 @@ def _attributes(found: Any, names: Iterable[str]) -> dict[str, Any]:
         plain = held.dtype.kind in NUMBERS or h5py.check_string_dtype(held.dtype) is not None
         if plain and math.prod(held.shape or ()) * held.dtype.itemsize <= LARGEST_ATTRIBUTE:
             value = found.attrs[name]
+            value = value.flat[0] if isinstance(value, np.ndarray) and value.size == 1 else value
             out[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
     return out

@@ -5,6 +5,7 @@ from ._read import read
 from ._recording import Recording
 from ._schedule_names import NOISE, REFERENCE, names_of
 from ._store_file import open_read_only, read_entries, to_recording
+from ._write import WRITERS
 
 __all__ = [
     "MEASURED",
@@ -12,6 +13,7 @@ __all__ = [
     "PAGE_BYTES",
     "REFERENCE",
     "SCHEMA",
+    "WRITERS",
     "Contents",
     "Entry",
     "Recording",

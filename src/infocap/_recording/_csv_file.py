@@ -29,7 +29,9 @@ def csv_rows(path: Path, u: str | None, x: str | None, roles: str = "ux") -> Row
     index = one_of_these(names, ("index",)) if sheet.names else []
     times = one_of_these(names, TIMES) if sheet.names else []
     held = listed(names, 20)
-    inputs = numbered(names) or one_of_these(names, INPUTS) if u is None else matching(path, names, u, "u", held)
+    inputs = (
+        numbered(names) or one_of_these(names, INPUTS) if u is None else matching(path, names, u, "u", held)
+    )
     if not inputs and roles == "u":
         inputs = [k for k in range(len(names)) if k not in (*index, *times)]
     if not inputs and roles == "ux":
@@ -69,8 +71,8 @@ def _words(sheet: Sheet, start: str) -> dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise DataError(
-            f"{sheet.path} starts with {start!r} and then something damaged ({problem}); without that line the table can "
-            "still be read."
+            f"{sheet.path} starts with {start!r} and then something damaged ({problem}); without that line the "
+            "table can still be read."
         ) from None
     return found if isinstance(found, dict) else {}
 

@@ -46,7 +46,9 @@ def save_hdf5(recording: Recording, path: Path) -> None:
     """Write everything, with checksums; the file is there whole or not at all."""
     data = to_dataset(recording)
     with replaced(path) as beside:
-        data.to_netcdf(beside, engine="h5netcdf", encoding={name: _encoding(data[name]) for name in data.data_vars})
+        data.to_netcdf(
+            beside, engine="h5netcdf", encoding={name: _encoding(data[name]) for name in data.data_vars}
+        )
 
 
 def load_own(contents: Contents) -> Recording:
@@ -55,7 +57,9 @@ def load_own(contents: Contents) -> Recording:
     for name, values in held.items():
         if contents.variables[name].attributes.get("parts") == PARTS:
             if values.shape[-1:] != (2,) or values.dtype.kind != "f":
-                raise DataError(f"{name} in {contents.path} has shape {values.shape} for complex numbers; it is damaged.")
+                raise DataError(
+                    f"{name} in {contents.path} has shape {values.shape} for complex numbers; it is damaged."
+                )
             held[name] = np.ascontiguousarray(values).view(np.result_type(values.dtype, np.complex64))[..., 0]
     words = dict(contents.attributes)
     words |= {name: contents.text(name)[0] for name in ("metadata", "checks") if name in contents}

@@ -55,7 +55,9 @@ def rebuild(path: Path, arrays: Mapping[str, np.ndarray], words: Mapping[str, An
     """The recording again; a file that lacks something, or holds it in another form, is an error."""
     for name in ("inputs", "readouts", "index"):
         if name not in arrays:
-            raise DataError(f"{path} is an {FORMAT!r} file without {name}; it is damaged, and holds {list(arrays)}.")
+            raise DataError(
+                f"{path} is an {FORMAT!r} file without {name}; it is damaged, and holds {list(arrays)}."
+            )
     return Recording(
         inputs=arrays["inputs"],
         readouts=arrays["readouts"],
@@ -79,7 +81,9 @@ def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     if index.dtype.kind != "f" or not np.isfinite(index).all() or (index != np.round(index)).any():
         raise DataError(f"index in {path} holds {index.dtype} values that are no whole numbers; repair it.")
     if np.abs(index).max(initial=0) > 2**53:
-        raise DataError(f"index in {path} reaches {np.abs(index).max():g}; give numbers of points of a design.")
+        raise DataError(
+            f"index in {path} reaches {np.abs(index).max():g}; give numbers of points of a design."
+        )
     return index.astype(np.int64)
 
 
@@ -98,9 +102,13 @@ def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> An
     try:
         value = json.loads(words[name])
     except (TypeError, ValueError, RecursionError) as problem:
-        raise DataError(f"{name} in {path} is damaged ({problem}); the arrays can be read by u=..., x=....") from None
+        raise DataError(
+            f"{name} in {path} is damaged ({problem}); the arrays can be read by u=..., x=...."
+        ) from None
     if not isinstance(value, type(empty)):
-        raise DataError(f"{name} in {path} is {value!r:.60}; it is damaged, the arrays can be read by u=..., x=....")
+        raise DataError(
+            f"{name} in {path} is {value!r:.60}; it is damaged, the arrays can be read by u=..., x=...."
+        )
     return value
 
 

@@ -89,7 +89,9 @@ def scan(path: Path, data: memoryview) -> dict[str, Variable]:
     return variables
 
 
-def _describe(element: Element, at: int = 0, end: int | None = None, outer: str = "") -> Iterator[tuple[str, Variable]]:
+def _describe(
+    element: Element, at: int = 0, end: int | None = None, outer: str = ""
+) -> Iterator[tuple[str, Variable]]:
     """A matrix, or the fields of a structure."""
     content, size = element.content(HEAD if end is None else None)
     end = size if end is None else end
@@ -130,7 +132,9 @@ def _load(element: Element, at: int, end: int) -> Any:
     return np.ascontiguousarray(values.reshape(head.shape, order="F"))
 
 
-def _stored(element: Element, head: Header, content: memoryview, kind: int, start: int, size: int) -> np.ndarray:
+def _stored(
+    element: Element, head: Header, content: memoryview, kind: int, start: int, size: int
+) -> np.ndarray:
     dtype = np.dtype(element.order + STORED.get(kind, "V0"))
     if dtype.itemsize * math.prod(head.shape) != size or kind not in STORED:
         raise element.damaged(f"{head.name} of shape {head.shape} has {size:,} bytes of type {kind}")
@@ -172,7 +176,10 @@ def _fields(element: Element, content: memoryview, at: int, end: int) -> Iterato
     _, start, size, at = _tag(element, content, at, end)
     if width < 1 or size % width:
         raise element.damaged("a structure has no names of fields")
-    names = [bytes(content[k : k + width]).split(b"\0")[0].decode("latin-1") for k in range(start, start + size, width)]
+    names = [
+        bytes(content[k : k + width]).split(b"\0")[0].decode("latin-1")
+        for k in range(start, start + size, width)
+    ]
     for name in names:
         kind, start, size, at = _tag(element, content, at, end)
         if kind != MATRIX:

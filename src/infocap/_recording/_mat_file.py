@@ -35,7 +35,8 @@ def open_mat(path: Path) -> Iterator[Contents]:
             yield contents
         return
     with blame(path, "MATLAB"):
-        variables = scan(path, memoryview(np.memmap(path, np.uint8, "r")))
+        data: Any = np.memmap(path, np.uint8, "r")
+        variables = scan(path, memoryview(data))
     yield Contents(path, "MATLAB", variables)
 
 
@@ -47,8 +48,8 @@ def save_mat(recording: Recording, path: Path) -> None:
     for name, one in arrays.items():
         if one.nbytes > LARGEST:
             raise DataError(
-                f"{path} cannot hold {name}: {one.nbytes:,} bytes, where MATLAB v5 files end at {LARGEST:,}; write .h5 or "
-                ".nc, which MATLAB reads with h5read and ncread."
+                f"{path} cannot hold {name}: {one.nbytes:,} bytes, where MATLAB v5 files end at {LARGEST:,}; "
+                "write .h5 or .nc, which MATLAB reads with h5read and ncread."
             )
     held: dict[str, Any] = arrays | {"metadata": json.dumps(words_of(recording))}
     with replaced(path) as beside, beside.open("wb") as file:
@@ -65,5 +66,9 @@ def load_own_mat(contents: Contents) -> Recording | None:
         return None
     if not isinstance(words, dict) or not str(words.get("format", "")).startswith("infocap recording"):
         return None
-    arrays = {name: contents.numbers(short) for name in DIMENSIONS if (short := SHORT.get(name, name)) in contents}
-    return rebuild(contents.path, {n: one.ravel() if n in VECTORS else one for n, one in arrays.items()}, words)
+    arrays = {
+        name: contents.numbers(short) for name in DIMENSIONS if (short := SHORT.get(name, name)) in contents
+    }
+    return rebuild(
+        contents.path, {n: one.ravel() if n in VECTORS else one for n, one in arrays.items()}, words
+    )

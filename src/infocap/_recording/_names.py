@@ -20,7 +20,9 @@ def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str
     chosen: list[int] = []
     for part in [wanted] if wanted in names else [one.strip() for one in wanted.split(",")]:
         found = [k for k, name in enumerate(names) if name == part]
-        found = found or [k for k, name in enumerate(names) if name.replace("/", ".") == part.replace("/", ".")]
+        found = found or [
+            k for k, name in enumerate(names) if name.replace("/", ".") == part.replace("/", ".")
+        ]
         found = found or [k for k, name in enumerate(names) if fnmatchcase(name, part)]
         found = found or [k for k, name in enumerate(names) if name.lower() == part.lower()]
         if not found:
@@ -31,7 +33,9 @@ def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str
 
 def numbered(names: Sequence[str]) -> list[int]:
     """Positions of names such as u1, u2, ..., in the order of their numbers."""
-    found = [(int(match[1]), k) for k, name in enumerate(names) if (match := NUMBERED.fullmatch(name.strip()))]
+    found = [
+        (int(match[1]), k) for k, name in enumerate(names) if (match := NUMBERED.fullmatch(name.strip()))
+    ]
     return [k for _, k in sorted(found)]
 
 

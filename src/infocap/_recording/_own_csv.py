@@ -15,7 +15,8 @@ from ..errors import DataError
 from ..typing import Floats
 from ._layout import DIMENSIONS, FORMAT, arrays_of, rebuild, words_of
 from ._recording import Recording
-from ._rows import NOISE, REFERENCE, Rows, arrange
+from ._rows import Rows, arrange
+from ._schedule_names import NOISE, REFERENCE
 from ._sheet import Sheet
 
 OWN = f"# {FORMAT} "
@@ -70,7 +71,9 @@ def restore(rows: Rows) -> Recording:
     try:
         declared = {name: (np.dtype(dtype), int(n)) for name, (dtype, n) in rows.own["arrays"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise _damaged(rows.path, f"the list of arrays in the first line is no such list: {problem}") from None
+        raise _damaged(
+            rows.path, f"the list of arrays in the first line is no such list: {problem}"
+        ) from None
     for name in DIMENSIONS.keys() & declared.keys():
         dtype, n = declared[name]
         values = getattr(found, name)
@@ -87,7 +90,7 @@ def restore(rows: Rows) -> Recording:
 def _blocks(arrays: dict[str, np.ndarray]) -> list[tuple[Any, Any, Any, Any]]:
     """Index, times, inputs and readouts of each kind of row."""
     index, inputs = arrays["index"], arrays["inputs"]
-    blocks = [(index, arrays.get("acquired"), inputs, arrays["readouts"])]
+    blocks: list[tuple[Any, Any, Any, Any]] = [(index, arrays.get("acquired"), inputs, arrays["readouts"])]
     if "repeats" in arrays:
         twice = ~np.isnan(arrays["repeats"]).all(axis=1)
         blocks.append((index[twice], None, inputs[twice], arrays["repeats"][twice]))
@@ -117,10 +120,15 @@ def _typed(path: Path, name: str, values: Floats, dtype: np.dtype[Any]) -> np.nd
 
 def _refuse_what_does_not_fit(path: Path, arrays: dict[str, np.ndarray]) -> None:
     index = arrays["index"]
-    if index.dtype.kind not in "iu" or not len(index) or index.min() < 0 or (np.diff(index.astype(float)) <= 0).any():
+    if (
+        index.dtype.kind not in "iu"
+        or not len(index)
+        or index.min() < 0
+        or (np.diff(index.astype(float)) <= 0).any()
+    ):
         raise DataError(
-            f"{path} would not come back: in a table the index of the samples, here {index[:3]}..., must be whole numbers "
-            "that increase from row to row; sort the rows, or write .nc."
+            f"{path} would not come back: in a table the index of the samples, here {index[:3]}..., must be whole "
+            "numbers that increase from row to row; sort the rows, or write .nc."
         )
     for name, values in arrays.items():
         if values.dtype.kind in "iu" and values.size and (values.max() > EXACT or values.min() < -EXACT):

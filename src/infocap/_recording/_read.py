@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from ._variables import rows_of
 from ._zarr_file import load_own_zarr, open_zarr
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
-ARRAYS = {
+ARRAYS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {
     ".nc": partial(open_hdf5, kind="NetCDF"),
     ".h5": open_hdf5,
     ".hdf5": open_hdf5,
@@ -96,7 +97,7 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None) -> Recordin
     one_of("path suffix", path.suffix.lower(), (*ARRAYS, *TEXTS))
     given, measured = _part(path, u, "u"), _part(other, x, "x")
     inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
-    checks = ()
+    checks: tuple[str, ...] = ()
     if given.index is not None and len(readouts) != len(inputs):
         checks = (_stopped_early(path, other, inputs, readouts),)
     n = len(readouts) if checks else len(inputs)
@@ -137,11 +138,11 @@ def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLi
         )
     if len(readouts) > len(inputs):
         raise DataError(
-            f"{other} has {len(readouts)} rows for {len(inputs)} inputs in {path}; give one row for each, in their order."
+            f"{other} has {len(readouts)} rows for {len(inputs)} inputs in {path}; give one for each, in their order."
         )
     return (
-        f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, the first in the order "
-        "of acquisition."
+        f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, the first in "
+        "the order of acquisition."
     )
 
 
@@ -151,8 +152,12 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
         return
     theirs = theirs.ravel() if ours.ndim == 1 else theirs
     if theirs.shape != ours.shape:
-        raise DataError(f"{name} has shape {ours.shape} in {path} and {theirs.shape} in {other}; they must be the same.")
-    differs = ~np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True).reshape(len(ours), -1).all(axis=1)
+        raise DataError(
+            f"{name} has shape {ours.shape} in {path} and {theirs.shape} in {other}; they must be the same."
+        )
+    differs = ~np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True).reshape(len(ours), -1).all(
+        axis=1
+    )
     if differs.any():
         row = int(np.argmax(differs))
         raise DataError(

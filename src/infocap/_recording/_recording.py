@@ -65,7 +65,9 @@ class Recording:
         lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
         if len(set(lengths)) > 1:
             raise DataError(
-                "a recording needs as many inputs as readouts and indices; got {}, {} and {}.".format(*lengths)
+                "a recording needs as many inputs as readouts and indices; got {}, {} and {}.".format(
+                    *lengths
+                )
             )
         shapes = {name: np.shape(getattr(self, name)) for name in SHAPES if getattr(self, name) is not None}
         sizes = {"samples": lengths[0]}
@@ -77,7 +79,9 @@ class Recording:
                 said = ", ".join(f"{sizes[axis]} {axis}" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
         if self.channel and len(self.channel) != sizes["channels"]:
-            raise DataError(f"channel has {len(self.channel)} names for {sizes['channels']} readouts; give one each.")
+            raise DataError(
+                f"channel has {len(self.channel)} names for {sizes['channels']} readouts; give one each."
+            )
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""

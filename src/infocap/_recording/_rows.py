@@ -12,8 +12,7 @@ from ..errors import DataError
 from ..typing import Floats, Integers
 from ._layout import whole_numbers
 from ._recording import Recording
-
-NOISE, REFERENCE = -1, -2  # in place of a design index
+from ._schedule_names import NOISE, REFERENCE
 
 
 @dataclass
@@ -61,7 +60,9 @@ def arrange(rows: Rows) -> Recording:
 def table(path: Path, name: str, values: Floats | None) -> Floats:
     """Two dimensions, (samples, columns); inputs in one dimension are a single input."""
     if values is None:
-        raise DataError(f"{path} has no {name}; name the variable by {name}=... (--{name} on the command line).")
+        raise DataError(
+            f"{path} has no {name}; name the variable by {name}=... (--{name} on the command line)."
+        )
     if name == "u" and values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or 0 in values.shape:
@@ -94,7 +95,9 @@ def _appearances(path: Path, index: Integers) -> tuple[Integers, Integers]:
         )
     samples = np.flatnonzero(index >= 0)
     if not len(samples):
-        raise DataError(f"{path} has no row of the design, only noise repeats and references; nothing to estimate.")
+        raise DataError(
+            f"{path} has no row of the design, only noise repeats and references; nothing to estimate."
+        )
     order = samples[np.argsort(index[samples], kind="stable")]
     points, start, count = np.unique(index[order], return_index=True, return_counts=True)
     if count.max() > 2:
@@ -115,8 +118,8 @@ def _refuse_moved(path: Path, index: Integers, u: Floats, first: Integers, secon
     if moved.any():
         row = int(second[twice][np.argmax(moved.any(axis=1))])
         raise DataError(
-            f"u in {path} differs between the two rows of index {index[row]}, the second of them row {row + 1}; a repeat "
-            "is measured at the same input."
+            f"u in {path} differs between the two rows of index {index[row]}, the second of them row {row + 1}; a "
+            "repeat is measured at the same input."
         )
 
 
@@ -129,5 +132,7 @@ def _again(x: Floats, second: Integers) -> Floats:
 
 def _one_a_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
     if values.size != n_rows or max(values.shape, default=0) != n_rows:
-        raise DataError(f"{name} in {path} has shape {values.shape}; give one value for each of {n_rows} rows.")
+        raise DataError(
+            f"{name} in {path} has shape {values.shape}; give one value for each of {n_rows} rows."
+        )
     return values.ravel()

@@ -67,9 +67,13 @@ def load_sheet(path: Path) -> Sheet:
                 return _parse(path, lines)
         except UnicodeError as problem:
             if encoding == encodings[-1]:
-                raise DataError(f"{path} is no text in {encoding} ({problem}); write it as UTF-8.") from problem
+                raise DataError(
+                    f"{path} is no text in {encoding} ({problem}); write it as UTF-8."
+                ) from problem
         except csv.Error as problem:
-            raise DataError(f"{path} has quotes that do not match ({problem}); repair that line.") from problem
+            raise DataError(
+                f"{path} has quotes that do not match ({problem}); repair that line."
+            ) from problem
     raise AssertionError("unreachable")
 
 
@@ -117,8 +121,8 @@ def _dialect(first: str, second: str) -> Dialect:
         if separator in second and '"' in first:
             break
     else:
-        separator = next((one for one in ("\t", ";", ",") if one in second), None)
-    dialect = Dialect(separator)
+        separator = next((one for one in ("\t", ";", ",") if one in second), "")
+    dialect = Dialect(separator or None)
     if separator != ",":
         dialect.decimal_comma = any(DECIMAL_COMMA.fullmatch(cell) for cell in dialect.cells(second))
     return dialect
@@ -146,14 +150,17 @@ class _Reader:
 
     def __init__(self, path: Path, dialect: Dialect, width: int, names: list[str] | None) -> None:
         self.path, self.dialect, self.width, self.names = path, dialect, width, names
-        self.real, self.imaginary = array("d"), array("d")  # the second stays empty until a complex number comes
+        self.real, self.imaginary = (
+            array("d"),
+            array("d"),
+        )  # the second stays empty until a complex number comes
 
     def take(self, place: int, line: str) -> None:
         cells = self.dialect.cells(line)
         if len(cells) != self.width:
             raise DataError(
-                f"{self.path} has {len(cells)} cells in line {place} and {self.width} in its first line; repair that line "
-                "(those before it are whole)."
+                f"{self.path} has {len(cells)} cells in line {place} and {self.width} in its first line; repair "
+                "that line (those before it are whole)."
             )
         try:
             row: list[Any] = list(map(float, cells))
@@ -179,7 +186,9 @@ class _Reader:
         if value is None and name.lower() in TIMES:
             value = _seconds(cell)
         if value is None:
-            raise DataError(f"{self.path} has {cell.strip()!r:.60} in line {place}, column {name!r}; give numbers only.")
+            raise DataError(
+                f"{self.path} has {cell.strip()!r:.60} in line {place}, column {name!r}; give numbers only."
+            )
         return value
 
 

@@ -37,7 +37,9 @@ def open_zarr(path: Path) -> Iterator[Contents]:
         if isinstance(root, zarr.Array):
             members = [("array", root)]
         else:
-            members = [(name, one) for name, one in root.members(max_depth=None) if isinstance(one, zarr.Array)]
+            members = [
+                (name, one) for name, one in root.members(max_depth=None) if isinstance(one, zarr.Array)
+            ]
         variables = {name: _variable(path, name, array) for name, array in members}
         attributes = dict(root.attrs)
     yield Contents(path, "zarr", variables, attributes)
@@ -94,7 +96,7 @@ def _variable(path: Path, name: str, array: Any) -> Variable:
 
 
 def _refuse_strange(path: Path) -> None:
-    """Some codecs unpickle what they read, some as soon as the array is opened: the descriptions are looked at first."""
+    """Some codecs unpickle, even while an array is opened: the descriptions are looked at before."""
     for folder, _, files in os.walk(path):
         for name in set(files) & set(DESCRIPTIONS):
             file = Path(folder, name)

@@ -119,7 +119,7 @@ def _damage(path: Path) -> Iterator[None]:
     except Exception as problem:
         said = f"lacks {problem}" if isinstance(problem, KeyError) else " ".join(str(problem).split())[:200]
         raise DataError(
-            f"{path} is damaged: it {said or type(problem).__name__}; its arrays may still be read with xarray or pandas."
+            f"{path} is damaged: it {said or type(problem).__name__}; xarray or pandas may still read its arrays."
         ) from problem
 
 
@@ -168,7 +168,11 @@ def _refuse_unequal(
 ) -> None:
     """Every array has one entry for each function."""
     if indices.ndim != 2 or "capacity" not in columns or "raw" not in columns:
-        raise ValueError(f"holds an index of shape {indices.shape} and {list(columns)}, too little for a result")
+        raise ValueError(
+            f"holds an index of shape {indices.shape} and {list(columns)}, too little for a result"
+        )
     for values in (*columns.values(), *(part.T for part in coordinates)):
         if len(values) != len(indices) or values.dtype.kind != "f":
-            raise ValueError(f"holds {values.dtype} values of shape {values.shape} for {len(indices)} functions")
+            raise ValueError(
+                f"holds {values.dtype} values of shape {values.shape} for {len(indices)} functions"
+            )

@@ -6,6 +6,8 @@ import click
 
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._export import export
+from ._import import import_
 from ._simulate import simulate
 
 
@@ -16,6 +18,8 @@ def main() -> None:
 
 
 main.add_command(simulate)
+main.add_command(import_)
+main.add_command(export)
 
 
 def run() -> None:
@@ -27,4 +31,9 @@ def run() -> None:
         sys.exit(2)
     except DataError as problem:
         click.echo(f"infocap: {problem}", err=True)
+        sys.exit(3)
+    except (
+        OSError
+    ) as problem:  # no permission, disk full: nothing is lost, files are there whole or not at all
+        click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
         sys.exit(3)

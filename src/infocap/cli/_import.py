@@ -13,7 +13,9 @@ from ._output import refuse_existing
 @click.command("import")
 @click.argument("inputs", type=click.Path(path_type=Path))
 @click.argument("readouts", type=click.Path(path_type=Path), required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help=".nc .h5 .mat .csv or .zarr")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help=".nc .h5 .mat .csv or .zarr"
+)
 @click.option("--u", help="Names of the inputs: a variable, or columns such as 'a,b' or 'u*'.")
 @click.option("--x", help="Names of the readouts, likewise.")
 @click.option("--force", is_flag=True, help="Replace an output that is there already.")
