@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .._atomic import sync
 from .._files import Contents, Variable, blame, readable, refuse_too_large
@@ -16,9 +21,10 @@ from ..errors import DataError, ParameterError
 from ._layout import DIMENSIONS, arrays_of, rebuild, words_of
 from ._recording import Recording
 
-DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zmetadata")
-LARGEST_DESCRIPTION = 100_000_000  # bytes
+DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+TEXT_EXPANSION = 40  # bytes of memory for each byte of JSON
 CHUNK_BYTES = 1 << 22
+MOST_EMPTY = 1000  # chunks for each file: those that are not there hold the same number everywhere
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
     "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
@@ -31,17 +37,22 @@ def open_zarr(path: Path) -> Iterator[Contents]:
     """The arrays of all groups by path."""
     zarr = _zarr()
     readable(path, folder=True)
+    variables: dict[str, Variable] = {}
+    attributes: dict[str, Any] = {}
     with blame(path, "zarr"):
-        _refuse_strange(path)
-        root = zarr.open(str(path), mode="r")
-        if isinstance(root, zarr.Array):
-            members = [("array", root)]
-        else:
-            members = [
-                (name, one) for name, one in root.members(max_depth=None) if isinstance(one, zarr.Array)
-            ]
-        variables = {name: _variable(path, name, array) for name, array in members}
-        attributes = dict(root.attrs)
+        # Not by zarr's own list of members: on damaged ones it prints tracebacks of its tasks.
+        for file in _descriptions(path):
+            described = _described(file)
+            _refuse_strange(file, described)
+            folder = file.parent
+            if file.name == ".zarray" or described.get("node_type") == "array":
+                name = "array" if folder == path else folder.relative_to(path).as_posix()
+                version = 2 if file.name == ".zarray" else 3
+                variables[name] = _variable(path, name, zarr.open_array(str(folder), mode="r", zarr_format=version))
+            if folder == path and file.name in ("zarr.json", ".zattrs"):
+                attributes = described.get("attributes", {}) if file.name == "zarr.json" else described
+    if not isinstance(attributes, dict):
+        raise DataError(f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged.")
     yield Contents(path, "zarr", variables, attributes)
 
 
@@ -87,26 +98,51 @@ def _zarr() -> Any:
 
 
 def _variable(path: Path, name: str, array: Any) -> Variable:
-    def load() -> Any:
-        refuse_too_large(path, f"chunks of {name}", array.shards or array.chunks, array.dtype.itemsize)
-        refuse_too_large(path, f"chunks of {name}", array.chunks, array.dtype.itemsize)
-        return array[...]
+    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
+    n_files = sum(len(files) for _, _, files in os.walk(path if name == "array" else path / name))
+    if n_chunks > MOST_EMPTY * n_files:
+        raise DataError(
+            f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks, of which at most {n_files} are "
+            "there; it is damaged."
+        )
+    return Variable(tuple(array.shape), array.dtype, partial(_load, path, name, array), n_chunks=n_chunks)
 
-    return Variable(tuple(array.shape), array.dtype, load, n_chunks=array.nchunks)
+
+def _load(path: Path, name: str, array: Any) -> Any:
+    """The values, one chunk at a time: of several that fail at once zarr prints tracebacks later."""
+    for chunks in (array.chunks, array.shards or ()):
+        refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
+    out = np.empty(array.shape, array.dtype)
+    for corner in product(*(range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True))):
+        here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
+        out[here] = array[here]
+    return out
 
 
-def _refuse_strange(path: Path) -> None:
-    """Some codecs unpickle, even while an array is opened: the descriptions are looked at before."""
-    for folder, _, files in os.walk(path):
-        for name in set(files) & set(DESCRIPTIONS):
-            file = Path(folder, name)
-            refuse_too_large(file, "metadata", (file.stat().st_size,), 20)
-            for codec in _codecs(json.loads(file.read_bytes())):
-                if codec.removeprefix("numcodecs.") not in CODECS:
-                    raise DataError(
-                        f"{file} asks for the codec {codec!r}, which is not one of those that only unpack numbers "
-                        f"({', '.join(sorted(CODECS))}); write the array with one of them."
-                    )
+def _descriptions(path: Path) -> list[Path]:
+    """All files that tell about arrays and groups; an error if there are none."""
+    found = [Path(folder, name) for folder, _, files in os.walk(path) for name in files if name in DESCRIPTIONS]
+    if not found:
+        raise DataError(f"{path} is a folder without zarr.json, .zgroup or .zarray; it is no zarr folder.")
+    return sorted(found)
+
+
+def _described(file: Path) -> dict[str, Any]:
+    refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
+    found = json.loads(file.read_bytes())
+    if not isinstance(found, dict):
+        raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
+    return found
+
+
+def _refuse_strange(file: Path, described: dict[str, Any]) -> None:
+    """Some codecs unpickle, even while an array is opened: they are looked at before."""
+    for codec in _codecs(described):
+        if codec.removeprefix("numcodecs.") not in CODECS:
+            raise DataError(
+                f"{file} asks for the codec {codec!r}, which is not one of those that only unpack numbers "
+                f"({', '.join(sorted(CODECS))}); write the array with one of them."
+            )
 
 
 def _codecs(described: Any) -> Iterator[str]:
