@@ -23,7 +23,7 @@ def csv_rows(path: Path, u: str | None, x: str | None, roles: str = "ux") -> Row
     """The columns of a table by their names; all that is nothing else are readouts."""
     sheet = load_sheet(path)
     own = _words(sheet, OWN)
-    if own and u is None and x is None:
+    if own is not None and u is None and x is None:
         return own_rows(sheet, own)
     names = sheet.names or [str(column + 1) for column in range(sheet.values.shape[1])]
     index = one_of_these(names, ("index",)) if sheet.names else []
@@ -58,23 +58,22 @@ def csv_rows(path: Path, u: str | None, x: str | None, roles: str = "ux") -> Row
 
 def _plan(sheet: Sheet) -> dict[str, Any]:
     """The plan that ``infocap draw`` wrote above the inputs."""
-    found = _words(sheet, PLAN)
+    found = _words(sheet, PLAN) or {}
     return {name: found[name] for name in ("plan", "fingerprint") if name in found}
 
 
-def _words(sheet: Sheet, start: str) -> dict[str, Any]:
-    """The data in a comment that starts so."""
+def _words(sheet: Sheet, start: str) -> dict[str, Any] | None:
+    """The data in a comment that starts so, if there is one."""
     text = next((line[len(start) :] for line in sheet.comments if line.startswith(start)), None)
     if text is None:
-        return {}
+        return None
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as problem:
+        return dict(json.loads(text))
+    except (TypeError, ValueError, RecursionError) as problem:
         raise DataError(
             f"{sheet.path} starts with {start!r} and then something damaged ({problem}); without that line the "
             "table can still be read."
         ) from None
-    return found if isinstance(found, dict) else {}
 
 
 def _real(path: Path, values: np.ndarray, what: str) -> Floats:

@@ -64,12 +64,12 @@ def own_rows(sheet: Sheet, words: dict[str, Any]) -> Rows:
     return Rows(sheet.path, u, values[:, first:], index, acquired, own=words)
 
 
-def restore(rows: Rows) -> Recording:
+def restore(rows: Rows, words: dict[str, Any]) -> Recording:
     """The recording, with the types that its arrays had."""
     found = arrange(rows)
     arrays: dict[str, Any] = {}
     try:
-        declared = {name: (np.dtype(dtype), int(n)) for name, (dtype, n) in rows.own["arrays"].items()}
+        declared = {name: (np.dtype(dtype), int(n)) for name, (dtype, n) in words["arrays"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise _damaged(
             rows.path, f"the list of arrays in the first line is no such list: {problem}"
@@ -84,7 +84,7 @@ def restore(rows: Rows) -> Recording:
         if len(values) != n or dtype.kind not in "iufc":
             raise _damaged(rows.path, f"it has {len(values)} rows of {name} instead of {n}")
         arrays[name] = _typed(rows.path, name, values, dtype)
-    return rebuild(rows.path, arrays, rows.own)
+    return rebuild(rows.path, arrays, words)
 
 
 def _blocks(arrays: dict[str, np.ndarray]) -> list[tuple[Any, Any, Any, Any]]:

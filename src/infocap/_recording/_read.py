@@ -72,7 +72,7 @@ def read(
         )
     if path.suffix.lower() in TEXTS:
         rows = csv_rows(path, u, x)
-        return restore(rows) if rows.own else arrange(rows)
+        return arrange(rows) if rows.own is None else restore(rows, rows.own)
     with _open(path) as contents:
         own = _own(contents) if u is None and x is None else None
         return own or arrange(rows_of(contents, u, x))

@@ -27,7 +27,7 @@ class Rows:
     channel: tuple[str, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     checks: tuple[str, ...] = ()
-    own: dict[str, Any] = field(default_factory=dict)  # words of a recording of ours
+    own: dict[str, Any] | None = None  # the words of a recording of ours
 
 
 def arrange(rows: Rows) -> Recording:

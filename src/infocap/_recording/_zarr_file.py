@@ -48,7 +48,9 @@ def open_zarr(path: Path) -> Iterator[Contents]:
             if file.name == ".zarray" or described.get("node_type") == "array":
                 name = "array" if folder == path else folder.relative_to(path).as_posix()
                 version = 2 if file.name == ".zarray" else 3
-                variables[name] = _variable(path, name, zarr.open_array(str(folder), mode="r", zarr_format=version))
+                variables[name] = _variable(
+                    path, name, zarr.open_array(str(folder), mode="r", zarr_format=version)
+                )
             if folder == path and file.name in ("zarr.json", ".zattrs"):
                 attributes = described.get("attributes", {}) if file.name == "zarr.json" else described
     if not isinstance(attributes, dict):
@@ -121,7 +123,9 @@ def _load(path: Path, name: str, array: Any) -> Any:
 
 def _descriptions(path: Path) -> list[Path]:
     """All files that tell about arrays and groups; an error if there are none."""
-    found = [Path(folder, name) for folder, _, files in os.walk(path) for name in files if name in DESCRIPTIONS]
+    found = [
+        Path(folder, name) for folder, _, files in os.walk(path) for name in files if name in DESCRIPTIONS
+    ]
     if not found:
         raise DataError(f"{path} is a folder without zarr.json, .zgroup or .zarray; it is no zarr folder.")
     return sorted(found)

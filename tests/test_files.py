@@ -1,0 +1,959 @@
+"""Files: every format comes back bit for bit, other people's are understood, broken ones are one clear error."""
+
+import io
+import json
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import infocap
+from infocap.cli import run
+from infocap.errors import DataError, ParameterError
+
+WRITTEN = (".nc", ".h5", ".mat", ".csv", ".zarr")
+READ = (*WRITTEN, ".hdf5", ".npz", ".npy", ".txt", ".tsv", ".dat", ".db", ".sqlite")
+ARRAYS = ("inputs", "readouts", "index", "acquired", "repeats", "noise", "reference", "reference_acquired")
+U = np.random.default_rng(0).uniform(-1, 1, (12, 2))
+X = np.random.default_rng(1).normal(size=(12, 3))
+
+
+def recording(n=12, q=2, k=3, dtype=float, seed=0, optional=ARRAYS[3:], **words):
+    rng = np.random.default_rng(seed)
+
+    def readouts(rows):
+        values = 100 * rng.normal(size=(rows, k))
+        return (values + 1j * rng.normal(size=(rows, k)) if np.dtype(dtype).kind == "c" else values).astype(
+            dtype
+        )
+
+    repeats = 10 ** rng.uniform(-300, 300, (n, k))
+    repeats[rng.random(n) < 0.5] = np.nan
+    held = {
+        "acquired": rng.permutation(n).astype(float),
+        "repeats": repeats,
+        "noise": readouts(5),
+        "reference": readouts(4),
+        "reference_acquired": rng.random(4),
+    }
+    if "reference" not in optional:
+        optional = tuple(name for name in optional if name != "reference_acquired")
+    index = np.sort(rng.choice(1000, n, replace=False))
+    parts = {name: held[name] for name in optional}
+    return infocap.Recording(rng.uniform(-1, 1, (n, q)), readouts(n), index, **parts, **words)
+
+
+def assert_same(one, other):
+    for name in ARRAYS:
+        a, b = getattr(one, name), getattr(other, name)
+        assert (a is None) == (b is None), name
+        if a is not None:
+            assert (a.dtype, a.shape) == (b.dtype, b.shape), name
+            assert a.tobytes() == b.tobytes(), name
+    for name in ("readout_unit", "input_unit", "channel", "metadata", "checks"):
+        assert getattr(one, name) == getattr(other, name), name
+
+
+def saved(folder, suffix, **options):
+    return recording(**options).save(Path(folder) / f"run{suffix}")
+
+
+def run_cli(monkeypatch, *arguments):
+    """The exit code of the console script."""
+    monkeypatch.setattr("sys.argv", ["infocap", *map(str, arguments)])
+    try:
+        run()
+    except SystemExit as ended:
+        return ended.code or 0
+    return 0
+
+
+# Round trips
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+@given(data=st.data())
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_format_gives_the_recording_back_bit_for_bit(tmp_path, suffix, data):
+    k = data.draw(st.integers(1, 4))
+    dtypes = [float, np.float32, np.int16, np.uint8, np.int64, complex, np.complex64]
+    given_ = recording(
+        data.draw(st.integers(1, 9)),
+        data.draw(st.integers(1, 3)),
+        k,
+        data.draw(st.sampled_from(dtypes)),
+        data.draw(st.integers(0, 99)),
+        tuple(name for name in ARRAYS[3:] if data.draw(st.booleans())),
+        readout_unit=data.draw(WORDS),
+        input_unit=data.draw(WORDS),
+        channel=data.draw(st.just(()) | st.lists(WORDS.filter(str.strip), min_size=k, max_size=k).map(tuple)),
+        metadata=data.draw(st.dictionaries(WORDS, PLAIN, max_size=3)),
+        checks=tuple(data.draw(st.lists(WORDS, max_size=2))),
+    )
+    path = given_.save(tmp_path / f"run{suffix}")
+    assert_same(given_, infocap.read(path))
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]  # nothing is left beside it
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+def test_special_values_come_back(tmp_path, suffix):
+    x = np.array([[np.nan, np.inf], [-np.inf, -0.0], [5e-324, 1.7976931348623157e308], [0.1, 1 / 3]])
+    given_ = infocap.Recording(np.zeros((4, 1)), x, np.arange(4), noise=np.empty((0, 2)))
+    assert_same(given_, infocap.read(given_.save(tmp_path / f"run{suffix}")))
+
+
+def test_large_metadata_fit(tmp_path):
+    long = {"table": list(range(40_000))}
+    for suffix in WRITTEN:
+        assert infocap.read(saved(tmp_path, suffix, metadata=long)).metadata == long
+
+
+def test_numpy_values_in_metadata_become_plain_ones_and_others_are_refused(tmp_path):
+    path = saved(tmp_path, ".nc", metadata={"gain": np.float64(2.5), "steps": np.arange(3)})
+    assert infocap.read(path).metadata == {"gain": 2.5, "steps": [0, 1, 2]}
+    with pytest.raises(ParameterError, match=r"metadata must be plain data.*holds a set"):
+        saved(tmp_path, ".nc", metadata={"a": {1}})
+
+
+def test_files_are_open_to_the_usual_libraries(tmp_path):
+    import h5py
+    import pandas as pd
+    import scipy.io
+    import xarray as xr
+    import zarr
+
+    given_ = recording(channel=("a", "b", "c"), readout_unit="mW", optional=())
+    for suffix in WRITTEN:
+        given_.save(tmp_path / f"run{suffix}")
+    with xr.open_dataset(tmp_path / "run.nc", engine="h5netcdf") as data:
+        assert_array_equal(data["readouts"].sel(channel="b"), given_.readouts[:, 1])
+        assert data["readouts"].attrs["units"] == "mW"
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert_array_equal(file["inputs"], given_.inputs)
+    matlab = scipy.io.loadmat(tmp_path / "run.mat")
+    assert_array_equal(matlab["x"], given_.readouts)
+    assert matlab["index"].shape == (12, 1)
+    assert json.loads(matlab["metadata"].item())["readout_unit"] == "mW"
+    assert_array_equal(zarr.open_group(tmp_path / "run.zarr", mode="r")["readouts"][:], given_.readouts)
+    assert_array_equal(pd.read_csv(tmp_path / "run.csv", comment="#")["b"], given_.readouts[:, 1])
+
+
+def test_what_a_format_cannot_hold_is_said(tmp_path):
+    huge = np.broadcast_to(0.0, (2**20, 300))
+    big = infocap.Recording(np.broadcast_to(0.0, (2**20, 1)), huge, np.arange(2**20))
+    with pytest.raises(DataError, match=r"cannot hold x: 2,516,582,400 bytes.*write \.h5 or \.nc"):
+        big.save(tmp_path / "run.mat")
+    for index in ([1, 0], [0, 0], [-1, 0]):
+        with pytest.raises(DataError, match="must be whole numbers that increase"):
+            infocap.Recording(U[:2], X[:2], np.array(index)).save(tmp_path / "run.csv")
+    with pytest.raises(DataError, match="would lose digits of readouts"):
+        infocap.Recording(U[:1], np.array([[2**60]]), np.arange(1)).save(tmp_path / "run.csv")
+    with pytest.raises(DataError, match="acquired holds datetime64"):
+        infocap.Recording(U[:1], X[:1], np.arange(1), acquired=np.zeros(1, "M8[s]")).save(tmp_path / "r.nc")
+    with pytest.raises(ParameterError, match=r"suffix='\.xls' is not one of '\.nc', '\.h5'"):
+        recording().save(tmp_path / "run.xls")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, suffix, monkeypatch):
+    path = saved(tmp_path, suffix)
+    before = infocap.read(path)
+
+    def no_space(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", no_space)
+        with pytest.raises(OSError, match="No space left"):
+            saved(tmp_path, suffix, seed=1)
+    assert_same(infocap.read(path), before)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_recording_with_parts_of_other_sizes_is_refused():
+    for wrong in ({"repeats": X[:3]}, {"noise": U}, {"acquired": np.zeros(3)}, {"reference": X[0]}):
+        (name,) = wrong
+        with pytest.raises(DataError, match=f"^{name} has shape .*; a recording needs"):
+            infocap.Recording(U, X, np.arange(12), **wrong)
+    with pytest.raises(DataError, match="channel has 2 names for 3 readouts"):
+        infocap.Recording(U, X, np.arange(12), channel=("a", "b"))
+
+
+# Files of others
+
+
+def matlab73(path, **variables):
+    """What MATLAB's save -v7.3 writes: a block of text, then HDF5 with transposed arrays."""
+    import h5py
+
+    with h5py.File(path, "w", userblock_size=512) as file:
+        for name, values in variables.items():
+            if np.iscomplexobj(values):
+                stored = np.empty(values.T.shape, [("real", "f8"), ("imag", "f8")])
+                stored["real"], stored["imag"] = values.T.real, values.T.imag
+            else:
+                stored = values.T
+            file[name] = stored
+            file[name].attrs["MATLAB_class"] = np.bytes_("double")
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
+
+
+def write_foreign(path, kind, u, x):
+    import h5py
+    import scipy.io
+    import xarray as xr
+    import zarr
+
+    if kind == "mat v5":
+        scipy.io.savemat(path, {"u": u, "x": x})
+    elif kind == "mat v7":
+        scipy.io.savemat(
+            path, {"inputs": u, "Readouts": x, "note": "text", "c": [{"a": 1}, "b"]}, do_compression=True
+        )
+    elif kind == "mat v7.3":
+        matlab73(path, U=u, X=x)
+    elif kind == "h5":
+        with h5py.File(path, "w") as file:
+            file["input"], file["outputs"], file["more/spectra"], file["words"] = u, x, x, ["a", "b"]
+    elif kind == "npz":
+        np.savez_compressed(path, u=u, X=x)
+    elif kind == "nc":
+        data = {"u": (("n", "q"), u), "x": (("n", "k"), x)}
+        xr.Dataset(data, coords={"k": ["a", "b", "c"]}).to_netcdf(path, engine="h5netcdf")
+    else:
+        group = zarr.create_group(path, zarr_format=int(kind[-1]))
+        group.create_array("u", data=u, chunks=(5, 2))
+        group.create_array("x", data=x, chunks=(5, 2))
+
+
+FOREIGN = {
+    "mat v5": ".mat", "mat v7": ".mat", "mat v7.3": ".mat", "h5": ".h5", "npz": ".npz", "nc": ".nc", "zarr v2": ".zarr",
+    "zarr v3": ".zarr",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("dtype", [">f8", "f4", "i2", "u1", "c16"])
+def test_files_of_others_are_read_by_obvious_names(tmp_path, kind, dtype):
+    if dtype == "c16" and kind == "nc":
+        pytest.skip("NetCDF has no complex numbers")
+    x = (10 * X).astype(dtype) if dtype != "u1" else np.abs(10 * X).astype(dtype)
+    path = tmp_path / f"data{FOREIGN[kind]}"
+    write_foreign(path, kind, U, x)
+    found = infocap.read(path)
+    assert_array_equal(found.inputs, U)
+    assert_array_equal(found.readouts, x)
+    assert found.readouts.dtype == x.dtype.newbyteorder("=")
+    assert_array_equal(found.index, np.arange(12))
+
+
+def test_variables_are_found_by_the_names_given(tmp_path):
+    import h5py
+    import scipy.io
+
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["run1/spectra"], file["run1/voltages"] = X, U
+        file["a"], file["b"] = U[:, 0], U[:, 1]
+    found = infocap.read(tmp_path / "a.h5", u="run1/voltages", x="run1/spectra")
+    assert_array_equal(found.readouts, X)
+    assert_array_equal(infocap.read(tmp_path / "a.h5", u="a,b", x="run1/s*").inputs, U)
+    scipy.io.savemat(
+        tmp_path / "a.mat", {"data": {"u": U, "y": X, "deep": {"z": X}}, "u1": U[:, 0], "u2": U[:, 1]}
+    )
+    assert_array_equal(infocap.read(tmp_path / "a.mat", u="data.u", x="data.deep.z").readouts, X)
+    assert_array_equal(infocap.read(tmp_path / "a.mat", x="data/y").inputs, U)
+    scipy.io.savemat(tmp_path / "one.mat", {"u": U[:, 0], "x": X}, oned_as="column")
+    assert infocap.read(tmp_path / "one.mat").inputs.shape == (12, 1)
+    np.savez(tmp_path / "one.npz", u=U[:, 0], x=X, index=np.arange(12)[::-1], acquired=np.arange(12.0) + 7)
+    found = infocap.read(tmp_path / "one.npz")
+    assert_array_equal(found.inputs[:, 0], U[::-1, 0])
+    assert_array_equal(found.acquired, np.arange(12.0)[::-1] + 7)
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_missing_variable_lists_those_present(tmp_path, kind):
+    path = tmp_path / f"data{FOREIGN[kind]}"
+    write_foreign(path, kind, U, X)
+    with pytest.raises(DataError, match=r"x='spectra' is not in .*; it holds .*\(12, 2\), .*\(12, 3\)"):
+        infocap.read(path, x="spectra")
+
+
+def test_names_that_are_not_obvious_are_asked_for(tmp_path):
+    np.savez(tmp_path / "a.npz", voltages=U, spectra=X)
+    with pytest.raises(
+        DataError,
+        match=r"obviously the inputs \(u\); it holds voltages \(12, 2\), spectra \(12, 3\): .*u=.*--u",
+    ):
+        infocap.read(tmp_path / "a.npz")
+    with pytest.raises(DataError, match=r"obviously the readouts \(x\)"):
+        infocap.read(tmp_path / "a.npz", u="voltages")
+
+
+def test_transposed_arrays_are_not_turned_silently(tmp_path):
+    for u, x, flip in ((U.T, X, "u"), (U, X.T, "x"), (U[:5], X, None)):
+        np.savez(tmp_path / "a.npz", u=u, x=x)
+        hint = f"the lengths agree with {flip} transposed" if flip else "give one row for each sample"
+        with pytest.raises(DataError, match=f"u has shape .* and x has shape .*unequal.*{hint}"):
+            infocap.read(tmp_path / "a.npz")
+    for x, message in ((X[:, 0], "two dimensions"), (X[:, :0], "is empty"), (np.array("a"), "plain numbers")):
+        np.savez(tmp_path / "a.npz", u=U, x=x)
+        with pytest.raises(DataError, match=message):
+            infocap.read(tmp_path / "a.npz")
+
+
+def test_packed_integers_and_missing_values_of_netcdf_are_unpacked(tmp_path):
+    import xarray as xr
+
+    x = X.copy()
+    x[3, 1] = np.nan
+    data = xr.Dataset({"u": (("n", "q"), U), "x": (("n", "k"), x)})
+    packed = {"x": {"dtype": "i2", "scale_factor": 0.001, "add_offset": 1.0, "_FillValue": -9999}}
+    data.to_netcdf(tmp_path / "packed.nc", engine="h5netcdf", encoding=packed)
+    np.testing.assert_allclose(infocap.read(tmp_path / "packed.nc").readouts, x, atol=6e-4)
+
+
+def test_other_files_under_these_names_are_told_apart(tmp_path):
+    (tmp_path / "classic.nc").write_bytes(b"CDF\x01" + bytes(100))
+    with pytest.raises(DataError, match="classic format; convert it with nccopy"):
+        infocap.read(tmp_path / "classic.nc")
+    (tmp_path / "octave.mat").write_text("# Created by Octave 8.4.0\n" + "# name: u\n" * 20)
+    with pytest.raises(DataError, match="save with -v7"):
+        infocap.read(tmp_path / "octave.mat")
+    (tmp_path / "a.csv").write_bytes(saved(tmp_path, ".nc").read_bytes())
+    with pytest.raises(DataError, match="is binary, not text"):
+        infocap.read(tmp_path / "a.csv")
+
+
+def test_two_files_of_any_mix(tmp_path):
+    np.save(tmp_path / "u.npy", U)
+    np.save(tmp_path / "x.npy", X.astype("f4"))
+    np.savez(tmp_path / "x.npz", spectra=X)
+    np.savetxt(tmp_path / "x.txt", X)
+    np.savetxt(tmp_path / "u.csv", U, delimiter=",", header="a,b", comments="")
+    for u in ("u.npy", "u.csv"):
+        for x in ("x.npy", "x.npz", "x.txt"):
+            found = infocap.read(tmp_path / u, tmp_path / x)
+            np.testing.assert_allclose(found.inputs, U, rtol=1e-15)
+            np.testing.assert_allclose(found.readouts, X, rtol=1e-6)
+    with pytest.raises(ParameterError, match="holds a single array; give two files"):
+        infocap.read(tmp_path / "x.npy")
+    np.save(tmp_path / "xt.npy", X.T)
+    with pytest.raises(DataError, match="the lengths agree with x transposed"):
+        infocap.read(tmp_path / "u.npy", tmp_path / "xt.npy")
+    np.save(tmp_path / "short.npy", X[:7])
+    with pytest.raises(DataError, match="give one row for each sample"):
+        infocap.read(tmp_path / "u.npy", tmp_path / "short.npy")
+
+
+# Text tables
+
+ROWS = [[0.5, -1.25, 3.0, 1e-7], [0.25, 1.0, -4.5, 2e300]]
+
+
+@pytest.mark.parametrize("text", [
+    "u1,u2,a,b\n0.5,-1.25,3,1e-7\n0.25,1,-4.5,2e300\n",
+    "\ufeffu_1;u_2;a;b\r\n0.5;-1.25;3;1e-7\r\n0.25;1;-4.5;2e300\r\n",
+    "u[0]\tu[1]\ta\tb\n0.5\t-1.25\t3\t1e-7\n0.25\t1\t-4.5\t2e300",
+    "# made by hand\nu1 u2 a b\n\n  0.5 -1.25   3 1e-7\n0.25 1 -4.5 2e300\n",
+    'sep=;\n"input 1";"input 2";a;b\n"0,5";"-1,25";"3";"1e-7"\n0,25;1;-4,5;2e300\n',
+    "u1;u2;a;b\n0,5;-1,25;3,0;1,0e-7\n0,25;1,0;-4,5;2e300\n",
+    "u1\tu2\ta\tb\n0,5\t-1,25\t3\t1e-7\n0,25\t1\t-4,5\t2e300\n",
+    "b,a,u2,u1\n1e-7,3,-1.25,0.5\n2e300,-4.5,1,0.25\n",
+    "u1, u2, a, b,\n0.5, -1.25, 3, 1e-7,\n0.25, 1, -4.5, 2e300,\n",
+    "\"u1\",\"u2\",\"a\",\"b\"\n% a comment of MATLAB\n0.5,-1.25,3,1e-7\n0.25,1,-4.5,2e300\n",
+])  # fmt: skip
+def test_tables_of_every_dialect(tmp_path, text):
+    path = tmp_path / "data.csv"
+    path.write_bytes(text.encode())
+    found = infocap.read(path)
+    assert_array_equal(found.inputs, np.array(ROWS)[:, :2])
+    order = [found.channel.index(name) for name in "ab"]
+    assert_array_equal(found.readouts[:, order], np.array(ROWS)[:, 2:])
+
+
+def test_tables_in_other_encodings(tmp_path):
+    text = "u1,power (µW)\n0.5,3\n0.25,-4.5\n"
+    for encoding in ("utf-8", "utf-8-sig", "utf-16", "latin-1"):
+        (tmp_path / "data.csv").write_bytes(text.encode(encoding))
+        assert infocap.read(tmp_path / "data.csv").channel == ("power (µW)",)
+
+
+def test_columns_by_name_and_pattern_and_number(tmp_path):
+    import pandas as pd
+
+    names = ["volt a", "volt b", "s1", "s2", "s3", "time"]
+    frame = pd.DataFrame(np.column_stack([U, X, np.arange(12) / 8]), columns=names)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    found = infocap.read(tmp_path / "data.csv", u="volt b, volt a", x="s?")
+    assert_array_equal(found.inputs, U[:, ::-1])
+    assert found.channel == ("s1", "s2", "s3")
+    assert_array_equal(found.acquired, np.arange(12) / 8)
+    assert_array_equal(infocap.read(tmp_path / "data.csv", u="volt*").readouts, X)
+    with pytest.raises(DataError, match=r"no columns named u1, u2, .*volt a, volt b, s1.*--u"):
+        infocap.read(tmp_path / "data.csv")
+    with pytest.raises(DataError, match=r"u='amp' is not in .*volt a, volt b"):
+        infocap.read(tmp_path / "data.csv", u="amp")
+    np.savetxt(tmp_path / "bare.dat", np.column_stack([U, X]))
+    with pytest.raises(DataError, match="without a header line columns are numbered from 1"):
+        infocap.read(tmp_path / "bare.dat")
+    np.testing.assert_allclose(infocap.read(tmp_path / "bare.dat", u="1,2").readouts, X)
+
+
+def test_missing_cells_are_nan_and_times_may_be_dates(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("u1,time,a,b\n0.5,2026-01-31T12:00:00,,1+2i\n0.25,2026-01-31 12:00:02.5Z,NA,3\n")
+    found = infocap.read(path)
+    assert_array_equal(np.isnan(found.readouts[:, 0]), [True, True])
+    assert_array_equal(found.readouts[:, 1], [1 + 2j, 3])
+    assert np.diff(found.acquired) == [2.5]
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("u1,a\n1,2\n3,over\n", "has 'over' in line 3, column 'a'; give numbers only"),
+    ("# x\n1,2\n3,4o\n", "has '4o' in line 3, column '2'"),
+    ("u1,a\n1,2\n\n3\n", "has 1 cells in line 4 and 2 in its first line"),
+    ("u1,a\n1,2,3\n", "has 3 cells in line 2 and 2"),
+    ("u1,a\n", "holds no rows of numbers, only the names of 2 columns"),
+    ("# nothing\n", "holds no rows of numbers"),
+    ("u1;a\n1.234,5;2\n", "has '1.234,5' in line 2, column 'u1'"),
+    ("u1,u2\n1,2\n", "has no column of readouts"),
+    ("index,u1,a\n0.5,1,2\n", "no whole numbers"),
+    ("index,u1,a\n,1,2\n", "no whole numbers"),
+    ("index,u1,a\n-3,1,2\n", "index in .* is -3 in row 1"),
+    ("index,u1,a\n-1,1,2\n", "no row of the design"),
+    ("u1,a\n1+2j,2\n", "complex numbers among its inputs"),
+    ("# infocap plan {\nindex,u1,a\n0,1,2\n", "something damaged"),
+    ("# infocap recording 1 {}\nindex,acquired,u1,a\n0,,1,2\n", "is cut short after 1 rows"),
+    ("# infocap recording 1 {\"n_inputs\": 9}\nindex,acquired,u1,a\n0,,1,2\n# end\n", "does not fit the table"),
+])  # fmt: skip
+def test_what_is_wrong_with_a_table_is_named(tmp_path, text, message):
+    (tmp_path / "data.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        infocap.read(tmp_path / "data.csv")
+
+
+# Designs: out as inputs.csv, back as readouts.csv
+
+
+def designed(folder, n=16):
+    """inputs.csv as ``infocap draw`` writes it, and the readouts of its rows."""
+    plan = infocap.experiment.Plan(
+        n_inputs=2, max_degree=3, n_samples=n, noise_repeats=3, repeat_every=4, reference_every=5
+    )
+    codes, u = plan.schedule.codes, plan.schedule.inputs
+    words = json.dumps({"plan": plan.to_dict(), "fingerprint": plan.fingerprint})
+    lines = [f"# infocap plan {words}", "index,u1,u2"]
+    lines += [f"{code},{a!r},{b!r}" for code, (a, b) in zip(codes.tolist(), u.tolist(), strict=True)]
+    (folder / "inputs.csv").write_text("\n".join(lines) + "\n")
+    x = np.column_stack([np.sin(3 * u[:, 0]), u[:, 0] * u[:, 1], np.arange(len(u))])
+    return plan, codes, u, x
+
+
+def write_readouts(path, x, index=None):
+    header = ["s1", "s2", "row"]
+    if index is not None:
+        x, header = np.column_stack([index, x]), ["index", *header]
+    np.savetxt(path, x, delimiter=",", header=",".join(header), comments="", fmt="%.17g")
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+def test_a_design_comes_back_in_its_own_order(tmp_path, with_index):
+    plan, codes, _, x = designed(tmp_path)
+    write_readouts(tmp_path / "readouts.csv", x, codes if with_index else None)
+    found = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+    assert_array_equal(found.index, np.arange(16))
+    assert_array_equal(found.inputs, plan.inputs)
+    rows = [np.flatnonzero(codes == k) for k in range(16)]
+    first = np.array([row[0] for row in rows])
+    assert_array_equal(found.readouts, x[first])
+    assert_array_equal(found.acquired, first)
+    for k, row in enumerate(rows):
+        assert_array_equal(found.repeats[k], x[row[1]] if len(row) > 1 else [np.nan] * 3)
+    assert_array_equal(found.noise, x[codes == -1])
+    assert_array_equal(found.reference, x[codes == -2])
+    assert_array_equal(found.reference_acquired, np.flatnonzero(codes == -2))
+    assert found.metadata["fingerprint"] == plan.fingerprint
+    assert found.metadata["plan"] == json.loads(json.dumps(plan.to_dict()))
+    assert found.channel == ("s1", "s2", "row")
+    assert found.checks == ()
+    np.save(tmp_path / "readouts.npy", x)
+    assert_array_equal(
+        infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.npy").readouts, found.readouts
+    )
+
+
+def test_readouts_that_are_shifted_against_their_index_are_refused(tmp_path):
+    _, codes, u, x = designed(tmp_path)
+    write_readouts(tmp_path / "readouts.csv", x, np.roll(codes, 1))
+    first = int(np.argmax(np.roll(codes, 1) != codes))
+    with pytest.raises(
+        DataError, match=f"index is {codes[first]} in .*at row {first + 1}, .*shifted or of another run"
+    ):
+        infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+    shifted = np.column_stack([np.roll(u, 1, axis=0), x])
+    np.savetxt(tmp_path / "readouts.csv", shifted, delimiter=",", header="u1,u2,a,b,c", comments="")
+    with pytest.raises(DataError, match=r"u is \[.* the readouts are shifted or of another run"):
+        infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+
+
+def test_an_acquisition_that_stopped_early_is_used_as_far_as_it_goes(tmp_path):
+    _, codes, _, x = designed(tmp_path)
+    n = len(x)
+    write_readouts(tmp_path / "readouts.csv", x[:12], codes[:12])
+    found = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+    assert found.checks == (
+        f"the acquisition stopped early: 12 of {n} measurements are there, the first in the order of acquisition.",
+    )
+    assert_array_equal(found.index, np.unique(codes[:12][codes[:12] >= 0]))
+    assert "check: the acquisition stopped early" in repr(found)
+    write_readouts(tmp_path / "readouts.csv", np.vstack([x, x[:1]]))
+    with pytest.raises(DataError, match=f"has {n + 1} rows for {n} inputs"):
+        infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+    np.save(tmp_path / "flat.npy", x.T)
+    with pytest.raises(DataError, match="the lengths agree with x transposed"):
+        infocap.read(tmp_path / "inputs.csv", tmp_path / "flat.npy")
+
+
+def test_a_point_is_measured_once_or_twice(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("index,u1,a\n1,0.5,1\n0,0.1,2\n1,0.5,3\n")
+    found = infocap.read(path)
+    assert_array_equal(found.readouts, [[2], [1]])
+    assert_array_equal(found.repeats, [[np.nan], [3]])
+    assert_array_equal(found.acquired, [1, 0])
+    path.write_text("index,u1,a\n1,0.5,1\n0,0.1,2\n1,0.5,3\n1,0.5,3\n")
+    with pytest.raises(DataError, match="has 1 3 times; a point of the design is measured once or twice"):
+        infocap.read(path)
+    path.write_text("index,u1,a\n1,0.5,1\n0,0.1,2\n1,0.6,3\n")
+    with pytest.raises(DataError, match="differs between the two rows of index 1, the second of them row 3"):
+        infocap.read(path)
+
+
+# Broken files
+
+
+class Bomb:
+    """Unpickling this makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_pickles_are_refused_and_never_run(tmp_path):
+    import zarr
+
+    proof = tmp_path / "executed"
+    bombs = np.array([[Bomb(proof)]], dtype=object)
+    np.save(tmp_path / "a.npy", bombs, allow_pickle=True)
+    np.savez(tmp_path / "a.npz", u=U, x=bombs)
+    np.save(tmp_path / "u.npy", U)
+    with pytest.raises(DataError, match=r"pickled Python objects, .* never loaded"):
+        infocap.read(tmp_path / "u.npy", tmp_path / "a.npy")
+    with pytest.raises(DataError, match=r"plain numbers|never loaded"):
+        infocap.read(tmp_path / "a.npz")
+    group = zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
+    group.create_array("u", data=U)
+    folder = tmp_path / "a.zarr" / "x"
+    folder.mkdir()
+    described = {
+        "zarr_format": 2, "shape": [1, 1], "chunks": [1, 1], "dtype": "|O", "order": "C", "compressor": None,
+        "fill_value": None, "filters": [{"id": "pickle", "protocol": 5}],
+    }  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(described))
+    (folder / "0.0").write_bytes(pickle.dumps(bombs))
+    with pytest.raises(DataError, match="asks for the codec 'pickle'"):
+        infocap.read(tmp_path / "a.zarr")
+    assert not proof.exists()
+    pickle.loads(pickle.dumps(bombs))  # the bomb does work
+    assert proof.exists()
+
+
+def test_a_flipped_bit_in_our_files_is_found(tmp_path):
+    given_ = recording(n=200, seed=3)
+    needle = given_.readouts[100:103].tobytes()
+    for suffix in (".nc", ".h5"):
+        path = given_.save(tmp_path / f"run{suffix}")
+        data = bytearray(path.read_bytes())
+        data[data.index(needle) + 5] ^= 1
+        path.write_bytes(data)
+        with pytest.raises(DataError, match="cannot be read as"):
+            infocap.read(path)
+    path = given_.save(tmp_path / "run.zarr")
+    (chunk,) = (one for one in (path / "readouts" / "c").rglob("*") if one.is_file())
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 1
+    chunk.write_bytes(data)
+    with pytest.raises(DataError, match="cannot be read as zarr"):
+        infocap.read(path)
+
+
+def examples(folder):
+    """Small valid files of every kind, by name; and how each is read."""
+    import h5py
+
+    folder.mkdir()
+    for suffix in (".nc", ".mat", ".csv", ".zarr"):
+        saved(folder, suffix, channel=("a", "b", "c"), metadata={"a": [1, {"b": 2}]})
+    for kind in FOREIGN:
+        write_foreign(folder / f"foreign {kind}{FOREIGN[kind]}", kind, U, X)
+    with h5py.File(folder / "latest.h5", "w", libver="latest") as file:
+        file["u"] = U
+        file.create_dataset("x", data=X, chunks=(5, 3), compression="gzip", shuffle=True)
+    np.save(folder / "x.npy", X)
+    designed(folder)
+    basis = infocap.product_basis("legendre", 2, 3)
+    result = infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=0)
+    for suffix in (".nc", ".csv"):
+        result.save(folder / f"result{suffix}")
+    return sorted(path for path in folder.iterdir())
+
+
+def read_anything(path, partner):
+    if path.name.startswith("result"):
+        return infocap.load_result(path)
+    if path.suffix == ".npy":
+        return infocap.read(partner, path)
+    return infocap.read(path, partner) if path.name.startswith("inputs") else infocap.read(path)
+
+
+def broken(data, rng):
+    """Bytes cut, removed, or overwritten, more often near the start."""
+    data, kind = bytearray(data), rng.random()
+    if kind < 0.25:
+        return bytes(data[: rng.randrange(len(data))])
+    if kind < 0.35:
+        start, stop = sorted(rng.randrange(len(data)) for _ in range(2))
+        return bytes(data[:start] + data[stop:])
+    reach = len(data) if kind < 0.7 else min(len(data), 400)
+    for _ in range(rng.choice([1, 1, 2, 5, 30])):
+        data[rng.randrange(reach)] = rng.choice([0, 255, 127, 128, rng.randrange(256)])
+    return bytes(data)
+
+
+def fuzz(folder, rounds, seed):
+    """Every damaged copy is read, or is one DataError."""
+    rng, refused = random.Random(seed), []
+    np.save(folder / "partner.npy", U)
+    for whole in examples(folder / "whole"):
+        for _ in range(rounds):
+            path = folder / whole.name
+            if whole.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+                shutil.copytree(whole, path)
+                target = rng.choice(sorted(one for one in path.rglob("*") if one.is_file()))
+                target.write_bytes(broken(target.read_bytes(), rng))
+            else:
+                path.write_bytes(broken(whole.read_bytes(), rng))
+            try:
+                read_anything(path, folder / "partner.npy")
+            except DataError as problem:
+                refused.append(str(problem))
+    assert [said for said in refused if "\n" in said] == []
+    return len(refused)
+
+
+def test_damaged_files_are_one_clear_error(tmp_path):
+    assert fuzz(tmp_path, 15, seed=1) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_damaged_files_are_one_clear_error_many_times(tmp_path, seed):
+    assert fuzz(tmp_path, 150, seed + 100) > 1000
+
+
+@pytest.mark.parametrize(
+    "name", ["run.nc", "run.mat", "run.csv", "foreign npz.npz", "x.npy", "result.nc", "result.csv"]
+)
+def test_files_cut_at_any_length_are_refused(tmp_path, name):
+    examples(tmp_path / "whole")
+    whole = (tmp_path / "whole" / name).read_bytes()
+    np.save(tmp_path / "partner.npy", U)
+    for length in {
+        0,
+        1,
+        2,
+        8,
+        127,
+        128,
+        129,
+        *range(0, len(whole) - 2, max(1, len(whole) // 40)),
+        len(whole) - 2,
+    }:
+        (tmp_path / name).write_bytes(whole[:length])
+        with pytest.raises(DataError):
+            read_anything(tmp_path / name, tmp_path / "partner.npy")
+
+
+@given(data=st.binary(max_size=400), start=st.sampled_from([b"", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY\x01\x00",
+       b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", b"# infocap recording 1 {", b"# {", b"u1,x\n"]))  # fmt: skip
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_bytes_under_any_name_are_refused(tmp_path, data, start):
+    np.save(tmp_path / "u.npy", np.zeros((1, 1)))
+    for suffix in READ:
+        path = tmp_path / f"random{suffix}"
+        if suffix == ".zarr":
+            path.mkdir(exist_ok=True)
+            (path / "zarr.json").write_bytes(start + data)
+        else:
+            path.write_bytes(start + data)
+        try:
+            infocap.read(tmp_path / "u.npy", path) if suffix == ".npy" else infocap.read(path)
+            assert suffix in (".csv", ".txt", ".tsv", ".dat")
+        except DataError:
+            pass
+    for suffix in (".nc", ".csv"):
+        with pytest.raises(DataError):
+            infocap.load_result(tmp_path / f"random{suffix}")
+
+
+def test_our_files_with_parts_missing_or_of_other_shapes_are_refused(tmp_path):
+    import h5py
+
+    basis = infocap.product_basis("legendre", 2, 3)
+    infocap.probe(lambda u: u, basis, 64, seed=0).save(tmp_path / "result.nc")
+    saved(tmp_path, ".nc")
+    for name, read in (("run.nc", infocap.read), ("result.nc", infocap.load_result)):
+        with h5py.File(tmp_path / name) as file:
+            variables, attributes = list(file), [one for one in file.attrs if not one.startswith("_")]
+        for victim in variables:
+            for values in (None, np.zeros(3), np.zeros((2, 2, 2)), 1.5, "text", np.zeros((0, 3))):
+                shutil.copy(tmp_path / name, tmp_path / "copy.nc")
+                with h5py.File(tmp_path / "copy.nc", "r+") as file:
+                    del file[victim]
+                    if values is not None:
+                        file[victim] = values
+                try:
+                    read(tmp_path / "copy.nc")
+                except DataError:
+                    continue
+                assert victim not in ("inputs", "readouts", "capacity", "raw") or values is None
+        for victim in attributes:
+            for value in (None, 7, "[" * 100_0, "{}", "null"):
+                shutil.copy(tmp_path / name, tmp_path / "copy.nc")
+                with h5py.File(tmp_path / "copy.nc", "r+") as file:
+                    del file.attrs[victim]
+                    if value is not None:
+                        file.attrs[victim] = value
+                with suppress(DataError):
+                    read(tmp_path / "copy.nc")
+
+
+HUGE = """
+import resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+import infocap
+from infocap.errors import DataError
+for path in sys.argv[2:]:
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        infocap.read(sys.argv[1], path) if path.endswith(".npy") else infocap.read(path)
+        said = "read"
+    except DataError as problem:
+        said = str(problem)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    print(path.split("/")[-1], grown, round(time.perf_counter() - start, 2), said, sep="|")
+"""
+
+
+def npy_header(shape, dtype="<f8"):
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return head.getvalue()
+
+
+def huge_files(folder):
+    """Files of a few kilobytes that declare terabytes."""
+    import h5py
+    import scipy.io
+    import zarr
+
+    shape = (1 << 20, 1 << 20)
+    np.save(folder / "u.npy", U)
+    (folder / "huge.npy").write_bytes(npy_header(shape) + bytes(80))
+    (folder / "endless.npy").write_bytes(npy_header((1 << 62, 1 << 62)) + bytes(80))
+    with zipfile.ZipFile(folder / "huge.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("u.npy", npy_header((12, 2)) + U.tobytes())
+        archive.writestr("x.npy", npy_header(shape) + bytes(1000))
+    with zipfile.ZipFile(folder / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("u.npy", npy_header((12, 2)) + U.tobytes())
+        with archive.open("x.npy", "w", force_zip64=True) as file:
+            file.write(npy_header((60, 1 << 20), "|u1") + bytes(60 << 20))
+        archive.infolist()[1].file_size = 1 << 50
+    for name in ("huge.h5", "huge.nc", "many.h5"):
+        with h5py.File(folder / name, "w") as file:
+            file["u"] = U
+            chunks = (1, 1) if name == "many.h5" else (1000, 1000)
+            size = (1 << 13, 1 << 13) if name == "many.h5" else shape
+            file.create_dataset("x", size, "f8", chunks=chunks, compression="gzip")
+    with h5py.File(folder / "own.nc", "w") as file:
+        file.attrs["format"] = "infocap recording 1"
+        for name in ("inputs", "readouts", "index", "channel"):
+            kind = h5py.string_dtype() if name == "channel" else "f8"
+            file.create_dataset(name, (1 << 40,), kind, chunks=(1000,))
+    matlab73(folder / "new.mat", u=U)
+    with h5py.File(folder / "new.mat", "r+") as file:
+        file.create_dataset("x", shape, "f8", chunks=(1000, 1000)).attrs["MATLAB_class"] = np.bytes_("double")
+    scipy.io.savemat(folder / "old.mat", {"u": U, "x": X})
+    data = (folder / "old.mat").read_bytes()
+    dims = np.array([12, 3], "<i4").tobytes()
+    (folder / "old.mat").write_bytes(data.replace(dims, np.array([1 << 30, 1 << 30], "<i4").tobytes()))
+    scipy.io.savemat(folder / "packed.mat", {"u": U, "x": np.zeros((1 << 20, 40))}, do_compression=True)
+    data = zarr.create_group(folder / "huge.zarr")
+    data.create_array("u", data=U)
+    data.create_array("x", shape=shape, chunks=(1 << 12, 1 << 12), dtype="f8")
+    many = zarr.create_group(folder / "many.zarr")
+    many.create_array("u", data=U)
+    many.create_array("x", shape=(1 << 13, 1 << 13), chunks=(1, 1), dtype="f8")
+    return sorted(one for one in folder.iterdir() if one.name != "u.npy")
+
+
+def test_files_that_declare_terabytes_are_refused_before_memory_is_taken(tmp_path):
+    paths = huge_files(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", HUGE, tmp_path / "u.npy", *paths], capture_output=True, text=True, check=True
+    )
+    assert ran.stderr == ""
+    lines = [line.split("|") for line in ran.stdout.splitlines()]
+    assert [line[0] for line in lines] == [path.name for path in paths]
+    for name, grown, seconds, said in lines:
+        if name == "packed.mat":  # 300 MB of zeros, which do fit
+            assert "unequal numbers of samples" in said
+            continue
+        assert "declares" in said or "cut short" in said or "cannot be" in said, (name, said)
+        assert int(grown) < 400, (name, grown)  # megabytes, libraries included
+        assert float(seconds) < 20
+
+
+@pytest.mark.parametrize(
+    "name", ["missing.nc", "folder.nc", "empty.csv", "file.zarr", "bare.zarr", "run.xyz", "x\0.csv"]
+)
+def test_paths_that_cannot_be_read_are_said(tmp_path, name):
+    (tmp_path / "folder.nc").mkdir()
+    (tmp_path / "bare.zarr").mkdir()
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "file.zarr").write_text("text")
+    messages = {
+        "missing.nc": "does not exist",
+        "folder.nc": "is a folder; a file is needed",
+        "empty.csv": r"is empty \(0 bytes\)",
+        "file.zarr": "is a file; a folder is needed",
+        "bare.zarr": "it is no zarr folder",
+        "run.xyz": r"suffix='\.xyz' is not one of '\.nc', '\.h5'.*'\.csv'",
+        "x\0.csv": "does not exist|cannot be opened",
+    }
+    with pytest.raises((DataError, ParameterError), match=messages[name]):
+        infocap.read(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_said(tmp_path):
+    path = saved(tmp_path, ".nc")
+    path.chmod(0)
+    with pytest.raises(DataError, match=r"cannot be opened .Permission denied"):
+        infocap.read(path)
+
+
+def test_zarr_is_named_when_it_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    for use in (lambda: saved(tmp_path, ".zarr"), lambda: infocap.read(tmp_path / "run.zarr")):
+        with pytest.raises(ParameterError, match=r"pip install infocap\[zarr\]"):
+            use()
+
+
+# The command line
+
+
+def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x = designed(tmp_path)[-1]
+    write_readouts(tmp_path / "readouts.csv", x[:-1])
+    assert run_cli(monkeypatch, "import", "inputs.csv", "readouts.csv", "-o", "run.nc") == 0
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "Recording: 16 samples, 2 inputs, 3 readouts\n  check: the acquisition stopped early"
+    )
+    assert "written to run.nc" in said
+    first = infocap.read("run.nc")
+    for suffix in (".mat", ".csv", ".zarr", ".h5"):
+        assert run_cli(monkeypatch, "export", "run.nc", f"run{suffix}") == 0
+        assert_same(infocap.read(f"run{suffix}"), first)
+    assert run_cli(monkeypatch, "export", "run.nc", "run.mat") == 2
+    assert "output='run.mat' is there already; give another name, or --force" in capsys.readouterr().err
+    assert run_cli(monkeypatch, "export", "run.nc", "run.mat", "--force") == 0
+    assert run_cli(monkeypatch, "export", "run.nc", "run.xls") == 2
+    np.savez("lab.npz", volts=U, spectra=X)
+    assert run_cli(monkeypatch, "import", "lab.npz", "-o", "lab.nc") == 3
+    assert "--u on the command line" in capsys.readouterr().err
+    assert run_cli(monkeypatch, "import", "lab.npz", "--u", "volts", "--x", "spectra", "-o", "lab.nc") == 0
+    assert_array_equal(infocap.read("lab.nc").readouts, X)
+    assert run_cli(monkeypatch, "import", "lab.npz") == 2
+    assert run_cli(monkeypatch, "import", "nowhere.csv", "-o", "a.nc") == 3
+    assert run_cli(monkeypatch, "import", "lab.nc", "-o", "nowhere/a.nc") == 3
+
+
+@pytest.mark.parametrize("suffix", READ)
+def test_broken_files_on_the_command_line_are_one_line_and_exit_code_3(tmp_path, monkeypatch, capsys, suffix):
+    path = tmp_path / f"broken{suffix}"
+    if suffix == ".zarr":
+        path.mkdir()
+        (path / "zarr.json").write_bytes(bytes(range(256)))
+    else:
+        path.write_bytes(random.Random(0).randbytes(2000))
+    np.save(tmp_path / "u.npy", U)
+    files = (tmp_path / "u.npy", path) if suffix == ".npy" else (path,)
+    assert run_cli(monkeypatch, "import", *files, "-o", tmp_path / "out.nc") == 3
+    err = capsys.readouterr().err
+    assert err.startswith("infocap: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert not (tmp_path / "out.nc").exists()
+
+
+FULL = """
+import resource, signal, sys
+import infocap.cli
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # as if the disk were full
+infocap.cli.run()
+"""
+
+
+@pytest.mark.parametrize("suffix", WRITTEN)
+def test_a_full_disk_is_one_line_and_the_old_file_stays(tmp_path, suffix):
+    old = saved(tmp_path, suffix)
+    before = infocap.read(old)
+    recording(n=2000).save(tmp_path / "large.csv")
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL, "export", tmp_path / "large.csv", old, "--force"],
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 3, ran.stderr
+    assert ran.stderr.startswith("infocap: ")
+    assert ran.stderr.count("\n") == 1
+    assert_same(infocap.read(old), before)
+    assert {one.name for one in tmp_path.iterdir()} == {old.name, "large.csv"}
