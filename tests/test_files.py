@@ -49,7 +49,7 @@ def recording(n=12, q=2, k=3, dtype=float, seed=0, optional=ARRAYS[3:], **words)
     }
     if "reference" not in optional:
         optional = tuple(name for name in optional if name != "reference_acquired")
-    index = np.sort(rng.choice(1000, n, replace=False))
+    index = np.sort(rng.choice(9999, n, replace=False))
     parts = {name: held[name] for name in optional}
     return infocap.Recording(rng.uniform(-1, 1, (n, q)), readouts(n), index, **parts, **words)
 
@@ -801,7 +801,7 @@ def huge_files(folder):
     with zipfile.ZipFile(folder / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("u.npy", npy_header((12, 2)) + U.tobytes())
         with archive.open("x.npy", "w", force_zip64=True) as file:
-            file.write(npy_header((60, 1 << 20), "|u1") + bytes(60 << 20))
+            file.write(npy_header(shape) + bytes(1000))
         archive.infolist()[1].file_size = 1 << 50
     for name in ("huge.h5", "huge.nc", "many.h5"):
         with h5py.File(folder / name, "w") as file:

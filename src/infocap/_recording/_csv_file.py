@@ -11,6 +11,7 @@ import numpy as np
 from .._check import listed
 from ..errors import DataError
 from ..typing import Floats
+from ._layout import whole_numbers
 from ._names import INPUTS, TIMES, matching, numbered, one_of_these
 from ._own_csv import OWN, own_rows
 from ._rows import Rows
@@ -44,7 +45,7 @@ def csv_rows(path: Path, u: str | None, x: str | None, roles: str = "ux") -> Row
         readouts = matching(path, names, x, "x", held)
     rows = Rows(path, metadata=_plan(sheet))
     columns = sheet.values
-    rows.index = _real(path, columns[:, index[0]], "index") if index else None
+    rows.index = whole_numbers(path, _real(path, columns[:, index[0]], "index")) if index else None
     rows.acquired = _real(path, columns[:, times[0]], names[times[0]]) if times else None
     if inputs:
         rows.u = _real(path, columns[:, inputs], "inputs")

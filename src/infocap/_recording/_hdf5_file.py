@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._atomic import replaced
 from .._files import Contents
+from .._netcdf import save_dataset
 from ..errors import DataError
 from ._layout import DIMENSIONS, FORMAT, arrays_of, rebuild, to_json, words_of
 from ._recording import Recording
@@ -45,10 +45,7 @@ def to_dataset(recording: Recording) -> xr.Dataset:
 def save_hdf5(recording: Recording, path: Path) -> None:
     """Write everything, with checksums; the file is there whole or not at all."""
     data = to_dataset(recording)
-    with replaced(path) as beside:
-        data.to_netcdf(
-            beside, engine="h5netcdf", encoding={name: _encoding(data[name]) for name in data.data_vars}
-        )
+    save_dataset(data, path, {str(name): _encoding(data[name]) for name in data.data_vars})
 
 
 def load_own(contents: Contents) -> Recording:
@@ -62,7 +59,7 @@ def load_own(contents: Contents) -> Recording:
                 )
             held[name] = np.ascontiguousarray(values).view(np.result_type(values.dtype, np.complex64))[..., 0]
     words = dict(contents.attributes)
-    words |= {name: contents.text(name)[0] for name in ("metadata", "checks") if name in contents}
+    words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
     if "channel" in contents:
         words["channel"] = to_json("channel", contents.text("channel"))
     for name, word in (("inputs", "input_unit"), ("readouts", "readout_unit")):

@@ -13,7 +13,7 @@ import numpy as np
 from .._atomic import replaced
 from .._files import Contents, blame, open_hdf5, readable
 from ..errors import DataError
-from ._layout import DIMENSIONS, arrays_of, rebuild, words_of
+from ._layout import DIMENSIONS, FORMAT, arrays_of, rebuild, words_of
 from ._mat5 import scan
 from ._recording import Recording
 
@@ -51,21 +51,26 @@ def save_mat(recording: Recording, path: Path) -> None:
                 f"{path} cannot hold {name}: {one.nbytes:,} bytes, where MATLAB v5 files end at {LARGEST:,}; "
                 "write .h5 or .nc, which MATLAB reads with h5read and ncread."
             )
-    held: dict[str, Any] = arrays | {"metadata": json.dumps(words_of(recording))}
+    words: dict[str, Any] = words_of(recording) | {"arrays": list(arrays)}
+    held: dict[str, Any] = {"metadata": json.dumps(words)} | arrays  # first: it tells what is cut off
     with replaced(path) as beside, beside.open("wb") as file:
         scipy.io.savemat(file, held, oned_as="column")
 
 
 def load_own_mat(contents: Contents) -> Recording | None:
     """A recording of ours, or None if the file is somebody else's."""
-    if "metadata" not in contents or not {"u", "x", "index"} <= contents.variables.keys():
+    if "metadata" not in contents or contents.variables["metadata"].dtype.kind != "U":
         return None
     try:
         words = json.loads("".join(contents.text("metadata")))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(words, dict) or not str(words.get("format", "")).startswith("infocap recording"):
+    if not isinstance(words, dict) or words.get("format") != FORMAT:
         return None
+    told = words.get("arrays")
+    lost = [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
+    if lost:
+        raise DataError(f"{contents.path} is cut short: it lacks {', '.join(lost)} and holds {contents}.")
     arrays = {
         name: contents.numbers(short) for name in DIMENSIONS if (short := SHORT.get(name, name)) in contents
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,7 +82,7 @@ def _read_netcdf(path: Path) -> CapacityResult:
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         indices = contents.numbers("index")
         with _damage(path):
-            return _rebuild(contents.attributes, indices, columns, coordinates, json.loads(metadata[0]))
+            return _rebuild(contents.attributes, indices, columns, coordinates, json.loads("".join(metadata)))
 
 
 def _read_csv(path: Path) -> CapacityResult:
@@ -92,6 +93,12 @@ def _read_csv(path: Path) -> CapacityResult:
     with path.open("rb") as file:
         if file.read(3) != b"# {":
             raise DataError(f"{path} is a CSV file without the header of an infocap result.")
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) != b"\n":
+            raise DataError(
+                f"{path} is cut short within its last line; the table itself can still be read with "
+                "pandas.read_csv(path, comment='#')."
+            )
     with _damage(path), path.open(encoding="utf-8") as text:
         attributes = json.loads(text.readline()[2:])
         if attributes.get("format") != FORMAT:
