@@ -6,7 +6,11 @@ import click
 
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._acquire import acquire
+from ._draw import draw
+from ._plan import plan
 from ._simulate import simulate
+from ._watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -15,7 +19,8 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-main.add_command(simulate)
+for command in (plan, draw, acquire, watch, simulate):
+    main.add_command(command)
 
 
 def run() -> None:
