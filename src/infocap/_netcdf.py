@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,18 @@ if TYPE_CHECKING:
 
 
 def save_dataset(data: xr.Dataset, path: Path) -> None:
-    """Write beside the file and then take its place, so that an interrupted write loses nothing."""
+    """Write a data set, all of it or nothing."""
+    with in_place_of(path) as beside:
+        data.to_netcdf(beside, engine="h5netcdf")
+
+
+@contextmanager
+def in_place_of(path: Path) -> Iterator[Path]:
+    """A file beside another that takes its place once it is written, so that an interrupted write loses nothing."""
     if not path.parent.exists():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     beside = path.with_name(f".{path.name}.part")
-    data.to_netcdf(beside, engine="h5netcdf")
+    yield beside
     beside.replace(path)
 
 
