@@ -35,7 +35,7 @@ def bars(result: CapacityResult) -> Markup:
     y = Axis(0.0, 1.12 * max(float(np.nan_to_num(tops).max(initial=0.0)), 1e-3), BOTTOM, TOP)
     size = "value" if len(sums) <= ROOMY else "value tight"
     parts = []
-    for degree in range(len(sums)):
+    for degree in np.unique(result.basis.degrees).tolist():
         parts += _bar(degree, table.loc[degree].to_dict(), x, y)
         parts += _top(x.at(degree), y, float(sums[degree]), None if errors is None else float(errors[degree]))
         if len(sums) <= LABELLED:
@@ -44,7 +44,7 @@ def bars(result: CapacityResult) -> Markup:
             parts.append(element("text", text, x=x.at(degree), y=above, text_anchor="middle", class_=size))
     step = 1 + (len(sums) - 1) // LABELLED
     degrees = [(float(k), str(k)) for k in range(0, len(sums), step)]
-    words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums))
+    words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
     picture = drawing(
         f"Capacity by total degree: {words}",
         frame(x, y, degrees, even_ticks(0, y.high), "total degree", "capacity"),

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from .._result import CapacityResult
 from ._html import Markup, element
-from ._numbers import count, decimals_for, plain, with_error
+from ._numbers import count, plain, with_error
+
+NOTHING = 5e-3  # a rest below it is not worth a word
 
 
 class Share(NamedTuple):
@@ -49,7 +51,7 @@ def shares(result: CapacityResult) -> list[Share]:
     if dependent:
         said = f"{count(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
         rest.append(Share("dependent", float(dependent), None, said))
-    return [found, *rest]
+    return [found, *(share for share in rest if share.size > NOTHING or share.kind == "outside")]
 
 
 def budget(result: CapacityResult) -> Markup:
@@ -100,4 +102,4 @@ def _size(part: Share) -> str:
         return str(round(part.size))
     if part.error is None:
         return plain(part.size, 1)
-    return with_error(part.size, part.error) if decimals_for(part.error) < 4 else plain(part.size, 3)
+    return with_error(part.size, part.error, 3)

@@ -11,6 +11,7 @@ import numpy as np
 from .._result import PER_TERM, CapacityResult, attributes
 from ..errors import ParameterError
 
+DEEPEST = 60  # entries within entries; more are an accident or an attack
 EXACT = 2**53  # whole numbers beyond it are text: browsers would round them
 
 
@@ -57,14 +58,16 @@ def _attributes(result: CapacityResult) -> dict[str, Any]:
         }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """Only what JSON knows: numbers that are none become null, objects become their text."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if isinstance(value, dict | list | tuple) and depth > DEEPEST:
+        return "nested too deeply"
     if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(one, depth + 1) for one in value]
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, int) and not isinstance(value, bool):

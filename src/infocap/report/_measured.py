@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
+
+LARGEST = 1e99  # number that is taken for a measured one
 
 
 @dataclass(frozen=True)
@@ -53,15 +54,11 @@ def measured(metadata: dict[str, Any]) -> Measured:
     problems: list[str] = []
 
     def read(name: str, reader: Callable[[dict[str, Any]], Any]) -> Any:
-        found = metadata.get(name)
-        if not found:
-            return None
         try:
-            return reader(found)
+            found = metadata.get(name)
+            return reader(found) if found else None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            problems.append(
-                f"the result's {name!r} cannot be read and are not shown; the download holds them."
-            )
+            problems.append(f"the result's {name!r} cannot be read and is not shown; the download holds it.")
             return None
 
     return Measured(
@@ -102,8 +99,8 @@ def _drift(found: dict[str, Any]) -> Drift:
 
 
 def _numbers(values: Any) -> list[float]:
-    """A list of finite numbers, one at least."""
+    """A list of numbers that can be drawn, one at least."""
     numbers = [float(value) for value in values]
-    if not numbers or isinstance(values, str) or not all(map(isfinite, numbers)):
+    if not numbers or isinstance(values, str) or not all(abs(number) < LARGEST for number in numbers):
         raise ValueError
-    return numbers
+    return [number if abs(number) > 1 / LARGEST else 0.0 for number in numbers]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+
+import numpy as np
 
 from .._check import one_of
 from .._netcdf import in_place_of
 from .._result import CapacityResult
 from .._version import __version__
+from ..errors import DataError
 from . import _tables, _words
 from ._bars import bars
 from ._budget import budget
@@ -46,6 +50,10 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
+    if not (np.isfinite(result.capacity).all() and np.isfinite(result.total)):
+        raise DataError("result has capacities that are not finite numbers; estimate it again.")
+    if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
+        result = replace(result, total_standard_error=None)
     title = TITLE if title is None else str(title)
     found = measured(result.metadata)
     style, script = _asset("page.css"), _asset("page.js")

@@ -16,6 +16,7 @@ from ._numbers import minus, p_value, plain, with_error
 
 SHORT = {"1": "1", "2": "2", ">2": "more"}
 EXTRA = {"not zero": "extra"}
+NOTHING_KNOWN = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST = 600  # characters of one entry
 MOST_ENTRIES = 300
@@ -39,7 +40,7 @@ def by_degree(result: CapacityResult) -> Markup:
     functions = np.bincount(result.basis.degrees, minlength=len(table))
     held = np.bincount(result.basis.degrees, result.capacity > 0, minlength=len(table)).astype(int)
     rows = []
-    for degree in range(len(table)):
+    for degree in np.flatnonzero(functions):
         values = table.loc[degree]
         total = float(values.sum())
         shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]), 3)
@@ -101,12 +102,17 @@ def functions(result: CapacityResult) -> Markup:
             element("tbody", *(_function(result, one) for one in chosen) if chosen else [nothing], id="rows"),
             class_="functions",
         ),
-        element(
-            "p", f"The {len(chosen)} strongest of {len(result.basis)} functions.", id="shown", class_="note"
-        ),
+        element("p", _how_many(result, len(chosen)), id="shown", class_="note"),
         element("button", "Show more", type="button", id="more", hidden="hidden"),
         id="functions",
     )
+
+
+def _how_many(result: CapacityResult, shown: int) -> str:
+    held, there = int(np.sum(result.capacity > 0)), len(result.basis)
+    if shown < held:
+        return f"The {shown} strongest of {held} functions above zero, of {there} in the basis."
+    return f"All functions above zero: {held} of {there} in the basis."
 
 
 def _function(result: CapacityResult, one: int) -> Markup:
@@ -158,6 +164,8 @@ def provenance(result: CapacityResult, found: dict[str, Any]) -> Markup:
     simple = {NAMES.get(key, key): value for key, value in found.items() if not _nested(value)}
     groups = [_group("estimation", own | simple, "wide")]
     groups += [_group(str(key), value) for key, value in found.items() if _nested(value)]
+    if not found:
+        groups.append(element("p", NOTHING_KNOWN, class_="note"))
     return element("section", element("h2", "Where the numbers come from"), *groups, id="provenance")
 
 

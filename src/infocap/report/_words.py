@@ -33,7 +33,7 @@ def total(result: CapacityResult) -> str:
     """The total with its standard error."""
     if result.total_standard_error is None:
         return plain(result.total, 1)
-    return with_error(result.total, result.total_standard_error)
+    return with_error(result.total, result.total_standard_error, 3)
 
 
 def sureness(result: CapacityResult) -> Markup:
@@ -65,7 +65,7 @@ def checks(found: tuple[str, ...]) -> Markup:
         )
         return element("section", said, class_="checks fine", id="checks", aria_label="Checks")
     title = f"{count(len(found), 'warning or remark', 'warnings and remarks')}"
-    lines = [element("li", one[:1].upper() + one[1:]) for one in found]
+    lines = [element("li", one[:1].upper() + one[1:]) for one in map(str, found)]
     return element(
         "section",
         element("h2", title),

@@ -100,26 +100,33 @@
   }
 
   const hide = () => { tip.hidden = true; };
-  const markAt = (event) => (event.target.closest ? event.target.closest(".mark") : null);
+  const markOf = (target) => (target && target.closest ? target.closest(".mark") : null);
+  let pointer = null; // where it is, while it is on a mark
 
-  document.addEventListener("pointermove", (event) => {
-    const mark = markAt(event);
+  function pointed(event) {
+    const mark = markOf(event.target);
+    pointer = mark ? [event.clientX, event.clientY] : null;
     if (mark) show(mark, event.clientX, event.clientY);
-    else if (!document.activeElement || !document.activeElement.classList.contains("mark")) hide();
-  });
-  document.addEventListener("pointerdown", (event) => {
-    const mark = markAt(event);
-    if (mark) show(mark, event.clientX, event.clientY);
-    else hide();
-  });
-  document.addEventListener("focusin", (event) => {
-    const mark = markAt(event);
+    else focused();
+  }
+
+  function focused() {
+    const mark = markOf(document.activeElement);
     if (!mark) return hide();
     const box = mark.getBoundingClientRect();
     return show(mark, box.right - 8, box.top + Math.min(box.height / 2, 20));
-  });
+  }
+
+  document.addEventListener("pointermove", pointed);
+  document.addEventListener("pointerdown", pointed);
+  document.addEventListener("focusin", focused);
   document.addEventListener("focusout", hide);
-  document.addEventListener("scroll", hide, { passive: true });
+  document.addEventListener("scroll", () => {
+    if (tip.hidden) return;
+    const mark = pointer && markOf(document.elementFromPoint(...pointer));
+    if (mark) show(mark, ...pointer);
+    else focused();
+  }, { passive: true, capture: true });
 
   // One mark of each drawing can be reached with Tab, its neighbours with the arrow keys.
   for (const drawing of document.querySelectorAll("svg")) {
@@ -135,7 +142,7 @@
   const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
-    const mark = markAt(event);
+    const mark = markOf(event.target);
     const step = STEPS[event.key];
     if (!mark || !step) return;
     event.preventDefault();
