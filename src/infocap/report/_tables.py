@@ -43,7 +43,7 @@ def by_degree(result: CapacityResult) -> Markup:
     for degree in np.flatnonzero(functions):
         values = table.loc[degree]
         total = float(values.sum())
-        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]), 3)
+        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]), 2)
         share = f"{held[degree]} of {functions[degree]}"
         cells = [degree, share, *(plain(float(values[kind])) for kind in split), shown]
         rows.append(element("tr", *_cells(cells)))

@@ -107,7 +107,7 @@
     const mark = markOf(event.target);
     pointer = mark ? [event.clientX, event.clientY] : null;
     if (mark) show(mark, event.clientX, event.clientY);
-    else focused();
+    else if (!tip.hidden) focused();
   }
 
   function focused() {
