@@ -210,7 +210,7 @@ def test_hostile_text_stays_text(open_page):
     provenance = {"plan": {HOSTILE: HOSTILE}, HOSTILE: {HOSTILE: HOSTILE}}
     result = replace(result, checks=(HOSTILE,), metadata={**result.metadata, "provenance": provenance})
     page = open_page(result, title=HOSTILE)
-    assert page.title().startswith("</script><script>alert(1)</script>")
+    assert page.title().startswith("</script><script>alert(1)</script >")
     assert page.locator("img").count() == 0
     page.hover('[data-function="3"]')
     assert page.locator("#tip").is_visible()

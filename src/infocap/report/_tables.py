@@ -161,7 +161,8 @@ def provenance(result: CapacityResult, found: dict[str, Any]) -> Markup:
         "samples": result.n_samples,
         "readouts": f"{result.n_readouts}, {independent} linearly independent",
     }
-    simple = {NAMES.get(key, key): value for key, value in found.items() if not _nested(value)}
+    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
+    simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
     groups = [_group("estimation", own | simple, "wide")]
     groups += [_group(str(key), value) for key, value in found.items() if _nested(value)]
     if not found:
