@@ -9,6 +9,7 @@ from ..errors import DataError, ParameterError
 from ._acquire import acquire
 from ._draw import draw
 from ._plan import plan
+from ._report import report
 from ._simulate import simulate
 from ._watch import watch
 
@@ -19,7 +20,7 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-for command in (plan, draw, acquire, watch, simulate):
+for command in (plan, draw, acquire, watch, report, simulate):
     main.add_command(command)
 
 
