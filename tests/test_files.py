@@ -458,13 +458,17 @@ def test_what_is_wrong_with_a_table_is_named(tmp_path, text, message):
 def designed(folder, n=16):
     """inputs.csv as ``infocap draw`` writes it, and the readouts of its rows."""
     plan = infocap.experiment.Plan(
-        n_inputs=2, max_degree=3, n_samples=n, noise_repeats=3, repeat_every=4, reference_every=5
+        n_inputs=2,
+        max_degree=3,
+        n_samples=n,
+        noise_repeats=3,
+        repeat_every=4,
+        reference_every=5,
+        readout_unit="mW",
+        channel=("p", "q", "r"),
     )
     codes, u = plan.schedule.codes, plan.schedule.inputs
-    words = json.dumps({"plan": plan.to_dict(), "fingerprint": plan.fingerprint})
-    lines = [f"# infocap plan {words}", "index,u1,u2"]
-    lines += [f"{code},{a!r},{b!r}" for code, (a, b) in zip(codes.tolist(), u.tolist(), strict=True)]
-    (folder / "inputs.csv").write_text("\n".join(lines) + "\n")
+    plan.write_inputs(folder / "inputs.csv")
     x = np.column_stack([np.sin(3 * u[:, 0]), u[:, 0] * u[:, 1], np.arange(len(u))])
     return plan, codes, u, x
 
@@ -496,10 +500,11 @@ def test_a_design_comes_back_in_its_own_order(tmp_path, with_index):
     assert found.metadata["plan"] == json.loads(json.dumps(plan.to_dict()))
     assert found.channel == ("s1", "s2", "row")
     assert found.checks == ()
+    assert found.readout_unit == "mW"
     np.save(tmp_path / "readouts.npy", x)
-    assert_array_equal(
-        infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.npy").readouts, found.readouts
-    )
+    bare = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.npy")
+    assert_array_equal(bare.readouts, found.readouts)
+    assert bare.channel == ("p", "q", "r")
 
 
 def test_readouts_that_are_shifted_against_their_index_are_refused(tmp_path):
@@ -894,7 +899,7 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
     assert run_cli(monkeypatch, "import", "inputs.csv", "readouts.csv", "-o", "run.nc") == 0
     said = capsys.readouterr().out
     assert said.startswith(
-        "Recording: 16 samples, 2 inputs, 3 readouts\n  check: the acquisition stopped early"
+        "Recording: 16 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early"
     )
     assert "written to run.nc" in said
     first = infocap.read("run.nc")
@@ -957,3 +962,18 @@ def test_a_full_disk_is_one_line_and_the_old_file_stays(tmp_path, suffix):
     assert ran.stderr.count("\n") == 1
     assert_same(infocap.read(old), before)
     assert {one.name for one in tmp_path.iterdir()} == {old.name, "large.csv"}
+
+
+def test_a_store_goes_to_any_format(tmp_path, monkeypatch, capsys):
+    plan = infocap.experiment.Plan(n_inputs=2, max_degree=3, n_samples=16, noise_repeats=3, repeat_every=4)
+    with infocap.experiment.Store(tmp_path / "run.db", plan) as store:
+        for index, u in list(store.pending())[:12]:
+            store.record(index, np.append(u, u[0] * u[1]))
+    whole = infocap.read(tmp_path / "run.db")
+    for suffix in WRITTEN:
+        assert run_cli(monkeypatch, "export", tmp_path / "run.db", tmp_path / f"run{suffix}") == 0
+        assert_same(infocap.read(tmp_path / f"run{suffix}"), whole)
+    assert run_cli(monkeypatch, "export", tmp_path / "run.db", tmp_path / "new.db") == 0
+    assert_array_equal(infocap.read(tmp_path / "new.db").readouts, whole.readouts)
+    assert run_cli(monkeypatch, "export", tmp_path / "run.db", tmp_path / "new.db") == 3
+    assert "is there already; give a new name" in capsys.readouterr().err

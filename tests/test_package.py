@@ -41,6 +41,7 @@ def test_every_name_in_every_all_exists():
         infocap.estimators,
         infocap.kernels,
         infocap.plot,
+        infocap.report,
         infocap.theory,
         infocap.systems,
         infocap.tasks,

@@ -36,6 +36,7 @@ __all__ = [
     "probe",
     "product_basis",
     "read",
+    "report",
     "sweep",
     "systems",
     "tasks",
@@ -44,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import `infocap.plot` when it is first used: matplotlib is heavy."""
-    if name == "plot":
-        return import_module(".plot", __name__)
+    """Import `infocap.plot` and `infocap.report` when they are first used: matplotlib is heavy."""
+    if name in ("plot", "report"):
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

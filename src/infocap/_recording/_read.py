@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ._numpy_file import open_npy, open_npz
 from ._own_csv import restore
 from ._recording import Recording
 from ._rows import Rows, arrange, table
+from ._store_file import load_store
 from ._variables import rows_of
 from ._zarr_file import load_own_zarr, open_zarr
 
@@ -62,8 +64,6 @@ def read(
     if readouts is not None:
         return _read_two(path, Path(readouts), u, x)
     if path.suffix.lower() in STORES:
-        from ._store_file import load_store
-
         return load_store(path)
     if path.suffix.lower() == ".npy":
         raise ParameterError(
@@ -105,7 +105,7 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None) -> Recordin
     acquired = measured.acquired if measured.acquired is not None else given.acquired
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs[:n], measured.u)
-    return arrange(
+    found = arrange(
         Rows(
             other,
             inputs[:n],
@@ -116,6 +116,23 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None) -> Recordin
             given.metadata,
             checks,
         )
+    )
+    return _as_planned(found)
+
+
+def _as_planned(recording: Recording) -> Recording:
+    """With the units and names of the plan, where the files tell none."""
+    plan = recording.metadata.get("plan")
+    if not isinstance(plan, dict):
+        return recording
+    planned = plan.get("channel")
+    names = tuple(map(str, planned)) if isinstance(planned, list) else ()
+    fits = not recording.channel and len(names) == recording.readouts.shape[1]
+    return replace(
+        recording,
+        input_unit=str(plan.get("input_unit", "")),
+        readout_unit=str(plan.get("readout_unit", "")),
+        channel=names if fits else recording.channel,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from ._recording import Recording
 from ._salvage import salvage
 
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
+UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
 def read_entries(path: Path) -> Contents:
@@ -22,11 +25,9 @@ def read_entries(path: Path) -> Contents:
     if not path.is_file():
         raise DataError(f"{path} does not exist.")
     try:
-        with closing(open_read_only(path)) as connection:
-            return _select(connection)
+        return _read_in_place_or_copied(path)
     except sqlite3.Error as problem:
-        code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
-        if code not in DAMAGE and "malformed" not in str(problem):
+        if _code(problem) not in DAMAGE and "malformed" not in str(problem):
             raise DataError(f"{path} is not an acquisition store of infocap ({problem}).") from None
         found = salvage(path, str(problem))
     if not found.entries:
@@ -34,6 +35,28 @@ def read_entries(path: Path) -> Contents:
             f"{path} is not an acquisition store of infocap, or nothing of it can be recovered ({found.problem})."
         )
     return found
+
+
+def _read_in_place_or_copied(path: Path) -> Contents:
+    """After a loss of power the log must be worked in first, which only a writer can do: then in a copy."""
+    try:
+        with closing(open_read_only(path)) as connection:
+            return _select(connection)
+    except sqlite3.Error as problem:
+        if _code(problem) not in UNREADY:
+            raise
+    with TemporaryDirectory() as folder:
+        for suffix in ("", "-wal"):
+            if path.with_name(path.name + suffix).is_file():
+                shutil.copy(path.with_name(path.name + suffix), Path(folder, "copy.db" + suffix))
+        with closing(sqlite3.connect(Path(folder, "copy.db"))) as connection:
+            connection.text_factory = bytes
+            return _select(connection)
+
+
+def _code(problem: sqlite3.Error) -> int:
+    """SQLite's own number of an error, without its details."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
@@ -47,7 +70,8 @@ def _select(connection: sqlite3.Connection) -> Contents:
     connection.execute("BEGIN")  # one moment for the check and the entries
     (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if said != b"ok":
-        raise sqlite3.DatabaseError(f"malformed: {said.decode(errors='replace')}")
+        last = said.decode(errors="replace").split("\n")[-1]
+        raise sqlite3.DatabaseError(f"malformed: {last}")
     found = Contents()
     for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
         accept(found, *row)

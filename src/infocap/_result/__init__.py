@@ -1,6 +1,6 @@
 """What an estimation found: the result, its capacities for any target, and its files."""
 
-from ._capacity_result import CapacityResult
-from ._files import load_result
+from ._capacity_result import PER_TERM, CapacityResult
+from ._files import attributes, load_result
 
-__all__ = ["CapacityResult", "load_result"]
+__all__ = ["PER_TERM", "CapacityResult", "attributes", "load_result"]

@@ -48,7 +48,7 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
             "degree": ("term", basis.degrees),
             "variables": ("term", basis.interactions),
         },
-        attrs=_attributes(result),
+        attrs=attributes(result),
     )
 
 
@@ -58,7 +58,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(_attributes(result) | {"metadata": result.metadata})
+    header = json.dumps(attributes(result) | {"metadata": result.metadata})
     with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
         result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
@@ -130,8 +130,9 @@ def _damage(path: Path) -> Iterator[None]:
         ) from problem
 
 
-def _attributes(result: CapacityResult) -> dict[str, Any]:
-    attributes = {
+def attributes(result: CapacityResult) -> dict[str, Any]:
+    """What a file says about a result beside its table; JSON knows all of it."""
+    known = {
         "format": FORMAT,
         "infocap_version": __version__,
         "method": result.method,
@@ -143,7 +144,7 @@ def _attributes(result: CapacityResult) -> dict[str, Any]:
         "basis": json.dumps(result.basis.to_dict()),
         "checks": json.dumps(result.checks),
     }
-    return attributes | {name: getattr(result, name) for name in MAYBE if getattr(result, name) is not None}
+    return known | {name: getattr(result, name) for name in MAYBE if getattr(result, name) is not None}
 
 
 def _rebuild(

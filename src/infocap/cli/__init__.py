@@ -6,9 +6,14 @@ import click
 
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._acquire import acquire
+from ._draw import draw
 from ._export import export
 from ._import import import_
+from ._plan import plan
+from ._report import report
 from ._simulate import simulate
+from ._watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,9 +22,8 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-main.add_command(simulate)
-main.add_command(import_)
-main.add_command(export)
+for command in (plan, draw, acquire, watch, import_, export, report, simulate):
+    main.add_command(command)
 
 
 def run() -> None:
@@ -32,8 +36,6 @@ def run() -> None:
     except DataError as problem:
         click.echo(f"infocap: {problem}", err=True)
         sys.exit(3)
-    except (
-        OSError
-    ) as problem:  # no permission, disk full: nothing is lost, files are there whole or not at all
+    except OSError as problem:  # no permission, disk full; files are there whole or not at all
         click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
         sys.exit(3)

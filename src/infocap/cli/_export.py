@@ -6,8 +6,11 @@ from pathlib import Path
 
 import click
 
-from .._recording import read
+from .._recording import WRITERS, read
+from ..experiment import Store
 from ._output import refuse_existing
+
+STORES = (".db", ".sqlite")
 
 
 @click.command()
@@ -17,8 +20,15 @@ from ._output import refuse_existing
 @click.option("--x", help="Names of the readouts, likewise.")
 @click.option("--force", is_flag=True, help="Replace an output that is there already.")
 def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
-    """Write SOURCE, any readable file, to OUTPUT: .nc, .h5, .mat, .csv or .zarr."""
-    refuse_existing(output, force)
-    recording = read(source, u=u, x=x)
-    recording.save(output)
+    """Write SOURCE, any readable file, to OUTPUT: .nc, .h5, .mat, .csv or .zarr.
+
+    A store (.db) can also go to a new store, with all that is whole in a damaged one.
+    """
+    if output.suffix in STORES:
+        with Store.rescue(source, output) as store:
+            recording = store.recording()
+    else:
+        refuse_existing(output, force, (*WRITERS, *STORES))
+        recording = read(source, u=u, x=x)
+        recording.save(output)
     click.echo(f"{recording}\nwritten to {output}")

@@ -5,6 +5,18 @@ from ._bench import SimulatedBench, simulated
 from ._instrument import Instrument
 from ._plan import Plan
 from ._schedule import Measurement, Schedule
+from ._status import Status, status
 from ._store import Store
 
-__all__ = ["Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Store", "acquire", "simulated"]
+__all__ = [
+    "Instrument",
+    "Measurement",
+    "Plan",
+    "Schedule",
+    "SimulatedBench",
+    "Status",
+    "Store",
+    "acquire",
+    "simulated",
+    "status",
+]

@@ -272,6 +272,9 @@ def _is_new(path: Path) -> bool:
     """No file yet, or one that was cut off before anything was in it."""
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return True
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        return False
     try:
         with closing(open_read_only(path)) as connection:
             (count,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()

@@ -1,0 +1,227 @@
+"""The tables: capacity by degree, the functions, and where the numbers come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._result import CapacityResult
+from . import _words
+from ._bars import KINDS, errors_by_degree
+from ._html import Markup, element, together
+from ._numbers import minus, p_value, plain, with_error
+
+SHORT = {"1": "1", "2": "2", ">2": "more"}
+EXTRA = {"not zero": "extra"}
+NOTHING_KNOWN = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
+STRONGEST = 20  # functions in the page itself; the script shows more
+LONGEST = 600  # characters of one entry
+MOST_ENTRIES = 300
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([+-]\d\d:\d\d|Z)?")
+NAMES = {
+    "estimated": "date",
+    "infocap": "infocap version",
+    "python": "Python",
+    "numpy": "NumPy",
+    "scipy": "SciPy",
+    "readout_unit": "unit of the readouts",
+    "fingerprint": "fingerprint of the plan",
+}
+
+
+def by_degree(result: CapacityResult) -> Markup:
+    """Capacity by total degree and number of variables."""
+    table, errors = result.by_degree(), errors_by_degree(result)
+    kinds = [kind for kind in KINDS if table[kind].any()] or ["1"]
+    split = kinds if len(kinds) > 1 else []
+    functions = np.bincount(result.basis.degrees, minlength=len(table))
+    held = np.bincount(result.basis.degrees, result.capacity > 0, minlength=len(table)).astype(int)
+    rows = []
+    for degree in np.flatnonzero(functions):
+        values = table.loc[degree]
+        total = float(values.sum())
+        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]), 2)
+        share = f"{held[degree]} of {functions[degree]}"
+        cells = [degree, share, *(plain(float(values[kind])) for kind in split), shown]
+        rows.append(element("tr", *_cells(cells)))
+    sums = [f"{held.sum()} of {len(result.basis)}", *(plain(float(table[kind].sum())) for kind in split)]
+    foot = _cells(["all", *sums, plain(float(result.capacity.sum()))])
+    return element(
+        "figure",
+        element("h3", "Table by degree"),
+        _scrolling(
+            "Capacity by degree",
+            _head(split),
+            element("tbody", *rows),
+            element("tfoot", element("tr", *foot)),
+        ),
+        _words.shown_and_total(result),
+    )
+
+
+def _cells(values: list[Any]) -> list[Markup]:
+    """A line of the table by degree: its name, a column that narrow screens leave out, and numbers."""
+    name, extra, *rest = values
+    return [
+        element("th", name, scope="row"),
+        element("td", extra, class_="extra"),
+        *(element("td", one) for one in rest),
+    ]
+
+
+def _head(kinds: list[str]) -> Markup:
+    """Names of the columns; those of the numbers of variables stand under a common one."""
+    single = [
+        element("th", name, scope="col", rowspan=2 if kinds else None, class_=EXTRA.get(name))
+        for name in ("degree", "not zero", "sum")
+    ]
+    if not kinds:
+        return element("thead", element("tr", *single))
+    common = element("th", "by number of variables", scope="colgroup", colspan=len(kinds), class_="over")
+    below = [element("th", SHORT[kind], scope="col") for kind in kinds]
+    return element("thead", element("tr", *single[:2], common, single[2]), element("tr", *below))
+
+
+def functions(result: CapacityResult) -> Markup:
+    """The strongest functions; the script adds searching and all the others."""
+    order = np.argsort(-np.nan_to_num(result.capacity), kind="stable")
+    chosen = [int(one) for one in order[:STRONGEST] if result.capacity[one] > 0]
+    tested = ["p-value"] if result.p_value is not None else []
+    head = ["function", "capacity", "", *tested, "degree", "variables"]
+    nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(head)))
+    return element(
+        "section",
+        element("h2", "Functions"),
+        _controls(result),
+        _scrolling(
+            "Functions by capacity",
+            element("thead", element("tr", *(element("th", name, scope="col") for name in head))),
+            element("tbody", *(_function(result, one) for one in chosen) if chosen else [nothing], id="rows"),
+            class_="functions",
+        ),
+        element("p", _how_many(result, len(chosen)), id="shown", class_="note"),
+        element("button", "Show more", type="button", id="more", hidden="hidden"),
+        id="functions",
+    )
+
+
+def _how_many(result: CapacityResult, shown: int) -> str:
+    held, there = int(np.sum(result.capacity > 0)), len(result.basis)
+    if shown < held:
+        return f"The {shown} strongest of {held} functions above zero, of {there} in the basis."
+    return f"All functions above zero: {held} of {there} in the basis."
+
+
+def _function(result: CapacityResult, one: int) -> Markup:
+    basis, capacity = result.basis, float(result.capacity[one])
+    error = None if result.standard_error is None else float(result.standard_error[one])
+    width = f"{100 * min(max(capacity, 0.0), 1.0):.1f}%"
+    bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
+    tested = [] if result.p_value is None else [p_value(float(result.p_value[one]))]
+    return element(
+        "tr",
+        element("td", "constant" if basis.labels[one] == "1" else basis.labels[one]),
+        element("td", with_error(capacity, error)),
+        element("td", bar, class_="share-cell"),
+        *(element("td", text) for text in (*tested, basis.degrees[one], basis.interactions[one])),
+    )
+
+
+def _controls(result: CapacityResult) -> Markup:
+    """Search and filters; hidden until the script is there to serve them."""
+    degrees = np.unique(result.basis.degrees).tolist()
+    variables = np.unique(result.basis.interactions).tolist()
+
+    def choice(id_: str, label: str, values: list[int]) -> Markup:
+        options = [element("option", "all", value=""), *(element("option", one, value=one) for one in values)]
+        return element("label", f"{label} ", element("select", *options, id=id_))
+
+    search = element("input", type="search", id="search", placeholder="such as P2(u1)", autocomplete="off")
+    return element(
+        "form",
+        element("label", "Search ", search),
+        choice("by-degree", "Degree", degrees),
+        choice("by-variables", "Variables", variables),
+        element("label", element("input", type="checkbox", id="zeros"), " zeros too"),
+        class_="controls needs-script",
+        hidden="hidden",
+        role="search",
+    )
+
+
+def provenance(result: CapacityResult, found: dict[str, Any]) -> Markup:
+    """Where the numbers come from: the estimation, then all that the recording brought along."""
+    independent = "all" if result.rank == result.n_readouts else f"of which {result.rank}"
+    own = {
+        "method": _words.method(result),
+        "basis": _words.basis(result),
+        "samples": result.n_samples,
+        "readouts": f"{result.n_readouts}, {independent} linearly independent",
+    }
+    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
+    simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
+    groups = [_group("estimation", own | simple, "wide")]
+    groups += [_group(str(key), value) for key, value in found.items() if _nested(value)]
+    if not found:
+        groups.append(element("p", NOTHING_KNOWN, class_="note"))
+    return element("section", element("h2", "Where the numbers come from"), *groups, id="provenance")
+
+
+def _group(title: str, entries: Any, class_: str | None = None) -> Markup:
+    lines = list(_flat(entries))
+    parts = [
+        element("div", element("dt", name.replace("_", " ")), element("dd", _short(value)))
+        for name, value in lines[:MOST_ENTRIES]
+    ]
+    more = len(lines) - len(parts)
+    rest = element("p", f"and {more} more entries, in the download.", class_="note") if more > 0 else ""
+    title = title[:1].upper() + title[1:].replace("_", " ")
+    return together([element("h3", title), element("dl", *parts, class_=class_), rest])
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value)
+
+
+def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Entries of entries, named by their way."""
+    for key, value in entries.items():
+        name = f"{above}{key}"
+        if _nested(value) and above.count("›") < 8:
+            yield from _flat(value, f"{name} › ")
+        else:
+            yield name, value
+
+
+def _short(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, list | tuple):
+        text = ", ".join(map(str, value))
+    else:
+        text = minus(f"{value:.6g}") if isinstance(value, float) else _date(str(value))
+    if not text:
+        return "–"
+    return (
+        text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
+    )
+
+
+def _date(text: str) -> str:
+    """Moments without the T and the seconds; other text as it is.
+
+    >>> _date("2026-11-15T15:03:36+00:00"), _date("2026-11")
+    ('2026-11-15 15:03 UTC', '2026-11')
+    """
+    if not MOMENT.fullmatch(text):
+        return text
+    return f"{text[:10]} {text[11:16]}" + (" UTC" if text.endswith(("Z", "+00:00")) else text[19:])
+
+
+def _scrolling(name: str, *parts: Markup, class_: str = "") -> Markup:
+    """A table that scrolls by itself where the screen is narrow."""
+    table = element("table", element("caption", name), *parts, class_=class_ or None)
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)

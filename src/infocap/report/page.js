@@ -1,0 +1,310 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("infocap-data").textContent);
+  const functions = data.functions;
+  const total = functions.capacity.length;
+  const QUANTILE = 1.959963984540054;
+  const NBSP = "\u00a0";
+  const byId = (id) => document.getElementById(id);
+
+  // ---- numbers and names, as the page itself writes them
+
+  const minus = (text) => text.replace("-", "\u2212");
+
+  function decimalsFor(error) {
+    if (!(error > 0) || !isFinite(error)) return 5;
+    const power = Math.floor(Math.log10(error));
+    const first = Math.round((error / 10 ** power) * 1e6) / 1e6;
+    return Math.max(-power + (first < 1.95 ? 1 : 0), 0);
+  }
+
+  function withError(value, error, most = 5) {
+    if (value === null || value === undefined) return "–";
+    if (error === null || error === undefined) return value === 0 ? "0" : minus(value.toFixed(3));
+    if (error === 0) return minus(value.toFixed(Math.min(most, 4)));
+    const decimals = Math.min(decimalsFor(error), most);
+    const small = error < 0.5 * 10 ** -decimals;
+    const shown = small ? `<${(10 ** -decimals).toFixed(decimals)}` : error.toFixed(decimals);
+    return `${minus(value.toFixed(decimals))}${NBSP}±${NBSP}${shown}`;
+  }
+
+  function pValue(value) {
+    if (value === null || value === undefined) return "–";
+    return value < 0.001 ? "< 0.001" : value.toFixed(3);
+  }
+
+  const column = (name, i) => (functions[name] ? functions[name][i] : null);
+  const error = (i) => column("standard_error", i);
+  const label = (i) =>
+    data.inputs.map((input, k) => input.names[functions.index[k][i]]).filter(Boolean).join("·") || "1";
+  const shownLabel = (i) => (label(i) === "1" ? "constant" : label(i));
+  const kind = (i) => (functions.variables[i] <= 1 ? "1" : functions.variables[i] === 2 ? "2" : ">2");
+
+  // ---- tooltips: [heading, ...lines], a line is a text or a pair
+
+  function aboutFunction(i) {
+    const lines = [["capacity", withError(functions.capacity[i], error(i))]];
+    if (error(i) !== null) {
+      const centre = functions.unbiased ? functions.unbiased[i] : functions.capacity[i];
+      const reach = QUANTILE * error(i);
+      const decimals = Math.min(decimalsFor(error(i)), 4);
+      const ends = [centre - reach, centre + reach].map((end) => Math.min(Math.max(end, 0), 1).toFixed(decimals));
+      lines.push(["95 % interval", `${ends[0]} to ${ends[1]}`]);
+    }
+    if (functions.p_value) lines.push(["p-value", pValue(functions.p_value[i])]);
+    if (functions.threshold) lines.push(["threshold", Number(functions.threshold[i]).toPrecision(3)]);
+    return [shownLabel(i), ...lines, ["degree", String(functions.degree[i])]];
+  }
+
+  function aboutDegree(degree, wanted) {
+    const members = [];
+    for (let i = 0; i < total; i += 1) {
+      if (functions.degree[i] === degree && (!wanted || kind(i) === wanted)) members.push(i);
+    }
+    const held = members.filter((i) => functions.capacity[i] > 0);
+    held.sort((a, b) => functions.capacity[b] - functions.capacity[a] || a - b);
+    const sum = held.reduce((all, i) => all + functions.capacity[i], 0);
+    const names = { 1: "one variable", 2: "two variables", ">2": "more than two variables" };
+    const heading = `Degree ${degree}${wanted ? `, ${names[wanted]}` : ""}: ${sum.toFixed(2)}`;
+    const lines = held.slice(0, 6).map((i) => [shownLabel(i), functions.capacity[i].toFixed(3)]);
+    const rest = held.length - lines.length;
+    if (rest > 0) lines.push(`and ${rest} smaller of ${members.length} functions`);
+    if (!held.length) lines.push(`none of ${members.length} functions`);
+    return [heading, ...lines];
+  }
+
+  function about(mark) {
+    if (mark.dataset.function !== undefined) return aboutFunction(Number(mark.dataset.function));
+    if (mark.dataset.degree !== undefined) return aboutDegree(Number(mark.dataset.degree), mark.dataset.kind);
+    return mark.dataset.tip.split("\n");
+  }
+
+  const tip = byId("tip");
+
+  function show(mark, x, y) {
+    const [heading, ...lines] = about(mark);
+    const strong = document.createElement("strong");
+    strong.textContent = heading;
+    tip.replaceChildren(strong, ...lines.map((line) => {
+      const row = document.createElement("div");
+      for (const text of [line].flat()) row.appendChild(document.createElement("span")).textContent = text;
+      return row;
+    }));
+    mark.setAttribute("aria-label", [heading, ...lines.map((line) => [line].flat().join(" "))].join("; "));
+    tip.hidden = false;
+    const { width, height } = tip.getBoundingClientRect();
+    const left = x + 14 + width > innerWidth - 8 ? x - 14 - width : x + 14;
+    const top = y + 14 + height > innerHeight - 8 ? y - 14 - height : y + 14;
+    tip.style.left = `${Math.min(Math.max(left, 8), Math.max(innerWidth - width - 8, 8))}px`;
+    tip.style.top = `${Math.max(top, 8)}px`;
+  }
+
+  const hide = () => { tip.hidden = true; };
+  const markOf = (target) => (target && target.closest ? target.closest(".mark") : null);
+  let pointer = null; // where it is, while it is on a mark
+
+  function pointed(event) {
+    const mark = markOf(event.target);
+    pointer = mark ? [event.clientX, event.clientY] : null;
+    if (mark) show(mark, event.clientX, event.clientY);
+    else if (!tip.hidden) focused();
+  }
+
+  function focused() {
+    const mark = markOf(document.activeElement);
+    if (!mark) return hide();
+    const box = mark.getBoundingClientRect();
+    return show(mark, box.right - 8, box.top + Math.min(box.height / 2, 20));
+  }
+
+  document.addEventListener("pointermove", pointed);
+  document.addEventListener("pointerdown", pointed);
+  document.addEventListener("focusin", focused);
+  document.addEventListener("focusout", hide);
+  document.addEventListener("scroll", () => {
+    if (tip.hidden) return;
+    const mark = pointer && markOf(document.elementFromPoint(...pointer));
+    if (mark) show(mark, ...pointer);
+    else focused();
+  }, { passive: true, capture: true });
+
+  // One mark of each drawing can be reached with Tab, its neighbours with the arrow keys.
+  for (const drawing of document.querySelectorAll("svg")) {
+    const marks = drawing.querySelectorAll(".mark");
+    if (!marks.length) continue;
+    drawing.setAttribute("role", "group");
+    marks.forEach((mark, number) => {
+      mark.setAttribute("role", "img");
+      mark.setAttribute("tabindex", number === 0 ? "0" : "-1");
+    });
+  }
+
+  const STEPS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") hide();
+    const mark = markOf(event.target);
+    const step = STEPS[event.key];
+    if (!mark || !step) return;
+    event.preventDefault();
+    const next = neighbour(mark, step);
+    if (!next) return;
+    mark.setAttribute("tabindex", "-1");
+    next.setAttribute("tabindex", "0");
+    next.focus();
+  });
+
+  function neighbour(mark, [dx, dy]) {
+    const centre = (one) => {
+      const box = one.getBoundingClientRect();
+      return [box.left + box.width / 2, box.top + box.height / 2];
+    };
+    const [x, y] = centre(mark);
+    let best = null;
+    let least = Infinity;
+    for (const other of mark.closest("svg").querySelectorAll(".mark")) {
+      const [ox, oy] = centre(other);
+      const along = (ox - x) * dx + (oy - y) * dy;
+      const aside = Math.abs((ox - x) * dy) + Math.abs((oy - y) * dx);
+      if (other !== mark && along > 0.5 && along + 3 * aside < least) {
+        best = other;
+        least = along + 3 * aside;
+      }
+    }
+    return best;
+  }
+
+  // ---- the table of functions
+
+  const PAGE = 200;
+  const MOST_ROWS = 2000; // more would make the page slow; the download has them
+  let order = null;
+  let labels = null;
+  let limit = PAGE;
+
+  function cell(row, text) {
+    const td = row.insertCell();
+    td.textContent = text;
+    return td;
+  }
+
+  function bar(width) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    svg.setAttribute("class", "share");
+    svg.setAttribute("aria-hidden", "true");
+    rect.setAttribute("width", width);
+    rect.setAttribute("height", "100%");
+    svg.appendChild(rect);
+    return svg;
+  }
+
+  function addRow(body, i) {
+    const row = body.insertRow();
+    const value = functions.capacity[i];
+    if (!(value > 0)) row.className = "zero";
+    cell(row, shownLabel(i));
+    cell(row, value === 0 ? "0" : withError(value, error(i)));
+    const share = cell(row, "");
+    share.className = "share-cell";
+    share.appendChild(bar(`${(100 * Math.min(Math.max(value, 0), 1)).toFixed(1)}%`));
+    if (functions.p_value) cell(row, pValue(functions.p_value[i]));
+    cell(row, functions.degree[i]);
+    cell(row, functions.variables[i]);
+  }
+
+  function fill() {
+    if (!order) {
+      order = Array.from({ length: total }, (_, i) => i);
+      order.sort((a, b) => functions.capacity[b] - functions.capacity[a] || a - b);
+      labels = Array.from({ length: total }, (_, i) => `${label(i)} ${shownLabel(i)}`.toLowerCase());
+    }
+    const words = byId("search").value.toLowerCase().replaceAll("*", " ").split(/[\s·]+/).filter(Boolean);
+    const degree = byId("by-degree").value;
+    const variables = byId("by-variables").value;
+    const zeros = byId("zeros").checked;
+    const found = order.filter((i) =>
+      (zeros || functions.capacity[i] > 0)
+      && (degree === "" || functions.degree[i] === Number(degree))
+      && (variables === "" || functions.variables[i] === Number(variables))
+      && words.every((word) => labels[i].includes(word)));
+    const body = byId("rows");
+    const shown = found.slice(0, Math.min(limit, MOST_ROWS));
+    body.replaceChildren();
+    shown.forEach((i) => addRow(body, i));
+    byId("shown").textContent = found.length === 0
+      ? "No function fits."
+      : `${shown.length} of ${found.length} functions that fit, of ${total} in the basis.`
+        + (shown.length === MOST_ROWS && found.length > MOST_ROWS ? " The download has them all." : "");
+    byId("more").hidden = shown.length >= found.length || limit >= MOST_ROWS;
+  }
+
+  for (const id of ["search", "by-degree", "by-variables", "zeros"]) {
+    byId(id).addEventListener("input", () => {
+      limit = PAGE;
+      fill();
+    });
+  }
+  document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
+  byId("more").hidden = functions.capacity.filter((value) => value > 0).length <= byId("rows").rows.length;
+  byId("more").addEventListener("click", () => {
+    if (order) limit += PAGE;
+    fill();
+  });
+
+  // ---- downloads
+
+  const COLUMNS = ["capacity", "raw", "unbiased", "standard_error", "p_value", "threshold"];
+
+  function csv() {
+    const present = COLUMNS.filter((name) => functions[name]);
+    const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const head = ["label", "degree", "variables", ...data.inputs.map((_, k) => `index_u${k + 1}`), ...present];
+    const lines = [head.join(",")];
+    for (let i = 0; i < total; i += 1) {
+      lines.push([
+        quoted(label(i)),
+        functions.degree[i],
+        functions.variables[i],
+        ...functions.index.map((index) => index[i]),
+        ...present.map((name) => functions[name][i] ?? ""),
+      ].join(","));
+    }
+    const about = data.attributes.format
+      ? [`# ${JSON.stringify({ ...data.attributes, metadata: data.metadata })}`]
+      : [];
+    return [...about, ...lines, ""].join("\n");
+  }
+
+  function json() {
+    const label_ = Array.from({ length: total }, (_, i) => label(i));
+    return JSON.stringify({ ...data, functions: { label: label_, ...functions } });
+  }
+
+  function save(text, type, suffix) {
+    const name = data.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 60);
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = `${name || "capacity"}.${suffix}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  byId("save-csv").addEventListener("click", () => save(csv(), "text/csv", "csv"));
+  byId("save-json").addEventListener("click", () => save(json(), "application/json", "json"));
+
+  // ---- light and dark
+
+  const button = byId("theme");
+  const root = document.documentElement;
+  const preferred = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : preferred.matches);
+  const name = () => { button.textContent = dark() ? "Light" : "Dark"; };
+  button.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    name();
+  });
+  preferred.addEventListener("change", name);
+  name();
+
+  for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
+})();

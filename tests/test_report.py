@@ -1,0 +1,269 @@
+"""The report: what it says for every kind of result, that it carries exact numbers, and that no text becomes markup."""
+
+import html
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import infocap
+from infocap.cli import main
+from infocap.errors import DataError, ParameterError
+from infocap.report._colours import viridis
+from infocap.report._numbers import with_error
+from report_results import HOSTILE, KINDS, page_of
+
+FULL = KINDS["two inputs, everything measured"]
+
+
+class Elements(HTMLParser):
+    """Every element that a page has, its attributes, and its texts."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self.open = [], [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+
+def words(page):
+    """What a reader reads."""
+    return re.sub(r"\s+", " ", " ".join(Elements(page).texts).replace("\xa0", " "))
+
+
+def embedded(page):
+    """The numbers that a page carries."""
+    return json.loads(re.search(r'id="infocap-data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_result_makes_a_well_formed_page(kind):
+    result = KINDS[kind]()
+    page = page_of(kind)
+    found = Elements(page)
+    assert found.open == []
+    ids = [value for key, value in found.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    assert not [
+        pair for pair in found.attributes if "nan" in str(pair[1]).split() or "inf" in str(pair[1]).split()
+    ]
+    said = words(page)
+    assert f"of at most {result.n_readouts} linearly independent functions" in said
+    assert f"{result.total:.1f}" in said
+    assert ("Capacity of each function" in said) == (result.basis.n_inputs == 2)
+    assert "Capacity by degree" in said
+    assert ("gives no error bars" in said) == (result.total_standard_error is None)
+    assert ("95 % interval" in said) == (result.total_standard_error is not None)
+    assert ("p-value" in said) == (result.p_value is not None)
+    assert "Where the numbers come from" in said
+    assert result.method in said
+    assert len(page) < 5.5e6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_needs_nothing_from_elsewhere(kind):
+    page = page_of(kind)
+    assert "https:" not in page
+    assert set(re.findall(r"http:[^\"' ]*", page)) <= {"http://www.w3.org/2000/svg"}
+    found = Elements(page)
+    assert not {"link", "img", "iframe", "object", "embed", "base", "a"} & set(found.tags)
+    assert not [key for key, _ in found.attributes if key in ("src", "href") or key.startswith("on")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_carries_exactly_the_numbers_of_the_result(kind):
+    result = KINDS[kind]()
+    found = embedded(page_of(kind))
+    for name in ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold"):
+        column = getattr(result, name)
+        if column is None:
+            assert name not in found["functions"]
+        else:
+            assert found["functions"][name] == column.tolist()
+    assert found["functions"]["index"] == result.basis.indices.T.tolist()
+    assert found["attributes"]["total"] == result.total
+    names = [one["names"] for one in found["inputs"]]
+    for row in range(0, len(result.basis), 1 + len(result.basis) // 50):
+        parts = [names[k][index] for k, index in enumerate(result.basis.indices[row].tolist()) if index]
+        assert ("·".join(parts) or "1") == result.basis.labels[row]
+
+
+def test_everything_measured_is_shown():
+    result = FULL()
+    said = words(infocap.report.page(result, title="Tube 7"))
+    low, high = result.total_interval(0.95)
+    assert "Tube 7" in said
+    assert f"The device computes {result.total:.2f} ± {result.total_standard_error:.2f} of at most 13" in said
+    assert f"95 % interval {low:.2f} to {high:.2f}" in said
+    assert "in functions of the inputs outside this basis" in said
+    assert "lost to noise, as repeated measurements show" in said
+    assert "Growth with the number of samples" in said
+    assert "so many independent signals stand clearly out of the noise" in said
+    assert (
+        f"The reference moved by {100 * result.metadata['drift']['size']:.2g} % of the readouts' spread"
+        in said
+    )
+    assert "time (h)" in said
+    assert "9f2c41d0" in said
+    assert str(2**70) in said
+    assert infocap.__version__ in said
+    assert re.search(r"date \d{4}-\d\d-\d\d \d\d:\d\d UTC", said)
+
+
+def test_every_check_is_shown_and_none_is_said_to_be_none():
+    result = FULL()
+    assert any("drifted" in check for check in result.checks)
+    said = words(infocap.report.page(result))
+    assert all(check[1:] in said for check in result.checks)
+    assert "No warnings." not in said
+    assert "No warnings." in words(page_of("raw"))
+
+
+def test_what_was_not_measured_is_not_mentioned():
+    said = words(page_of("raw"))
+    for name in ("Growth with", "Factor analysis", "Drift of", "repeated measurements show"):
+        assert name not in said
+    assert "Measuring some inputs twice tells which" in said
+    assert "Nothing more is known" in said
+
+
+def test_metadata_cannot_pass_for_the_estimation():
+    metadata = {"provenance": {"method": "guesswork", "samples": 7}}
+    said = words(infocap.report.page(replace(KINDS["raw"](), metadata=metadata)))
+    assert "method raw" in said
+    assert "method (recording) guesswork" in said
+
+
+def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():
+    result = FULL()
+    page = infocap.report.page(result)
+    cells = re.findall(r'fill="(#\w+)" class="mark" data-function="(\d+)"', page)
+    assert [int(number) for _, number in cells] == list(range(len(result.basis)))
+    assert all(colour == viridis(result.capacity[int(number)]) for colour, number in cells)
+
+
+def test_colours_agree_with_those_of_the_plots():
+    values = np.linspace(0, 1, 101)
+    ours = np.array([list(bytes.fromhex(viridis(value)[1:])) for value in values])
+    assert np.abs(ours - 255 * mpl.colormaps["viridis"](values)[:, :3]).max() < 6
+    page = page_of("raw")
+    for name, colour in zip(("one", "two", "more"), infocap.plot.COLOURS, strict=False):
+        assert f"--{name}: light-dark({colour.lower()}," in page
+
+
+def test_the_table_by_degree_adds_up():
+    result = KINDS["five inputs, everything measured"]()
+    page = infocap.report.page(result)
+    table = re.search(r"<caption>Capacity by degree.*?</table>", page, re.DOTALL).group(0)
+    last = re.findall(r"<td[^>]*>(.*?)</td>", table.split("<tfoot>")[1])
+    sums = result.by_degree().sum()
+    assert [float(cell) for cell in last[1:]] == [
+        round(float(value), 2) for value in (*sums, result.capacity.sum())
+    ]
+    assert last[0] == f"{np.sum(result.capacity > 0)} of {len(result.basis)}"
+
+
+def test_the_strongest_functions_come_first():
+    result = FULL()
+    page = infocap.report.page(result)
+    rows = re.search(r'<tbody id="rows">(.*?)</tbody>', page, re.DOTALL).group(1)
+    shown = [html.unescape(name) for name in re.findall(r"<tr><td>(.*?)</td>", rows)]
+    order = np.argsort(-result.capacity, kind="stable")[: len(shown)]
+    assert shown == [
+        result.basis.labels[one].replace("1", "constant") if one == 0 else result.basis.labels[one]
+        for one in order
+    ]
+
+
+def test_no_text_can_become_markup():
+    metadata = {"plan": {HOSTILE: HOSTILE}, HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: 1}]}, "seed": HOSTILE}
+    result = replace(FULL(), checks=(HOSTILE,), method=HOSTILE)
+    result = replace(
+        result, metadata={**result.metadata, "provenance": metadata, "factors": {"problem": HOSTILE}}
+    )
+    page = infocap.report.page(result, title=HOSTILE)
+    plain = infocap.report.page(replace(FULL(), checks=("x",)), title="x")
+    found = Elements(page)
+    assert found.tags.count("script") == Elements(plain).tags.count("script") == 2
+    assert "img" not in found.tags
+    assert not [key for key, _ in found.attributes if key.startswith("on")]
+    assert page.count("alert(1)</script") == 0
+    assert embedded(page)["metadata"]["provenance"]["plan"] == {HOSTILE: HOSTILE}
+    assert embedded(page)["title"] == HOSTILE
+    page.encode("utf-8")
+
+
+def test_only_our_own_script_may_run():
+    page = page_of("raw")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', page).group(1)
+    assert html.unescape(policy).startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize("metadata", [
+    {"growth": "yes", "factors": 7, "drift": [1, 2]},
+    {"growth": {"n_samples": [1, 2], "total": [1.0]}, "factors": {"values": [1, -1], "n_factors": 9}, "drift": {"time": [0]}},
+    {"growth": {"n_samples": [8, 16], "total": [1e308, float("nan")]}, "factors": {}, "drift": {"time": [], "moved": []}},
+])  # fmt: skip
+def test_metadata_that_make_no_sense_are_named_and_left_out(metadata):
+    page = infocap.report.page(replace(KINDS["raw"](), metadata=metadata))
+    assert "The result's 'growth' cannot be read" in words(page)
+    assert "Growth with" not in words(page)
+    assert "NaN" not in page.split('id="infocap-data">')[1].split("</script>")[0]
+
+
+def test_capacities_that_are_no_numbers_are_refused():
+    result = KINDS["raw"]()
+    with pytest.raises(DataError, match="not finite numbers"):
+        infocap.report.page(replace(result, capacity=np.full(len(result.basis), np.nan)))
+
+
+def test_numbers_have_the_digits_that_their_error_allows():
+    said = [with_error(*pair).replace("\xa0", " ") for pair in (
+        (20.0104, 0.1293), (20.96, 0.3), (35.2, 18.2), (0.97301, 0.00039), (1.0, 0.0), (-0.02, 0.1), (0.5, 1e-9), (0.25, None),
+    )]  # fmt: skip
+    assert said == [
+        "20.01 ± 0.13", "21.0 ± 0.3", "35 ± 18", "0.9730 ± 0.0004", "1.0000", "−0.02 ± 0.10", "0.50000 ± <0.00001", "0.250",
+    ]  # fmt: skip
+
+
+def test_the_page_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "report.html"
+    assert infocap.report.save(KINDS["raw"](), path) == path
+    before = path.read_text(encoding="utf-8")
+    assert before == page_of("raw")
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(DataError, match=r"the folder .*missing does not exist; make it first"):
+        infocap.report.save(KINDS["raw"](), tmp_path / "missing" / "report.html")
+    with pytest.raises(ParameterError, match=r"'.pdf' is not one of '.html'"):
+        infocap.report.save(KINDS["raw"](), tmp_path / "report.pdf")
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".csv"])
+def test_the_command_writes_the_page_of_a_saved_result(tmp_path, suffix):
+    FULL().save(tmp_path / f"result{suffix}")
+    output = tmp_path / "report.html"
+    arguments = ["report", str(tmp_path / f"result{suffix}"), "-o", str(output), "--title", "Tube 7"]
+    outcome = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    assert outcome.exit_code == 0
+    assert "report.html" in outcome.output
+    assert embedded(output.read_text(encoding="utf-8"))["functions"]["capacity"] == FULL().capacity.tolist()
+    with pytest.raises(DataError, match="does not exist"):
+        CliRunner().invoke(main, ["report", "nowhere.nc", "-o", str(output)], catch_exceptions=False)

@@ -1,0 +1,216 @@
+"""The report in a browser: offline, without errors, with tooltips, downloads, dark and printed."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import infocap
+from report_results import HOSTILE, KINDS, page_of
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FULL, FIVE = KINDS["two inputs, everything measured"], KINDS["five inputs, everything measured"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is on the PATH")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Show a result in a fresh window without a network; any error or request makes the test fail."""
+    problems, contexts = [], []
+
+    def show(result, title=None, width=1200, **options):
+        path = tmp_path / "report.html"
+        if isinstance(result, str):
+            path.write_text(page_of(result), encoding="utf-8")
+        else:
+            infocap.report.save(result, path, title)
+        context = browser.new_context(viewport={"width": width, "height": 800}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url.startswith(("file:", "blob:")) else problems.append(request.url)
+            ),
+        )
+        page.goto(path.as_uri())
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def words(locator):
+    return locator.inner_text().replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_page_opens_offline_without_an_error_and_fits_a_telephone(kind, open_page):
+    page = open_page(kind, width=360)
+    assert page.locator(".lead").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.querySelectorAll('*').length") < 3000
+
+
+def test_pointing_at_a_cell_shows_the_capacity_of_its_function(open_page):
+    result = FULL()
+    page = open_page(result)
+    number = result.basis.labels.index("P1(u1)·P2(u2)")
+    page.hover(f'[data-function="{number}"]')
+    said = words(page.locator("#tip"))
+    assert "P1(u1)·P2(u2)" in said
+    assert (
+        infocap.report._numbers.with_error(result.capacity[number], result.standard_error[number]).replace(
+            "\xa0", " "
+        )
+        in said
+    )
+    low, high = result.interval()[number]
+    assert f"{low:.2f}" in said
+    assert f"{high:.2f}" in said
+    page.mouse.move(5, 5)
+    assert page.locator("#tip").is_hidden()
+
+
+def test_pointing_at_a_bar_lists_its_largest_functions(open_page):
+    result = FIVE()
+    page = open_page(result)
+    page.hover('[data-degree="2"][data-kind="2"]')
+    chosen = np.flatnonzero((result.basis.degrees == 2) & (result.basis.interactions == 2))
+    best = chosen[np.argsort(-result.capacity[chosen], kind="stable")][0]
+    said = words(page.locator("#tip"))
+    assert f"Degree 2, two variables: {result.capacity[chosen].sum():.2f}" in said
+    assert result.basis.labels[best] in said
+    assert f"{result.capacity[best]:.3f}" in said
+
+
+def test_points_of_the_curves_tell_their_values(open_page):
+    result = FULL()
+    page = open_page(result)
+    page.hover(".point >> nth=-1")
+    assert "512 samples" in words(page.locator("#tip"))
+    assert f"total {result.total:.2f}" in words(page.locator("#tip"))
+
+
+def test_tooltips_can_be_reached_with_the_keyboard(open_page):
+    page = open_page(FULL())
+    page.focus('[data-function="0"]')
+    assert "constant" in words(page.locator("#tip"))
+    page.keyboard.press("ArrowRight")
+    assert "P1(u1)" in words(page.locator("#tip"))
+    page.keyboard.press("ArrowUp")
+    assert "P1(u1)·P1(u2)" in words(page.locator("#tip"))
+    assert "P1(u1)·P1(u2); capacity" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+
+
+def download(page, button, tmp_path):
+    with page.expect_download() as waiting:
+        page.click(button)
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "kind", ["two inputs, everything measured", "five inputs, everything measured", "raw"]
+)
+def test_the_downloaded_csv_is_the_result(kind, open_page, tmp_path):
+    result = KINDS[kind]()
+    path = download(open_page(result, title="Tube 7: 40 m"), "#save-csv", tmp_path)
+    assert path.name == "tube-7-40-m.csv"
+    back = infocap.load_result(path)
+    for name in ("capacity", "raw", "unbiased", "standard_error", "p_value"):
+        assert np.array_equal(getattr(back, name), getattr(result, name))
+    assert (back.total, back.checks, back.basis.labels) == (result.total, result.checks, result.basis.labels)
+
+
+def test_the_downloaded_json_holds_everything(open_page, tmp_path):
+    result = FULL()
+    found = json.loads(download(open_page(result), "#save-json", tmp_path).read_text(encoding="utf-8"))
+    assert found["functions"]["capacity"] == result.capacity.tolist()
+    assert found["functions"]["label"] == result.basis.labels
+    assert found["metadata"]["growth"] == result.metadata["growth"]
+    assert found["metadata"]["provenance"]["plan"] == result.metadata["provenance"]["plan"]
+    assert found["metadata"]["provenance"]["seed"] == str(2**70)
+
+
+def test_all_functions_can_be_searched(open_page):
+    page = open_page("43758 functions")
+    rows = page.locator("#rows tr")
+    strongest = rows.all_inner_texts()
+    assert len(strongest) == 20
+    page.fill("#search", "P")
+    assert rows.all_inner_texts()[:20] == strongest  # the script writes numbers as the page does
+    assert rows.count() == 200
+    page.click("#more")
+    assert rows.count() == 400
+    page.fill("#search", "p3(u10) P1(u2)")
+    page.check("#zeros")
+    page.select_option("#by-degree", "4")
+    assert words(page.locator("#shown")) == "1 of 1 functions that fit, of 43758 in the basis."
+    assert "P1(u2)·P3(u10)" in words(rows.first)
+    page.fill("#search", "no such function")
+    assert words(page.locator("#shown")) == "No function fits."
+
+
+def test_dark_follows_the_system_and_the_button(open_page):
+    colour = "getComputedStyle(document.body).backgroundColor"
+    page = open_page(FULL(), color_scheme="dark")
+    assert page.evaluate(colour) == "rgb(20, 23, 27)"
+    page.click("text=Light")
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    page.click("text=Dark")
+    assert page.evaluate(colour) == "rgb(20, 23, 27)"
+    page.emulate_media(media="print")
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert page.locator("#theme").is_hidden()
+
+
+def test_the_page_can_be_printed(open_page):
+    printed = open_page(FULL()).pdf(format="A4")
+    assert printed.startswith(b"%PDF")
+    assert (
+        2
+        <= printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") + printed.count(b"/Type /Page/")
+        <= 6
+    )
+
+
+def test_without_javascript_the_essentials_are_there(open_page):
+    page = open_page(FULL(), java_script_enabled=False)
+    assert page.locator(".circle").is_visible()
+    assert page.locator("#rows tr").count() > 5
+    assert page.locator("noscript").is_visible()
+    assert page.locator("#save-csv").is_hidden()
+
+
+def test_hostile_text_stays_text(open_page):
+    result = FULL()
+    provenance = {"plan": {HOSTILE: HOSTILE}, HOSTILE: {HOSTILE: HOSTILE}}
+    result = replace(result, checks=(HOSTILE,), metadata={**result.metadata, "provenance": provenance})
+    page = open_page(result, title=HOSTILE)
+    assert page.title().startswith("</script><script>alert(1)</script >")
+    assert page.locator("img").count() == 0
+    page.hover('[data-function="3"]')
+    assert page.locator("#tip").is_visible()
