@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import DataError
 from ._before import blame, readable, refuse_too_large
 from ._contents import NUMBERS, Contents, Variable
+from ._heaps import refuse_broken_heaps
 
 # Only these are read: following the references among others can hang on a damaged file.
 ATTRIBUTES = (
@@ -42,6 +43,7 @@ def open_hdf5(path: Path, kind: str = "HDF5") -> Iterator[Contents]:
             raise DataError(
                 f"{path} is a NetCDF file of the classic format; convert it with nccopy -k nc4 {path.name} new.nc."
             )
+    refuse_broken_heaps(path, kind)
     with blame(path, kind):
         file = h5py.File(path, "r")
     try:
