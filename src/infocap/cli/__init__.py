@@ -6,6 +6,9 @@ import click
 
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._compare import compare
+from ._estimate import estimate
+from ._show import show
 from ._simulate import simulate
 
 
@@ -16,6 +19,9 @@ def main() -> None:
 
 
 main.add_command(simulate)
+main.add_command(estimate)
+main.add_command(show)
+main.add_command(compare)
 
 
 def run() -> None:
@@ -25,6 +31,6 @@ def run() -> None:
     except ParameterError as problem:
         click.echo(f"infocap: {problem}", err=True)
         sys.exit(2)
-    except DataError as problem:
+    except (DataError, OSError) as problem:
         click.echo(f"infocap: {problem}", err=True)
         sys.exit(3)
