@@ -17,7 +17,7 @@ WIDEST = 100  # characters; longer lines are hard to read
 NUMBERS = {"2*np.pi": "6.283185307179586", "-np.pi": "-3.141592653589793", "np.pi": "3.141592653589793"}
 WORDS = (
     (r"pass its true interval as domain= to product_basis", "give its true interval with --domain LOW HIGH"),
-    (r"use the family of the true distribution, or basis\.samples\(recorded inputs\)", "name the true one with --family"),
+    (r"use the family of the true distribution, or basis\.samples\(.*?\)", "name the true one with --family"),
     (r"max_interactions= or", "--max-interactions or"),
     (r"lower max_degree", "lower --degree"),
     (r", or pass bound='data' for the bound mean\(leverage·y²\)/N", ""),
