@@ -59,23 +59,6 @@ def save(result: CapacityResult, path: Path) -> Path:
     return path
 
 
-def is_result(path: str | Path) -> bool:
-    """Whether a file says that it holds a result."""
-    import h5py
-
-    path = Path(path)
-    if not path.is_file():
-        return False
-    try:
-        if path.suffix == ".csv":
-            with path.open("rb") as file:
-                return file.read(64).startswith(f'# {{"format": "{FORMAT}"'.encode())
-        with h5py.File(path, "r") as file:
-            return str(file.attrs.get("format")) == FORMAT
-    except (OSError, RuntimeError, TypeError, ValueError, UnicodeError):
-        return False  # broken, or of another format
-
-
 def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote."""
     path = Path(path)

@@ -31,6 +31,6 @@ def run() -> None:
     except ParameterError as problem:
         click.echo(f"infocap: {problem}", err=True)
         sys.exit(2)
-    except (DataError, OSError) as problem:
+    except DataError as problem:
         click.echo(f"infocap: {problem}", err=True)
         sys.exit(3)
