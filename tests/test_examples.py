@@ -13,6 +13,7 @@ EXAMPLES = Path(infocap.__file__).parents[2] / "examples"
 PROMISED = {
     "device_files": (["CapacityResult: total", "Accuracy:", "linear model"], ["task-readouts.csv"]),
     "simulator": (["Sweep: 4 settings", "correlation 0."], ["capacity-accuracy.png"]),
+    "own_instrument": (["Recording: 512 samples", "that noise allows"], ["run.db"]),
     "own_task": (["Demand of ring", "of the target is reachable"], ["demand-supply-network.png"]),
 }
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from . import basis, dimension, errors, estimators, systems, tasks, theory
+from . import basis, dimension, errors, estimators, experiment, systems, tasks, theory
 from ._recording import Recording, read
 from ._result import CapacityResult, load_result
 from ._sampling import draw, draw_weighted
@@ -31,6 +31,7 @@ __all__ = [
     "errors",
     "estimate",
     "estimators",
+    "experiment",
     "load_result",
     "plot",
     "probe",

@@ -1,6 +1,26 @@
 """A measured or simulated data set, and the files it comes from and goes to."""
 
+from ._entries import MEASURED, PAGE_BYTES, SCHEMA, Contents, Entry, pack, pack_schedule, unpack
 from ._read import read
 from ._recording import Recording
+from ._schedule_names import NOISE, REFERENCE, names_of
+from ._store_file import open_read_only, read_entries, to_recording
 
-__all__ = ["Recording", "read"]
+__all__ = [
+    "MEASURED",
+    "NOISE",
+    "PAGE_BYTES",
+    "REFERENCE",
+    "SCHEMA",
+    "Contents",
+    "Entry",
+    "Recording",
+    "names_of",
+    "open_read_only",
+    "pack",
+    "pack_schedule",
+    "read",
+    "read_entries",
+    "to_recording",
+    "unpack",
+]

@@ -6,10 +6,14 @@ import click
 
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._acquire import acquire
 from ._compare import compare
+from ._draw import draw
 from ._estimate import estimate
+from ._plan import plan
 from ._show import show
 from ._simulate import simulate
+from ._watch import watch
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,10 +22,8 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-main.add_command(simulate)
-main.add_command(estimate)
-main.add_command(show)
-main.add_command(compare)
+for command in (plan, draw, acquire, watch, simulate, estimate, show, compare):
+    main.add_command(command)
 
 
 def run() -> None:

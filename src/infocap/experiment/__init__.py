@@ -1,6 +1,22 @@
 """In the lab: plan what to measure, acquire it without losing anything."""
 
+from ._acquire import acquire
+from ._bench import SimulatedBench, simulated
+from ._instrument import Instrument
 from ._plan import Plan
 from ._schedule import Measurement, Schedule
+from ._status import Status, status
+from ._store import Store
 
-__all__ = ["Measurement", "Plan", "Schedule"]
+__all__ = [
+    "Instrument",
+    "Measurement",
+    "Plan",
+    "Schedule",
+    "SimulatedBench",
+    "Status",
+    "Store",
+    "acquire",
+    "simulated",
+    "status",
+]

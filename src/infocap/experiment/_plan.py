@@ -49,7 +49,8 @@ class Plan:
         ``"random"``: a readout that lags by one sample is then obvious, and drift becomes noise; ``"doubling"``:
         random within each power of two, so that a run stopped there is a whole Sobol design; ``"design"``.
     noise_repeats, noise_input
-        So many measurements at one constant input (by default the median of each input), before all others.
+        So many measurements at one constant input, before all others. By default the upper quartile of every input:
+        in the middle many a device is dark.
     repeat_every
         Every n-th input of the design is measured twice, the second time at a random moment.
     reference_every, reference_input
@@ -211,10 +212,10 @@ class Plan:
         return hash(self.fingerprint)
 
     def _constant_input(self, given: Sequence[float] | None) -> Floats:
-        """The input given, or the median of each."""
+        """The input given, or the upper quartile of each."""
         if given is not None:
             return np.array(given, dtype=float)
-        return np.array([float(family.quantile(np.array([0.5]))[0]) for family in self.basis.families])
+        return np.array([float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families])
 
 
 LEAST = {

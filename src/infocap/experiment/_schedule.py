@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._recording import NOISE, REFERENCE, names_of
 from ..typing import Floats, Integers
 
 ORDERS = ("random", "doubling", "design")
-NOISE, REFERENCE = -1, -2  # in place of a design index
 
 
 class Measurement(NamedTuple):
@@ -40,18 +40,7 @@ class Schedule:
     @cached_property
     def names(self) -> list[tuple[str, int]]:
         """Kind and number of every measurement."""
-        seen: set[int] = set()
-        counts = {"noise": 0, "reference": 0}
-        out = []
-        for code in self.codes.tolist():
-            kind = {NOISE: "noise", REFERENCE: "reference"}.get(code)
-            if kind is not None:
-                out.append((kind, counts[kind]))
-                counts[kind] += 1
-            else:
-                out.append(("repeat" if code in seen else "sample", code))
-                seen.add(code)
-        return out
+        return names_of(self.codes)
 
     def __iter__(self) -> Iterator[Measurement]:
         for (kind, number), u in zip(self.names, self.inputs, strict=True):
@@ -77,10 +66,9 @@ def make_schedule(
     n = len(design)
     rng = np.random.default_rng([seed, n])
     again = np.arange(0, n, repeat_every) if repeat_every else np.arange(0)
+    moments = rng.random(n + len(again))
     if order == "design":
         moments = np.concatenate([np.arange(n), again + 0.5])
-    else:
-        moments = rng.random(n + len(again))
     if order == "doubling":  # a number below 2^k comes before all numbers from 2^k on
         moments += np.ceil(np.log2(np.maximum(np.concatenate([np.arange(n), again]) + 1, n / 16)))
     codes = np.concatenate([np.arange(n), again])[np.argsort(moments, kind="stable")]

@@ -1,0 +1,136 @@
+"""Entries of a damaged store, found by going through the pages of the file without SQLite.
+
+The format is public and simple (sqlite.org/fileformat2.html): a leaf page of a table lists its cells, a cell
+holds a record, and what does not fit goes to a chain of overflow pages. Every page that is still whole gives up its
+entries, and each entry's checksum says whether to believe it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ._entries import PAGE_BYTES, Contents, accept
+
+WAL_HEADER, FRAME_HEADER = 32, 24
+MAGIC = b"SQLite format 3\0"
+
+
+def salvage(path: Path, problem: str) -> Contents:
+    """Everything whole in the file and in the log beside it."""
+    data = path.read_bytes()
+    size = _page_size(data)
+    main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
+    logged = main | _logged_pages(path.with_name(path.name + "-wal"), size)
+    found = Contents(problem=problem)
+    for pages in (logged, main):
+        for number, page in pages.items():
+            for cell in _cells(page, 100 if number == 1 else 0):
+                record = _record(page, cell, pages, size)
+                if record is not None:
+                    accept(found, *record)
+    return found
+
+
+def _page_size(data: bytes) -> int:
+    """From the head of the file, or ours if that is damaged."""
+    if len(data) < 100 or not data.startswith(MAGIC):
+        return PAGE_BYTES
+    size = 65536 if data[16:18] == b"\0\1" else int.from_bytes(data[16:18], "big")
+    return size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
+
+
+def _logged_pages(path: Path, size: int) -> dict[int, bytes]:
+    """The last version of each page in the write-ahead log."""
+    log = path.read_bytes() if path.is_file() else b""
+    pages = {}
+    for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
+        number = int.from_bytes(log[start : start + 4], "big")
+        pages[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
+    return pages
+
+
+def _cells(page: bytes, start: int) -> Iterator[int]:
+    """Where the cells of a leaf page begin; on another page the answers are nonsense that no checksum passes."""
+    count = int.from_bytes(page[start + 3 : start + 5], "big")
+    for k in range(min(count, len(page) // 8)):
+        place = start + 8 + 2 * k
+        cell = int.from_bytes(page[place : place + 2], "big")
+        if place + 2 <= cell < len(page):
+            yield cell
+
+
+def _record(page: bytes, cell: int, pages: dict[int, bytes], size: int) -> tuple[Any, ...] | None:
+    """(id, kind, number, time, data, crc) of a cell, or None when it cannot be one."""
+    try:
+        length, place = _varint(page, cell)
+        identity, place = _varint(page, place)
+        payload = _payload(page, place, length, pages, size)
+        head, place = _varint(payload, 0)
+        types = []
+        while place < head:
+            kind, place = _varint(payload, place)
+            types.append(kind)
+        if place != head or len(types) != 6 or types[0] != 0 or types[4] < 12 or types[4] % 2:
+            return None
+        values = []
+        for kind in types:
+            value, place = _value(payload, place, kind)
+            values.append(value)
+    except (IndexError, KeyError, struct.error):
+        return None
+    return (identity, *values[1:])
+
+
+def _payload(page: bytes, place: int, length: int, pages: dict[int, bytes], size: int) -> bytes:
+    """The record, gathered from its page and the chain of pages it overflows to."""
+    most, least = size - 35, (size - 12) * 32 // 255 - 23
+    if length > size * len(pages):
+        raise IndexError(length)
+    local = length
+    if length > most:
+        local = least + (length - least) % (size - 4)
+        local = local if local <= most else least
+    payload = page[place : place + local]
+    if local < length:
+        parts = [payload]
+        following = int.from_bytes(page[place + local : place + local + 4], "big")
+        while local < length:
+            part = pages[following][4 : 4 + length - local]
+            if not part:
+                raise IndexError(following)
+            following = int.from_bytes(pages[following][:4], "big")
+            parts.append(part)
+            local += len(part)
+        payload = b"".join(parts)
+    return payload
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number of one to nine bytes, and the place after it."""
+    value = 0
+    for k in range(9):
+        byte = data[place + k]
+        if k == 8:
+            return value << 8 | byte, place + 9
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, place + k + 1
+    raise IndexError(place)
+
+
+def _value(data: bytes, place: int, kind: int) -> tuple[Any, int]:
+    """One value of a record, by its type."""
+    if kind >= 12:
+        length = (kind - 12) // 2
+        return data[place : place + length], place + length
+    if kind == 7:
+        return struct.unpack_from(">d", data, place)[0], place + 8
+    if kind in (8, 9):
+        return kind - 8, place
+    length = (0, 1, 2, 3, 4, 6, 8)[kind]
+    return (
+        int.from_bytes(data[place : place + length], "big", signed=True) if kind else None
+    ), place + length

@@ -1,0 +1,283 @@
+"""The acquisition store: every measurement is on the disk before it counts as measured."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from .._atomic import sync
+from .._check import one_of
+from .._recording import (
+    MEASURED,
+    PAGE_BYTES,
+    SCHEMA,
+    Contents,
+    Entry,
+    Recording,
+    open_read_only,
+    pack,
+    pack_schedule,
+    read_entries,
+    to_recording,
+    unpack,
+)
+from .._version import __version__
+from ..errors import DataError, ParameterError
+from ..typing import ArrayLike, Floats
+from ._plan import Plan
+from ._schedule import Measurement, Schedule
+
+WAIT_S = 30.0  # for another process that holds the file
+
+
+class Store:
+    """Measurements of one plan in a SQLite file: crash-safe, resumable, readable by others meanwhile.
+
+    ``Store(path, plan)`` begins a store or goes on with one of the same plan; ``Store(path)`` opens one that is there.
+    `record` returns when the measurement is safe from a crash and from a loss of power.
+
+    >>> import tempfile
+    >>> from infocap.experiment import Plan
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store(f"{folder.name}/run.db", Plan(n_inputs=2, max_degree=2, n_samples=8, seed=1)) as store:
+    ...     for index, u in store.pending():
+    ...         store.record(index, [u.sum(), u[0] * u[1]])
+    ...     store.recording()
+    Recording: 8 samples, 2 inputs, 2 readouts
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | Path, plan: Plan | None = None) -> None:
+        self.path = Path(path)
+        self._lock = Lock()
+        self._closed = False
+        if not self.path.parent.exists():
+            raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
+        found = Contents() if _is_new(self.path) else self._contents()
+        if found.entries:
+            self.plan = self._same(plan, found)
+        elif plan is None:
+            raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
+        else:
+            self.plan = plan
+        self._connection = self._connect()
+        if not found.entries:
+            self._begin()
+        schedule = found.schedule
+        self.schedule = self.plan.schedule if schedule is None else Schedule(*schedule)
+        self._input = {(one.kind, one.number): one.u for one in self.schedule}
+        self._stored = {
+            (entry.kind, entry.number) for entry in found.entries.values() if entry.kind in MEASURED
+        }
+        first = next((entry for entry in found.entries.values() if entry.kind in MEASURED), None)
+        self._width = None if first is None else len(unpack(first.data)[1])
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    def __repr__(self) -> str:
+        count = f"{len(self)} of {len(self.schedule)} measurements"
+        return f"Store: {count}, plan {self.plan.fingerprint[:12]}, {self.path}"
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was planned is stored."""
+        return len(self) == len(self.schedule)
+
+    def pending(self) -> Iterator[tuple[int, Floats]]:
+        """(index, u) of the samples not yet stored, in the order of acquisition."""
+        for one in self.remaining():
+            if one.kind == "sample":
+                yield one.number, one.u
+
+    def remaining(self) -> Iterator[Measurement]:
+        """Everything not yet stored, in the order of acquisition: noise, samples, repeats, reference."""
+        for one in self.schedule:
+            if (one.kind, one.number) not in self._stored:
+                yield one
+
+    def record(
+        self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None
+    ) -> None:
+        """Store what was measured at the input with this design index; return when it is safe.
+
+        `kind` is ``"sample"``, ``"repeat"``, ``"noise"`` or ``"reference"``; `measured` the time, now by default.
+        """
+        one_of("kind", kind, MEASURED)
+        name = (kind, int(index))
+        if name not in self._input:
+            raise ParameterError(
+                f"index={index!r} is no {kind} of this plan, which has {len(self.schedule)} measurements."
+            )
+        if self._closed:
+            raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
+        values = self._readouts(readouts, *name)
+        entry = Entry(
+            *name, time.time() if measured is None else float(measured), pack(self._input[name], values)
+        )
+        with self._lock:
+            self._insert(entry)
+            self._stored.add(name)
+            self._width = len(values)
+
+    def recording(self) -> Recording:
+        """What is stored, in design order."""
+        return to_recording(self._contents(), self.path)
+
+    def close(self) -> None:
+        """Close the file; everything is on the disk already."""
+        if not self._closed:
+            self._closed = True
+            self._connection.close()
+
+    @classmethod
+    def rescue(cls, damaged: str | Path, path: str | Path) -> Store:
+        """A new store with all that is whole in a damaged one, which stays as it is."""
+        found = read_entries(Path(damaged))
+        if "plan" not in found.story:
+            raise DataError(
+                f"the plan of {damaged} is lost; export its rows to a .nc file, or begin again with the plan's file."
+            )
+        if not _is_new(Path(path)):
+            raise DataError(f"{path} is there already; give a new name.")
+        store = cls(path, Plan.from_dict(found.story["plan"]))
+        with store._lock:
+            for entry in found.entries.values():
+                if entry.kind in MEASURED:
+                    store._insert(entry)
+        store.close()
+        return cls(path)
+
+    def _contents(self) -> Contents:
+        return read_entries(self.path)
+
+    def _same(self, plan: Plan | None, found: Contents) -> Plan:
+        """The store's plan, if it is the one given and the file is whole enough to be written to."""
+        story = found.story
+        if found.sound:
+            there = Plan.from_dict(story["plan"])
+            if plan is None or plan.fingerprint == there.fingerprint:
+                return there
+            differing = [
+                f"{one.name} {getattr(there, one.name)!r} there and {getattr(plan, one.name)!r} here"
+                for one in fields(Plan)
+                if getattr(there, one.name) != getattr(plan, one.name)
+            ]
+            raise DataError(
+                f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
+                f"{plan.fingerprint[:12]} ({', '.join(differing)}); give another path, or the plan it belongs to."
+            )
+        raise DataError(" ".join(found.check(self.path)))
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=WAIT_S, isolation_level=None, check_same_thread=False
+            )
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
+            connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
+            connection.execute("PRAGMA fullfsync = ON")  # a Mac's disk keeps its promises only so
+            connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        except sqlite3.Error as problem:
+            raise DataError(
+                f"{self.path} cannot be written ({problem}); choose a folder on a local disk where you may write."
+            ) from None
+        return connection
+
+    def _begin(self) -> None:
+        """Plan and schedule, in one step."""
+        story = {
+            "plan": self.plan.to_dict(),
+            "fingerprint": self.plan.fingerprint,
+            "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+            "acquired_with": f"infocap {__version__}",
+        }
+        schedule = self.plan.schedule
+        now = time.time()
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute(SCHEMA)
+            self._put(Entry("plan", 0, now, json.dumps(story).encode()))
+            self._put(Entry("schedule", 0, now, pack_schedule(schedule.codes, schedule.inputs)))
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as problem:
+            raise DataError(f"{self.path} cannot be begun ({problem}); nothing was measured yet.") from None
+        sync(self.path.parent)
+
+    def _put(self, entry: Entry) -> None:
+        self._connection.execute(
+            "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)", (*entry, entry.crc)
+        )
+
+    def _insert(self, entry: Entry) -> None:
+        try:
+            self._put(entry)
+        except sqlite3.IntegrityError:
+            self._refuse_another(entry)
+        except sqlite3.Error as problem:
+            free = shutil.disk_usage(self.path.parent).free / 1e6
+            raise DataError(
+                f"{entry.kind} {entry.number} could not be stored ({problem}; {free:,.0f} MB are free there); the "
+                f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
+                "command again: it goes on from there."
+            ) from None
+
+    def _refuse_another(self, entry: Entry) -> None:
+        """The same measurement twice is no harm; another one in its place would be a loss."""
+        (there,) = self._connection.execute(
+            "SELECT data FROM entry WHERE kind = ? AND number = ?", (entry.kind, entry.number)
+        ).fetchone()
+        if there != entry.data:
+            raise DataError(
+                f"{entry.kind} {entry.number} is stored already with other readouts; a measurement is never "
+                "overwritten."
+            )
+
+    def _readouts(self, readouts: ArrayLike, kind: str, index: int) -> Floats:
+        """One vector of numbers, as long as all others."""
+        values = np.asarray(readouts)
+        values = values[0] if values.ndim == 2 and len(values) == 1 else values
+        if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
+            raise DataError(
+                f"readouts of {kind} {index} have shape {values.shape} and type {values.dtype}; give one vector "
+                "of numbers."
+            )
+        expected = self._width or len(self.plan.channel) or len(values)
+        if len(values) != expected:
+            raise DataError(
+                f"readouts of {kind} {index} have {len(values)} channels; this store has {expected} in each row."
+            )
+        return values
+
+
+def _is_new(path: Path) -> bool:
+    """No file yet, or one that was cut off before anything was in it."""
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
+        return True
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        return False
+    try:
+        with closing(open_read_only(path)) as connection:
+            (count,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except sqlite3.Error:
+        return False
+    return count == 0

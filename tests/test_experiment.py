@@ -1,0 +1,405 @@
+"""In the lab: plans, the store, the acquisition loop, and how a run stands."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.basis import jacobi
+from infocap.errors import DataError, ParameterError
+from infocap.experiment import Plan, SimulatedBench, Store, acquire, simulated, status
+
+PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
+
+
+def square(u):
+    return np.column_stack([u, u**2])
+
+
+# --- plans
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        PLAN,
+        Plan(family="hermite", n_inputs=3, max_degree=2, n_samples=32, seed=9, order="doubling", blocks=2),
+        Plan(
+            family=jacobi(1, 2),
+            n_inputs=2,
+            domain=(0, 5),
+            input_unit="V",
+            channel=("a", 'b "quoted"', "µW\t"),
+        ),
+        Plan(
+            family=["legendre", jacobi(0.5, 0.5)], n_inputs=2, max_interactions=1, noise_input=(0.1, -1e-17)
+        ),
+        Plan(
+            title="Beam time, № 7",
+            metadata={"operator": "Ada", "settings": {"a b": [1, 2.5, True]}, "x\x7f": "\\"},
+        ),
+    ],
+)
+def test_a_plan_survives_its_file_and_keeps_its_fingerprint(plan, tmp_path):
+    again = Plan.load(plan.save(tmp_path / "plan.toml"))
+    assert again == plan
+    assert again.fingerprint == plan.fingerprint
+    assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
+
+
+def test_what_is_measured_makes_the_fingerprint_and_words_do_not():
+    def changed(**settings):
+        return Plan.from_dict({**PLAN.to_dict(), **settings}).fingerprint
+
+    assert changed(title="other", metadata={"a": 1}) == PLAN.fingerprint
+    others = [
+        changed(seed=2),
+        changed(n_samples=128),
+        changed(order="design"),
+        changed(repeat_every=2),
+        changed(domain=(0, 1)),
+        changed(readout_unit="mW"),
+    ]
+    assert len({PLAN.fingerprint, *others}) == 7
+
+
+def test_the_design_is_that_of_draw_and_the_order_is_random():
+    assert_allclose(PLAN.inputs, infocap.draw(PLAN.basis, 64, seed=1), rtol=0)
+    codes = PLAN.schedule.codes
+    assert sorted(codes) == list(range(64))
+    assert np.abs(np.corrcoef(codes, np.arange(64))[0, 1]) < 0.5
+    assert_allclose(PLAN.schedule.inputs, PLAN.inputs[codes], rtol=0)
+    in_order = Plan(n_inputs=2, n_samples=64, order="design").schedule.codes
+    assert in_order.tolist() == list(range(64))
+
+
+@pytest.mark.parametrize("stop", [4, 8, 16, 32, 64])
+def test_a_doubling_order_completes_every_power_of_two_before_it_goes_on(stop):
+    codes = Plan(n_inputs=2, n_samples=64, order="doubling").schedule.codes
+    assert set(codes[:stop]) == set(range(stop))
+    assert codes[:16].tolist() != list(range(16))
+
+
+def test_repeats_noise_and_reference_have_their_places():
+    plan = Plan(
+        n_inputs=2, n_samples=64, noise_repeats=5, repeat_every=4, reference_every=10, noise_input=(0.3, 0.4)
+    )
+    names = plan.schedule.names
+    assert names[:5] == [("noise", k) for k in range(5)]
+    assert_allclose(plan.schedule.inputs[:5], np.tile([0.3, 0.4], (5, 1)))
+    assert len(set(names)) == len(names) == 5 + 64 + 16 + 9
+    again = [number for kind, number in names if kind == "repeat"]
+    assert sorted(again) == list(range(0, 64, 4))
+    assert all(names.index(("repeat", k)) > names.index(("sample", k)) for k in again)
+    places = [k for k, (kind, _) in enumerate(names) if kind == "reference"]
+    assert set(np.diff(places)) == {11}
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"order": "backwards"}, "order='backwards' is not one of"),
+    ({"n_samples": 0}, "n_samples=0 must be a whole number"),
+    ({"domain": (1, 1)}, "is not an interval"),
+    ({"noise_input": (1, 2, 3)}, "noise_input has 3 values; give one for each of 2"),
+    ({"metadata": {"a": object()}}, "metadata must be plain data"),
+    ({"family": "legendary"}, "'legendary' is not one of"),
+    ({"family": {"nam": "jacobi"}}, "entry of family='nam'"),
+    ({"family": {"name": "jacobi"}}, "needs other parameters"),
+])  # fmt: skip
+def test_plans_without_meaning_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        Plan(**{"n_inputs": 2, **settings})
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("n_inputs = ", "is not a plan in TOML"),
+    ("n_input = 2", "entry of the plan='n_input' is not one of"),
+    ("n_inputs = 2\nseed = -1", "seed=-1"),
+])  # fmt: skip
+def test_plan_files_with_mistakes_name_them(text, message, tmp_path):
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises((DataError, ParameterError), match=message):
+        Plan.load(tmp_path / "plan.toml")
+    with pytest.raises(DataError, match="cannot be read"):
+        Plan.load(tmp_path / "none.toml")
+
+
+def test_inputs_for_other_software_come_back_exactly(tmp_path):
+    plan = Plan(n_inputs=2, n_samples=16, noise_repeats=2, repeat_every=4, reference_every=5)
+    plan.write_inputs(tmp_path / "inputs.csv")
+    story, header, *rows = (tmp_path / "inputs.csv").read_text().splitlines()
+    assert json.loads(story.removeprefix("# infocap plan "))["fingerprint"] == plan.fingerprint
+    assert header == "index,u1,u2"
+    table = np.array([[float(cell) for cell in row.split(",")] for row in rows])
+    assert table[:, 0].tolist() == plan.schedule.codes.tolist()
+    assert_allclose(table[:, 1:], plan.schedule.inputs, rtol=0)
+
+
+# --- the store
+
+
+def test_a_store_gives_back_what_it_was_given_in_design_order(tmp_path):
+    with Store(tmp_path / "run.db", PLAN) as store:
+        order = [index for index, u in store.pending()]
+        assert order == PLAN.schedule.codes.tolist()
+        for index, u in store.pending():
+            store.record(index, square(u[None])[0])
+        recording = store.recording()
+    assert recording.index.tolist() == list(range(64))
+    assert_allclose(recording.inputs, PLAN.inputs, rtol=0)
+    assert_allclose(recording.readouts, square(PLAN.inputs), rtol=0)
+    assert np.argsort(recording.acquired).tolist() == order
+    assert recording.metadata["fingerprint"] == PLAN.fingerprint
+    assert_allclose(infocap.read(tmp_path / "run.db").readouts, recording.readouts, rtol=0)
+
+
+def test_a_store_goes_on_where_it_ended_and_tells_what_is_pending(tmp_path):
+    with Store(tmp_path / "run.db", PLAN) as store:
+        for index, u in list(store.pending())[:10]:
+            store.record(index, u)
+    with Store(tmp_path / "run.db") as store:
+        assert len(store) == 10
+        assert [index for index, u in store.pending()] == PLAN.schedule.codes.tolist()[10:]
+        assert not store.complete
+
+
+def test_another_plans_store_is_refused_and_both_are_named(tmp_path):
+    Store(tmp_path / "run.db", PLAN).close()
+    other = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=2)
+    with pytest.raises(DataError) as refused:
+        Store(tmp_path / "run.db", other)
+    assert PLAN.fingerprint[:12] in str(refused.value)
+    assert other.fingerprint[:12] in str(refused.value)
+    assert "seed 1 there and 2 here" in str(refused.value)
+
+
+def test_a_measurement_is_never_overwritten_nor_half_accepted(tmp_path):
+    with Store(tmp_path / "run.db", PLAN) as store:
+        store.record(3, [1.0, 2.0])
+        store.record(3, [1.0, 2.0])
+        with pytest.raises(DataError, match="sample 3 is stored already with other readouts"):
+            store.record(3, [1.0, 3.0])
+        with pytest.raises(DataError, match="have 3 channels; this store has 2"):
+            store.record(4, [1.0, 2.0, 3.0])
+        with pytest.raises(DataError, match="give one vector of numbers"):
+            store.record(4, [["a", "b"]])
+        with pytest.raises(ParameterError, match="index=64 is no sample of this plan"):
+            store.record(64, [1.0, 2.0])
+        assert store.recording().readouts.tolist() == [[1.0, 2.0]]
+    with pytest.raises(ParameterError, match="is closed"):
+        store.record(5, [1.0, 2.0])
+
+
+def test_complex_readouts_and_missing_values_are_kept(tmp_path):
+    with Store(tmp_path / "run.db", PLAN) as store:
+        store.record(0, [1 + 2j, np.nan])
+        found = store.recording().readouts
+    assert found[0, 0] == 1 + 2j
+    assert np.isnan(found[0, 1])
+
+
+def test_readers_see_every_acknowledged_row_while_one_writes(tmp_path):
+    path = tmp_path / "run.db"
+    store, seen, stop = Store(path, PLAN), [], threading.Event()
+
+    def look():
+        while not stop.is_set():
+            before = len(store)
+            seen.append((before, len(infocap.read(path).index)))
+
+    readers = [threading.Thread(target=look) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for index, u in store.pending():
+        store.record(index, u)
+    stop.set()
+    for reader in readers:
+        reader.join()
+    store.close()
+    assert len(seen) > 3
+    assert all(found >= before for before, found in seen)
+
+
+def test_stores_that_cannot_be_are_refused(tmp_path):
+    with pytest.raises(DataError, match="give a plan to begin with"):
+        Store(tmp_path / "none.db")
+    with pytest.raises(DataError, match="does not exist; make it first"):
+        Store(tmp_path / "nowhere" / "run.db", PLAN)
+
+
+# --- acquiring
+
+
+class Flaky:
+    """Fails the first times it is asked for each input."""
+
+    def __init__(self, failures, problem=None):
+        self.failures, self.problem = failures, problem or OSError("no answer")
+        self.asked, self.recovered, self.closed = {}, 0, False
+
+    def measure(self, u):
+        self.asked[tuple(u)] = self.asked.get(tuple(u), 0) + 1
+        if self.asked[tuple(u)] <= self.failures:
+            if isinstance(self.problem, Exception):
+                raise self.problem
+            return self.problem
+        return u
+
+    def recover(self):
+        self.recovered += 1
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("problem", [OSError("no answer"), RuntimeError("bus"), [np.nan, np.nan]])
+def test_an_instrument_that_fails_is_asked_again(problem, tmp_path):
+    flaky = Flaky(2, problem)
+    recording = acquire(PLAN, flaky, tmp_path / "run.db", wait_s=0, progress=False)
+    assert_allclose(recording.readouts, PLAN.inputs, rtol=0)
+    assert flaky.recovered == 128
+    assert flaky.closed
+
+
+def test_an_instrument_that_stays_dead_ends_the_run_and_loses_nothing(tmp_path):
+    class Dying(Flaky):
+        def measure(self, u):
+            if len(self.asked) == 20:
+                raise OSError("smoke")
+            return super().measure(u)
+
+    with pytest.raises(
+        DataError, match=r"failed 4 times at sample \d+ \(OSError: smoke\); everything before is safe"
+    ):
+        acquire(PLAN, Dying(0), tmp_path / "run.db", wait_s=0, progress=False)
+    assert len(infocap.read(tmp_path / "run.db").index) == 20
+    recording = acquire(PLAN, Flaky(0), tmp_path / "run.db", progress=False)
+    assert_allclose(recording.readouts, PLAN.inputs, rtol=0)
+
+
+def test_an_instrument_that_hangs_is_not_waited_for_for_ever_nor_called_twice_at_once(tmp_path):
+    inside, most = [], []
+
+    class Hanging:
+        def measure(self, u):
+            inside.append(1)
+            most.append(len(inside))
+            if len(most) == 3:
+                time.sleep(0.4)  # comes back during the second attempt
+            if len(most) == 6:
+                time.sleep(5)
+            inside.pop()
+            return u
+
+    started = time.monotonic()
+    with pytest.raises(DataError, match=r"TimeoutError: no answer within 0.25 s"):
+        acquire(PLAN, Hanging(), tmp_path / "run.db", timeout_s=0.25, retries=1, wait_s=0, progress=False)
+    assert time.monotonic() - started < 4
+    assert max(most) == 1
+    assert len(infocap.read(tmp_path / "run.db").index) == 5
+
+
+def test_ctrl_c_ends_after_the_row_and_the_same_call_goes_on(tmp_path):
+    class Interrupted(Flaky):
+        def measure(self, u):
+            if len(self.asked) == 12:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().measure(u)
+
+    recording = acquire(PLAN, Interrupted(0), tmp_path / "run.db", progress=False)
+    assert len(recording.index) == 13
+    assert len(acquire(PLAN, Flaky(0), tmp_path / "run.db", progress=False).index) == 64
+
+
+def test_a_second_acquisition_into_the_same_store_is_refused(tmp_path):
+    class Greedy(Flaky):
+        def measure(self, u):
+            if len(self.asked) == 5:
+                with pytest.raises(DataError, match="another process is acquiring"):
+                    acquire(PLAN, Flaky(0), tmp_path / "run.db", progress=False)
+            return super().measure(u)
+
+    assert len(acquire(PLAN, Greedy(0), tmp_path / "run.db", progress=False).index) == 64
+
+
+def test_a_run_stops_by_itself_when_the_interval_is_narrow_enough(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=2, n_samples=1024, seed=1)
+    recording = acquire(plan, SimulatedBench(square), tmp_path / "run.db", until=0.5, progress=False)
+    assert 5 < len(recording.index) < 1024
+
+
+def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
+    plan = Plan(
+        n_inputs=2,
+        max_degree=4,
+        n_samples=256,
+        reference_every=8,
+        metadata={
+            "bench": {"power_dbm": 1.0, "length_m": 5.0, "dropout": 0.1, "drift": 0.5, "latency_s": 1e-4}
+        },
+    )
+    bench = simulated(plan)
+    assert bench.system.power_dbm == 1.0
+    recording = acquire(plan, bench, tmp_path / "run.db", wait_s=0, progress=False)
+    assert len(recording.index) == 256
+    with pytest.warns(infocap.errors.DataWarning) as caught:
+        result = infocap.analyse(recording, plan.basis)
+    assert any("the device drifted" in str(one.message) for one in caught)
+    assert any("the device drifted" in check for check in result.checks)
+    assert result.metadata["drift"]["size"] > 0.01
+    with pytest.raises(OSError, match="did not answer"):
+        SimulatedBench(square, dropout=1.0).measure(np.zeros(2))
+    with pytest.raises(ParameterError, match="takes inputs from -1 to 1"):
+        simulated(Plan(n_inputs=2, domain=(0, 1)))
+    with pytest.raises(ParameterError, match=r"metadata.bench of the plan: .*'colour'"):
+        simulated(Plan(n_inputs=2, metadata={"bench": {"colour": "red"}}))
+
+
+def test_things_that_are_no_instruments_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match=r"has no method measure\(u\)"):
+        acquire(PLAN, square, tmp_path / "run.db")
+
+
+# --- how it stands
+
+
+def test_the_status_of_a_run_tells_rows_rate_capacity_and_what_to_do(tmp_path):
+    path, chance = tmp_path / "run.db", np.random.default_rng(0)
+
+    def noisy(u):
+        return square(u[None])[0] + 0.1 * chance.standard_normal(4)
+
+    plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1, reference_every=64)
+    with Store(path, plan) as store:
+        assert status(path).advice == "go on."
+        start = time.time() - 1000
+        measurements = list(store.remaining())
+        for k, one in enumerate(measurements[:200]):
+            store.record(one.number, noisy(one.u), one.kind, measured=start + k)
+        early = status(path)
+        assert early.counts["sample"] == (196, 512)
+        assert early.rate_hz == pytest.approx(1.0)
+        assert early.seconds_left == pytest.approx(len(measurements) - 200)
+        assert "is the acquisition still running?" in early.advice or "stop now" in early.advice
+        assert early.result.n_samples == 196
+        assert status(path, earlier=early).result is early.result
+        assert status(path, until=1e-9).advice.startswith("no new row for")
+        for k, one in enumerate(measurements[200:]):
+            store.record(one.number, noisy(one.u), one.kind, measured=start + 200 + k)
+        late = status(path, earlier=early)
+        assert late.complete
+        assert late.result.n_samples == 512
+        assert late.advice.startswith("complete")
+
+
+def test_the_advice_is_to_stop_when_the_interval_is_narrow(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1)
+    with Store(tmp_path / "run.db", plan) as store:
+        for index, u in list(store.pending())[:400]:
+            store.record(index, square(u[None])[0])
+        assert status(tmp_path / "run.db").advice == "stop now: interval below 0.5."
