@@ -35,7 +35,7 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         assert (tmp_path / "demo-output" / name).exists()
 
 
-@pytest.mark.parametrize("page", ["photonics.md", "repeats.md", "tasks.md", "estimators.md"])
+@pytest.mark.parametrize("page", ["photonics.md", "repeats.md", "tasks.md", "estimators.md", "compare.md"])
 def test_the_code_of_the_docs_runs(page):
     names = {}
     for block in code_blocks(ROOT / "docs" / page):

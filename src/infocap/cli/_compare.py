@@ -10,7 +10,7 @@ from .._atomic import replaced
 from .._result import load_result
 from .._workflow import compare as compare_results
 from ..errors import ParameterError
-from ._outputs import FILE, check_distinct, check_pictures, check_table, save_figure
+from ._outputs import FILE, check_distinct, check_pictures, check_table, figures, save_figure
 from ._terminal import in_options, say_checks, warnings_kept
 
 BEGINNING = "quantity,name,device,capacity"  # of the tables written here
@@ -64,11 +64,8 @@ def compare(
         if output is not None:
             with replaced(output) as beside:
                 comparison.to_dataframe().to_csv(beside, index=False)
-        if plot:
-            from .. import plot as figures
-
-            for path in plot:
-                save_figure(figures.compare(comparison), path)
+        for path in plot:
+            save_figure(figures().compare(comparison), path)
     click.echo(repr(comparison).split("\n  check: ")[0] + "\n")  # the checks come below, wrapped
     say_checks(warned, [])
     written = [*([] if output is None else [output]), *plot]

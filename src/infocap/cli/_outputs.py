@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +71,24 @@ def draw(
     wanted += [("bars", path) for path in bars] + [("growth", path) for path in growth]
     if not wanted:
         return []
-    from .. import plot as figures
-
+    plots = figures()
     kinds: dict[str, Callable[[CapacityResult], Any]] = {
-        "plot": figures.capacity_matrix if result.basis.n_inputs == 2 else figures.capacity_bars,
-        "matrix": figures.capacity_matrix,
-        "bars": figures.capacity_bars,
-        "growth": figures.growth,
+        "plot": plots.capacity_matrix if result.basis.n_inputs == 2 else plots.capacity_bars,
+        "matrix": plots.capacity_matrix,
+        "bars": plots.capacity_bars,
+        "growth": plots.growth,
     }
     for kind, path in wanted:
         save_figure(kinds[kind](result), path)
     return [path for _, path in wanted]
+
+
+def figures() -> Any:
+    """`infocap.plot`, drawing into files: no screen is needed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    return import_module("infocap.plot")
 
 
 def save_figure(ax: Any, path: Path) -> None:
