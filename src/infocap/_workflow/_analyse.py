@@ -65,7 +65,7 @@ def analyse(
     }
     result = estimate(
         recording.inputs,
-        recording.readouts,
+        _named(recording),
         basis,
         index=np.asarray(recording.index),
         acquisition=recording.acquired,
@@ -73,7 +73,7 @@ def analyse(
         **settings,
     )
     checks = list(recording.checks)
-    metadata: dict[str, Any] = {"provenance": _provenance(recording)}
+    metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     if growth:
         metadata["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None:
@@ -85,6 +85,16 @@ def analyse(
     for check in checks:
         warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata)
+
+
+def _named(recording: Recording) -> Any:
+    """The readouts with the names of their channels, for messages."""
+    x, names = recording.readouts, recording.channel
+    if type(x) is not np.ndarray or x.ndim != 2 or x.shape[1] != len(names):
+        return x
+    import xarray as xr
+
+    return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})
 
 
 def _provenance(recording: Recording) -> dict[str, Any]:

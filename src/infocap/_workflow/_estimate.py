@@ -138,6 +138,7 @@ def estimate(
         coordinates=_small_enough(evidence.coordinates, *evidence.half_coordinates),
         noise_limited_total=None if noise_limit is None else noise_limit.total,
         noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
+        metadata={"notes": notes} if notes else {},
     )
 
 

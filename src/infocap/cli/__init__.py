@@ -7,9 +7,12 @@ import click
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ._acquire import acquire
+from ._compare import compare
 from ._draw import draw
+from ._estimate import estimate
 from ._plan import plan
 from ._report import report
+from ._show import show
 from ._simulate import simulate
 from ._watch import watch
 
@@ -20,7 +23,7 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-for command in (plan, draw, acquire, watch, report, simulate):
+for command in (plan, draw, acquire, watch, estimate, show, compare, report, simulate):
     main.add_command(command)
 
 
