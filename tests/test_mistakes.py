@@ -1,5 +1,8 @@
 """Mistakes injected into files: each is told in the terminal and kept in the result, or refused with exit code 3."""
 
+import html
+import re
+
 import numpy as np
 import pytest
 
@@ -138,14 +141,21 @@ def estimate(path, monkeypatch, capsys, *options):
     return ended.value.code, " ".join(said.out.split()), said.err, found
 
 
+def shown(page):
+    """The text of a page that a person sees, without the data it carries along."""
+    body = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]+>", " ", body))
+
+
 def is_told(sentence, mark, terminal, result):
-    """Whether a check is in the terminal, marked, and in the result."""
+    """Whether a check is in the terminal, marked, in the result, and on the page."""
     return all(
         (
             f"{mark}: " in terminal,
             sentence in terminal,
             any(sentence in check for check in (result.warnings if mark == "warning" else result.notes)),
             any(sentence in check for check in result.checks),
+            sentence[1:] in shown(infocap.report.page(result)),  # the page begins a sentence with a capital
         )
     )
 
