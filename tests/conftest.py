@@ -8,6 +8,8 @@ import infocap
 
 matplotlib.use("Agg")
 
+collect_ignore = ["crash"]  # scripts that the crash tests run as processes of their own
+
 
 @pytest.fixture
 def rng():

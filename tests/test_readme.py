@@ -14,6 +14,9 @@ def code_blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+
+
 def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = code_blocks(ROOT / "README.md")
@@ -35,26 +38,14 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
         assert (tmp_path / "demo-output" / name).exists()
 
 
-@pytest.mark.parametrize("page", ["photonics.md", "repeats.md", "tasks.md", "estimators.md", "report.md"])
+@pytest.mark.parametrize("page", [path.name for path in DOCS if code_blocks(path)])
 def test_the_code_of_the_docs_runs(page):
     names = {}
     for block in code_blocks(ROOT / "docs" / page):
         exec(compile(block, page, "exec"), names)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "CONTRIBUTING.md",
-        "docs/architecture.md",
-        "docs/theory.md",
-        "docs/photonics.md",
-        "docs/repeats.md",
-        "docs/estimators.md",
-        "docs/tasks.md",
-    ],
-)
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
 def test_links_to_files_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]

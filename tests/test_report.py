@@ -134,6 +134,11 @@ def test_every_check_is_shown_and_none_is_said_to_be_none():
     assert all(check[1:] in said for check in result.checks)
     assert "No warnings." not in said
     assert "No warnings." in words(page_of("raw"))
+    noted = replace(result, metadata=result.metadata | {"notes": list(result.checks)})
+    said = words(infocap.report.page(noted))
+    assert "No warnings." in said
+    assert "Put right, without harm" in said
+    assert all(check[1:] in said for check in result.checks)
 
 
 def test_what_was_not_measured_is_not_mentioned():

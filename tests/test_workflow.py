@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap.errors import DataError
+from infocap.errors import DataError, DataWarning
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 
@@ -66,3 +66,18 @@ def test_random_features_are_what_they_say():
         infocap.systems.RandomFeatures(2, activation="softmax")
     with pytest.raises(DataError, match=r"wants \(samples, 3\)"):
         infocap.systems.RandomFeatures(3)(u)
+
+
+def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warning():
+    basis = infocap.product_basis("legendre", 2, 6)
+    system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, gain=2.0, noise=0.01)
+    u = infocap.draw(basis, 1024, seed=1)
+    x, again = system(u, seed=1), system(u, seed=2)
+    chosen = np.random.default_rng(0).permutation(1024) % 4 == 0
+    fair = infocap.estimate(u, x, basis, repeats=np.where(chosen[:, None], again, np.nan))
+    assert not any("repeated inputs" in check for check in fair.checks)
+    striped = np.arange(1024) % 4 == 0
+    with pytest.warns(
+        DataWarning, match=r"the repeated inputs do not follow the declared distribution: the mean of P"
+    ):
+        infocap.estimate(u, x, basis, repeats=np.where(striped[:, None], again, np.nan))

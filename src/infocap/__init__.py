@@ -8,7 +8,7 @@ from ._recording import Recording, read
 from ._result import CapacityResult, load_result
 from ._sampling import draw, draw_weighted
 from ._version import __version__
-from ._workflow import analyse, convergence, estimate, probe, sweep
+from ._workflow import analyse, compare, convergence, estimate, probe, sweep
 from .basis import ProductBasis, product_basis
 from .estimators import ESTIMATORS, Estimate
 from .kernels import Evidence
@@ -23,6 +23,7 @@ __all__ = [
     "__version__",
     "analyse",
     "basis",
+    "compare",
     "convergence",
     "dimension",
     "draw",

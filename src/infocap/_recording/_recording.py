@@ -36,7 +36,7 @@ class Recording:
     metadata
         Any plain data: the plan of the acquisition, parameters, seed, operator.
     acquired
-        When each row was measured, in seconds or as a rank; None when in the order of the rows.
+        When each row was measured: seconds (floats) or a rank (integers); None when in the order of the rows.
     repeats
         The readouts measured a second time (samples, channels), NaN in the rows that were not repeated.
     noise

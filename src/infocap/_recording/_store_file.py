@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -106,7 +107,10 @@ def to_recording(found: Contents, path: Path) -> Recording:
                 repeats[row] = parts["repeat"][index][2]
     times = [entry.time for entry in found.entries.values() if entry.kind in MEASURED]
     if times:
-        story["measured"] = [min(times), max(times)]
+        story["measured"] = [
+            datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")
+            for time in (min(times), max(times))
+        ]
     return Recording(
         _stack([u for _, u, _ in samples.values()], n_inputs),
         readouts,

@@ -2,5 +2,6 @@
 
 from ._capacity_result import PER_TERM, CapacityResult
 from ._files import attributes, load_result
+from ._is_result import is_result
 
-__all__ = ["PER_TERM", "CapacityResult", "attributes", "load_result"]
+__all__ = ["PER_TERM", "CapacityResult", "attributes", "is_result", "load_result"]

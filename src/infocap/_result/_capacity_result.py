@@ -67,6 +67,17 @@ class CapacityResult:
         lines += [f"  check: {check}" for check in self.checks]
         return "\n".join(lines)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The checks that make the answer weaker than it looks: all but the notes."""
+        notes = self.notes
+        return tuple(check for check in self.checks if check not in notes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The checks that say what was put right without harm, such as dead channels that were left out."""
+        return tuple(self.metadata.get("notes", ()))
+
     def interval(self, level: float = 0.95) -> Floats:
         """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
         if self.standard_error is None:

@@ -1,9 +1,22 @@
-"""What users call: estimate, analyse, probe, sweep, convergence."""
+"""What users call: estimate, analyse, probe, sweep, convergence, compare."""
 
 from ._analyse import analyse
+from ._compare import Comparison, compare
+from ._compare_text import decimals
 from ._convergence import Convergence, convergence
 from ._estimate import estimate
 from ._probe import probe
 from ._sweep import Sweep, sweep
 
-__all__ = ["Convergence", "Sweep", "analyse", "convergence", "estimate", "probe", "sweep"]
+__all__ = [
+    "Comparison",
+    "Convergence",
+    "Sweep",
+    "analyse",
+    "compare",
+    "convergence",
+    "decimals",
+    "estimate",
+    "probe",
+    "sweep",
+]

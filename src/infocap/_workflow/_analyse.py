@@ -65,7 +65,7 @@ def analyse(
     }
     result = estimate(
         recording.inputs,
-        recording.readouts,
+        _named(recording),
         basis,
         index=np.asarray(recording.index),
         acquisition=recording.acquired,
@@ -73,7 +73,7 @@ def analyse(
         **settings,
     )
     checks = list(recording.checks)
-    metadata: dict[str, Any] = {"provenance": _provenance(recording)}
+    metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     if growth:
         metadata["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None:
@@ -85,6 +85,16 @@ def analyse(
     for check in checks:
         warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata)
+
+
+def _named(recording: Recording) -> Any:
+    """The readouts with the names of their channels, for messages."""
+    x, names = recording.readouts, recording.channel
+    if type(x) is not np.ndarray or x.ndim != 2 or x.shape[1] != len(names):
+        return x
+    import xarray as xr
+
+    return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})
 
 
 def _provenance(recording: Recording) -> dict[str, Any]:
@@ -162,10 +172,11 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
     variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
     noise = float(np.mean(np.diff(moved, axis=0) ** 2)) / 2
     excess = variance / noise if noise > 0 else np.inf if variance > 0 else 1.0
-    times = recording.reference_acquired
+    times = np.arange(len(moved)) if recording.reference_acquired is None else recording.reference_acquired
     size = float(np.sqrt(max(variance - noise, 0.0)))
     found = {
-        "time": (np.arange(len(moved)) if times is None else np.asarray(times)).tolist(),
+        "time": (times - times[0]).tolist(),
+        "clock": "s" if np.asarray(times).dtype.kind == "f" else "order",
         "moved": np.sqrt(np.mean((moved - moved[0]) ** 2, axis=1)).tolist(),
         "size": size,
         "noise": float(np.sqrt(noise)),
@@ -173,7 +184,7 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
     if excess <= DRIFTING:
         return found, []
     return found, [
-        f"the device drifted: its reference moved by {size:.1%} of the readouts' spread (root mean square), and "
-        f"scatters {excess:.1f} times more over the run than from one measurement to the next; "
+        f"the device drifted: its reference moved by {100 * size:.2g} % of the readouts' spread (root mean square), "
+        f"and scatters {excess:.1f} times more over the run than from one measurement to the next; "
         "keep its temperature and power steady, or measure faster."
     ]

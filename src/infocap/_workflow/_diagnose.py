@@ -10,6 +10,7 @@ import numpy as np
 
 from .._check import listed
 from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
+from ..dimension import Repeats
 from ..estimators import Estimate
 from ..kernels import Evidence
 from ..typing import Floats, Integers
@@ -62,6 +63,24 @@ def handled(evidence: Evidence, survey: Survey, constant: bool) -> list[str]:
             f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
         )
     return notes
+
+
+def repeats_off(u: Floats, basis: ProductBasis, limit: Repeats, total: float) -> Iterator[str]:
+    """Repeats at inputs `u` that are not spread like all others, or that contradict what was found."""
+    small = _low_degree(basis.families)
+    z = np.abs(small.sum_over(u)) / np.sqrt(len(u))
+    worst = int(np.argmax(np.where(small.degrees > 0, z, -1.0)))
+    if z[worst] > STANDARD_ERRORS:
+        yield (
+            f"the repeated inputs do not follow the declared distribution: the mean of {small.labels[worst]} over them "
+            f"is {z[worst] / np.sqrt(len(u)):.3g}, {z[worst]:.0f} standard errors from 0; repeat inputs chosen at "
+            "random (every 4th point of a Sobol design lies in one quarter of an input's range)."
+        )
+    if limit.total + 3 * limit.standard_error < total - 0.5:
+        yield (
+            f"more was found ({total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
+            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them."
+        )
 
 
 def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:

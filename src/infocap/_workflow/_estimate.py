@@ -20,7 +20,7 @@ from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
 from ._cost import SLOW_RATE, announce
-from ._diagnose import diagnose, handled
+from ._diagnose import diagnose, handled, repeats_off
 from ._survey import EPOCHS, Survey, survey, tables
 
 MOST_DAYS = 2.0
@@ -112,7 +112,10 @@ def estimate(
     with all_cores():
         messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order, name, options)]
     notes = handled(evidence, found, constant)
-    noise_limit = None if again is None else _noise_limit(readouts.read(0, len(again)), again, constant)
+    noise_limit = None
+    if again is not None:
+        noise_limit, twice = _noise_limit(readouts.read(0, len(again)), again, constant)
+        messages += repeats_off(inputs.take(np.flatnonzero(twice)), basis, noise_limit, total)
     if kept is not None and len(kept) < n_given:
         notes.insert(0, f"{n_given - len(kept)} rows with NaN or infinite values were dropped.")
     for message in messages:
@@ -135,6 +138,7 @@ def estimate(
         coordinates=_small_enough(evidence.coordinates, *evidence.half_coordinates),
         noise_limited_total=None if noise_limit is None else noise_limit.total,
         noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
+        metadata={"notes": notes} if notes else {},
     )
 
 
@@ -287,13 +291,13 @@ def _repeats(
     return table.read(0, table.shape[0])
 
 
-def _noise_limit(x: Floats, again: Floats, constant: bool) -> Repeats:
-    """The total over a complete basis, from the rows that were measured twice."""
-    twice = np.isfinite(again).all(axis=1)
+def _noise_limit(x: Floats, again: Floats, constant: bool) -> tuple[Repeats, Floats]:
+    """The total over a complete basis, from the rows that were measured twice; and which those are."""
+    twice = np.all(np.isfinite(again), axis=1)
     if not twice.any():
         raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
     once = x[~twice] if not twice.all() else None
-    return from_repeats(x[twice], again[twice], measured_once=once, constant=constant)
+    return from_repeats(x[twice], again[twice], measured_once=once, constant=constant), twice
 
 
 def _epochs(order: Integers | None, n_rows: int) -> Integers:

@@ -7,11 +7,14 @@ import click
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ._acquire import acquire
+from ._compare import compare
 from ._draw import draw
+from ._estimate import estimate
 from ._export import export
 from ._import import import_
 from ._plan import plan
 from ._report import report
+from ._show import show
 from ._simulate import simulate
 from ._watch import watch
 
@@ -22,7 +25,7 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-for command in (plan, draw, acquire, watch, import_, export, report, simulate):
+for command in (plan, draw, acquire, watch, import_, export, estimate, show, compare, report, simulate):
     main.add_command(command)
 
 

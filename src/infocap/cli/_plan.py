@@ -26,9 +26,7 @@ from ..experiment import Plan
 @click.option(
     "--noise-repeats", type=int, default=0, show_default=True, help="Measurements at a constant input."
 )
-@click.option(
-    "--repeat-every", type=int, default=0, show_default=True, help="Measure every n-th input twice."
-)
+@click.option("--repeat-every", type=int, default=0, show_default=True, help="Measure one input in n twice.")
 @click.option(
     "--reference-every", type=int, default=0, show_default=True, help="A drift reference every n rows."
 )

@@ -11,6 +11,7 @@ from ._raw import raw
 from ._richardson_threshold import richardson_threshold
 from ._surrogate import surrogate
 from ._threshold_richardson import threshold_richardson
+from ._zeros import benjamini_hochberg
 
 Estimator = Callable[..., Any]
 
@@ -29,6 +30,7 @@ __all__ = [
     "MOST_CONTROLS",
     "Estimate",
     "Estimator",
+    "benjamini_hochberg",
     "chi2",
     "control_variate",
     "dictionary_size",

@@ -30,7 +30,7 @@ COMMENTS = {
     "domain": "interval of every input, in the unit below",
     "order": "of acquisition: random, doubling (random within each power of two) or design",
     "noise_repeats": "measurements at noise_input before all others: the noise, for factor analysis",
-    "repeat_every": "2: every second input is measured twice; 0: none. What noise allows, by docs/repeats.md",
+    "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
     "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
 }
 
@@ -52,7 +52,7 @@ class Plan:
         So many measurements at one constant input, before all others. By default the upper quartile of every input:
         in the middle many a device is dark.
     repeat_every
-        Every n-th input of the design is measured twice, the second time at a random moment.
+        One input in n, chosen at random, is measured twice, the second time at a random moment.
     reference_every, reference_input
         After so many measurements one at a constant input, which shows drift.
     input_unit, readout_unit, channel

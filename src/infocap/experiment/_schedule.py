@@ -61,17 +61,19 @@ def make_schedule(
     """The noise first, then samples and their repeats in the order wanted, with the reference in between.
 
     A repeat comes at a moment of its own, not right after its sample: noise that lasts longer than one
-    measurement would otherwise look smaller than it is.
+    measurement would otherwise look smaller than it is. The inputs to repeat are chosen at random: every fourth
+    point of a Sobol design lies in the same quarter of an input's range.
     """
     n = len(design)
     rng = np.random.default_rng([seed, n])
-    again = np.arange(0, n, repeat_every) if repeat_every else np.arange(0)
-    moments = rng.random(n + len(again))
+    chosen = rng.permutation(n)[: -(-n // repeat_every)] if repeat_every else np.arange(0)
+    codes = np.concatenate([np.arange(n), np.sort(chosen)])
+    moments = rng.random(len(codes))
     if order == "design":
-        moments = np.concatenate([np.arange(n), again + 0.5])
+        moments = codes + 0.5 * (np.arange(len(codes)) >= n)
     if order == "doubling":  # a number below 2^k comes before all numbers from 2^k on
-        moments += np.ceil(np.log2(np.maximum(np.concatenate([np.arange(n), again]) + 1, n / 16)))
-    codes = np.concatenate([np.arange(n), again])[np.argsort(moments, kind="stable")]
+        moments += np.ceil(np.log2(np.maximum(codes + 1, n / 16)))
+    codes = codes[np.argsort(moments, kind="stable")]
     inputs = design[codes]
     if reference_every:
         places = np.arange(0, len(codes) + 1, reference_every)

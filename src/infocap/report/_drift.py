@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isclose, sqrt
+from math import sqrt
 
 from ._axes import (
     BOTTOM,
@@ -26,7 +26,7 @@ UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))  # the first of which the run
 
 def drift(found: Drift) -> Markup:
     """The distance of the reference from its first measurement, in per cent of the readouts' spread."""
-    times, unit = _clock(found.time)
+    times, unit = _clock(found)
     step = 1 + (len(times) - 1) // MOST_POINTS
     chosen = sorted({*range(0, len(times), step), len(times) - 1})
     percent = [100 * value for value in found.moved]
@@ -54,10 +54,10 @@ def drift(found: Drift) -> Markup:
     return figure("Drift of the reference", picture, said)
 
 
-def _clock(times: list[float]) -> tuple[list[float], str]:
-    """Times since the first, in a fitting unit; whole numbers are ranks, as recordings have them."""
-    if all(isclose(time, round(time)) for time in times):
-        return times, "in order"
-    since = [time - times[0] for time in times]
+def _clock(found: Drift) -> tuple[list[float], str]:
+    """Times since the first, in a fitting unit, or the order if no times are known."""
+    if not found.seconds:
+        return found.time, "in order"
+    since = [time - found.time[0] for time in found.time]
     size, name = next((unit for unit in UNITS if max(since) > 2 * unit[0]), UNITS[-1])
     return [time / size for time in since], name

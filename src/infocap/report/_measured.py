@@ -33,6 +33,7 @@ class Drift:
     """How far the reference was from its first measurement, in units of the readouts' spread."""
 
     time: list[float]
+    seconds: bool  # whether the times are seconds, and not just an order
     moved: list[float]
     size: float
     noise: float
@@ -95,7 +96,7 @@ def _drift(found: dict[str, Any]) -> Drift:
     if len(time) != len(moved) or min(moved) < 0:
         raise ValueError
     size, noise = _numbers([found["size"], found["noise"]])
-    return Drift(time, moved, size, noise)
+    return Drift(time, found.get("clock") == "s", moved, size, noise)
 
 
 def _numbers(values: Any) -> list[float]:

@@ -83,7 +83,7 @@ def _body(result: CapacityResult, found: Measured, title: str, script: str) -> M
         "\n",
         element(
             "main",
-            _words.checks((*result.checks, *found.problems)),
+            _words.checks((*result.warnings, *found.problems), result.notes),
             "\n",
             element(
                 "section",

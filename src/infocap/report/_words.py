@@ -57,23 +57,21 @@ def sureness(result: CapacityResult) -> Markup:
     )
 
 
-def checks(found: tuple[str, ...]) -> Markup:
-    """Every warning, or that there was none."""
-    if not found:
-        said = element(
-            "p", element("strong", "No warnings. "), "No check found anything wrong with the data."
-        )
-        return element("section", said, class_="checks fine", id="checks", aria_label="Checks")
-    title = f"{count(len(found), 'warning or remark', 'warnings and remarks')}"
-    lines = [element("li", one[:1].upper() + one[1:]) for one in map(str, found)]
-    return element(
-        "section",
-        element("h2", title),
-        element("ul", *lines),
-        class_="checks",
-        id="checks",
-        aria_label="Checks",
-    )
+def checks(warnings: tuple[str, ...], notes: tuple[str, ...]) -> Markup:
+    """Every warning, or that there was none; and what was put right without harm."""
+    parts = [_listed(count(len(warnings), "warning"), warnings)] if warnings else []
+    if not warnings:
+        fine = element("strong", "No warnings. ")
+        parts.append(element("p", fine, "No check found anything that weakens the answer."))
+    if notes:
+        parts.append(_listed("Put right, without harm", notes))
+    kind = "checks" if warnings else "checks fine"
+    return element("section", *parts, class_=kind, id="checks", aria_label="Checks")
+
+
+def _listed(title: str, sentences: tuple[str, ...]) -> Markup:
+    lines = [element("li", one[:1].upper() + one[1:]) for one in map(str, sentences)]
+    return element("div", element("h2", title), element("ul", *lines))
 
 
 def basis(result: CapacityResult) -> str:
