@@ -156,6 +156,7 @@ def test_a_store_gives_back_what_it_was_given_in_design_order(tmp_path):
     assert np.argsort(recording.acquired).tolist() == order
     assert recording.metadata["fingerprint"] == PLAN.fingerprint
     assert_allclose(infocap.read(tmp_path / "run.db").readouts, recording.readouts, rtol=0)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.db"]  # nothing beside it to forget
 
 
 def test_a_store_goes_on_where_it_ended_and_tells_what_is_pending(tmp_path):

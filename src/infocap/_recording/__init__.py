@@ -4,7 +4,7 @@ from ._entries import MEASURED, PAGE_BYTES, SCHEMA, Contents, Entry, pack, pack_
 from ._read import read
 from ._recording import Recording
 from ._schedule_names import NOISE, REFERENCE, names_of
-from ._store_file import open_read_only, read_entries, to_recording
+from ._store_file import read_entries, to_recording
 from ._write import WRITERS
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "Entry",
     "Recording",
     "names_of",
-    "open_read_only",
     "pack",
     "pack_schedule",
     "read",

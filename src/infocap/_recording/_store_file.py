@@ -41,13 +41,13 @@ def read_entries(path: Path) -> Contents:
 def _read_in_place_or_copied(path: Path) -> Contents:
     """After a loss of power the log must be worked in first, which only a writer can do: then in a copy."""
     try:
-        with closing(open_read_only(path)) as connection:
+        with closing(_open_read_only(path)) as connection:
             return _select(connection)
     except sqlite3.Error as problem:
         if _code(problem) not in UNREADY:
             raise
     with TemporaryDirectory() as folder:
-        for suffix in ("", "-wal"):
+        for suffix in ("", "-wal", "-journal"):
             if path.with_name(path.name + suffix).is_file():
                 shutil.copy(path.with_name(path.name + suffix), Path(folder, "copy.db" + suffix))
         with closing(sqlite3.connect(Path(folder, "copy.db"))) as connection:
@@ -60,7 +60,7 @@ def _code(problem: sqlite3.Error) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
-def open_read_only(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, while another process may write."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30.0)
     connection.text_factory = bytes  # damaged text must not stop the reading of the rest
@@ -69,6 +69,9 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 def _select(connection: sqlite3.Connection) -> Contents:
     connection.execute("BEGIN")  # one moment for the check and the entries
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if not tables:
+        return Contents()  # the process was ended before anything was in it
     (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if said != b"ok":
         last = said.decode(errors="replace").split("\n")[-1]
@@ -82,7 +85,10 @@ def _select(connection: sqlite3.Connection) -> Contents:
 def load_store(path: str | Path) -> Recording:
     """What has been measured so far, in design order."""
     path = Path(path)
-    return to_recording(read_entries(path), path)
+    found = read_entries(path)
+    if not found.entries:
+        raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
+    return to_recording(found, path)
 
 
 def to_recording(found: Contents, path: Path) -> Recording:

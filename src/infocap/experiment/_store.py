@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,6 @@ from .._recording import (
     Contents,
     Entry,
     Recording,
-    open_read_only,
     pack,
     pack_schedule,
     read_entries,
@@ -63,7 +62,7 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        found = Contents() if _is_new(self.path) else self._contents()
+        found = read_entries(self.path) if self.path.exists() else Contents()
         if found.entries:
             self.plan = self._same(plan, found)
         elif plan is None:
@@ -138,13 +137,17 @@ class Store:
 
     def recording(self) -> Recording:
         """What is stored, in design order."""
-        return to_recording(self._contents(), self.path)
+        return to_recording(read_entries(self.path), self.path)
 
     def close(self) -> None:
         """Close the file; everything is on the disk already."""
-        if not self._closed:
-            self._closed = True
-            self._connection.close()
+        if self._closed:
+            return
+        self._closed = True
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        with suppress(sqlite3.OperationalError):  # somebody is reading: then the log stays beside the file
+            self._connection.execute("PRAGMA journal_mode = DELETE")  # one file, easy to copy
+        self._connection.close()
 
     @classmethod
     def rescue(cls, damaged: str | Path, path: str | Path) -> Store:
@@ -154,7 +157,7 @@ class Store:
             raise DataError(
                 f"the plan of {damaged} is lost; export its rows to a .nc file, or begin again with the plan's file."
             )
-        if not _is_new(Path(path)):
+        if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
         store = cls(path, Plan.from_dict(found.story["plan"]))
         with store._lock:
@@ -163,9 +166,6 @@ class Store:
                     store._insert(entry)
         store.close()
         return cls(path)
-
-    def _contents(self) -> Contents:
-        return read_entries(self.path)
 
     def _same(self, plan: Plan | None, found: Contents) -> Plan:
         """The store's plan, if it is the one given and the file is whole enough to be written to."""
@@ -266,18 +266,3 @@ class Store:
                 f"readouts of {kind} {index} have {len(values)} channels; this store has {expected} in each row."
             )
         return values
-
-
-def _is_new(path: Path) -> bool:
-    """No file yet, or one that was cut off before anything was in it."""
-    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        return True
-    log = path.with_name(path.name + "-wal")
-    if log.exists() and log.stat().st_size:
-        return False
-    try:
-        with closing(open_read_only(path)) as connection:
-            (count,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    except sqlite3.Error:
-        return False
-    return count == 0
