@@ -6,6 +6,7 @@ import click
 
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._reproduce import reproduce
 from ._simulate import simulate
 
 
@@ -15,6 +16,7 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
+main.add_command(reproduce)
 main.add_command(simulate)
 
 
