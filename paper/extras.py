@@ -18,7 +18,11 @@ from ._work import Work
 
 TITLE = "The sweeps with error bars, and the total that noise allows"
 PARAMETERS: dict[str, Any] = SWEEP | {"method": "control-variate"}
-QUICK = QUICK_SWEEP | {"powers_dbm": [-9.1, 7.1], "max_degree": {2: 14, 5: 6}}
+QUICK = QUICK_SWEEP | {
+    "powers_dbm": [-9.1, 7.1],
+    "n_samples": {2: 2048, 5: 2048},
+    "max_degree": {2: 14, 5: 6},
+}
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:

@@ -40,6 +40,7 @@ def draw(data: xr.Dataset) -> Figure:
     left, right = figure.subplots(1, 2, width_ratios=[1, 1.25])
     infocap.plot.capacity_matrix(result_at(data, 2, power_dbm=power, length_m=length), left)
     infocap.plot.capacity_bars(result_at(data, 5, power_dbm=power, length_m=length), right)
+    right.set_ylim(0, 1.5 * data["by_degree_q5"].max().item())  # the legend stands above the bars
     lettered(left, "a", "two inputs")
     lettered(right, "b", "five inputs")
     figure.suptitle("-1.9 dBm, 40 m of fibre, simulated", fontsize=8)

@@ -39,11 +39,11 @@ PARAMETERS: dict[str, Any] = {
 }
 QUICK: dict[str, Any] = {
     "repeats": {
-        "raw": 12,
-        "threshold-richardson": 12,
-        "richardson-threshold": 12,
-        "chi2": 12,
-        "control-variate": 3,
+        "raw": 10,
+        "threshold-richardson": 10,
+        "richardson-threshold": 10,
+        "chi2": 10,
+        "control-variate": 2,
         "surrogate": 1,
     }
 }
@@ -219,8 +219,8 @@ def draw(data: xr.Dataset) -> Figure:
     """Against N (a), histograms (b), one system (c), totals (d)."""
     parameters = parameters_of(data)
     basis = infocap.product_basis("legendre", parameters["n_inputs"], parameters["max_degree"])
-    figure = canvas(245)
-    rows = figure.subfigures(4, 1, height_ratios=[0.85, 1, 1.75, 0.95])
+    figure = canvas(255)
+    rows = figure.subfigures(4, 1, height_ratios=[0.8, 1, 1.75, 1.2])
     ax = rows[0].subplots()
     curve = SimpleNamespace(
         n_samples=data["n"].values, raw=data["raw_against_n"].values, n_readouts=72, basis=basis
@@ -230,17 +230,19 @@ def draw(data: xr.Dataset) -> Figure:
     _histograms(rows[1].subplots(1, 2), data, parameters["bin_width"])
     axes = rows[2].subplots(2, 2, sharex=True, sharey=True)
     titles = {
-        "actual": "actual",
+        "actual": "one synthetic system: actual",
         "before": "before: raw",
         "after": "after: Algorithm 1",
         "ours": "control-variate (ours)",
     }
     for ax, (name, title) in zip(axes.flat, titles.items(), strict=True):
         infocap.plot.capacity_bars(_as_result(data[f"example_{name}"].values, basis, parameters), ax)
-        lettered(ax, "c", f"{title}, one synthetic system")
+        lettered(ax, "c", title)
         ax.label_outer()
         if name != "actual":
             ax.get_legend().remove()
+    highest = np.bincount(basis.degrees, data["example_before"]).max()
+    axes[0, 0].set_ylim(0, 1.7 * highest)  # the circle stands above the bars
     _totals(rows[3].subplots(), data)
     return figure
 
@@ -259,7 +261,7 @@ def _histograms(axes: Any, data: xr.Dataset, width: float) -> None:
     ):
         ax.set_yscale("log")
         ax.set_xlim(reach)
-        ax.set_ylim(0.02 if ax is axes[0] else 0.5, 3000)
+        ax.set_ylim(0.02 if ax is axes[0] else 0.5, 3000 if ax is axes[0] else 100_000)
         ax.set_xlabel("error of a capacity")
         ax.set_ylabel(f"functions per bin of {width:g}")
         lettered(ax, "b", name)
@@ -294,7 +296,7 @@ def _totals(ax: Any, data: xr.Dataset) -> None:
     ax.set_yticks(range(len(NAMES)), list(reversed(NAMES.values())))
     ax.set_ylim(-0.6, len(NAMES) - 0.4)
     ax.set_xlabel("error of the total capacity (truth 72): mean and standard deviation over data sets")
-    ax.legend(loc="lower right")
+    ax.legend(loc="center right")
     lettered(ax, "d", "error of the total")
 
 

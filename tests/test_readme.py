@@ -53,6 +53,7 @@ def test_the_code_of_the_docs_runs(page):
         "docs/repeats.md",
         "docs/estimators.md",
         "docs/tasks.md",
+        "paper/README.md",
     ],
 )
 def test_links_to_files_lead_somewhere(page):
