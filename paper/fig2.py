@@ -6,7 +6,7 @@ import functools
 import json
 import warnings
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -51,6 +51,7 @@ CHUNK = {"control-variate": 10, "surrogate": 5}
 USUAL_CHUNK = 50
 REACH = 0.1  # errors beyond are counted in the outermost bins
 DESIGNS = ("sobol", "random")
+TRUTH = 72  # the total of 71 mixtures and the constant
 NAMES = {
     "raw": "raw",
     "threshold-richardson": "Algorithm 1",
@@ -66,7 +67,8 @@ COLOURS = {  # raw and Algorithm 1 as in the paper
     ("threshold-richardson", "random"): infocap.plot.COLOURS[0],
     ("control-variate", "sobol"): "black",
 }
-TYPICAL = {"sobol": "o", "random": "s"}
+MARKERS = {"sobol": "o", "random": "s"}
+CALLED = {"sobol": "Sobol", "random": "random"}
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
@@ -223,7 +225,7 @@ def draw(data: xr.Dataset) -> Figure:
     rows = figure.subfigures(4, 1, height_ratios=[0.8, 1, 1.75, 1.2])
     ax = rows[0].subplots()
     curve = SimpleNamespace(
-        n_samples=data["n"].values, raw=data["raw_against_n"].values, n_readouts=72, basis=basis
+        n_samples=data["n"].values, raw=data["raw_against_n"].values, n_readouts=TRUTH, basis=basis
     )
     infocap.plot.convergence(curve, ax=ax)
     lettered(ax, "a", "raw capacities of the fibre, -1.9 dBm, 40 m, five inputs")
@@ -252,7 +254,7 @@ def _histograms(axes: Any, data: xr.Dataset, width: float) -> None:
     edges = np.arange(data.sizes["bin"] + 1) * width - REACH
     for (method, design), colour in COLOURS.items():
         here = data.sel(estimator=method, design=design)
-        label = f"{NAMES[method]}, {'Sobol' if design == 'sobol' else 'random'}, {here['n_repeats'].item():.0f} sets"
+        label = f"{NAMES[method]}, {CALLED[design]}, {here['n_repeats'].item():.0f} sets"
         means = np.histogram(here["mean_error"], edges)[0]
         for ax, counts in zip(axes, (here["functions_per_bin"].values, means), strict=True):
             ax.stairs(np.maximum(counts, 1e-9), edges, color=colour, label=label, linewidth=0.9)
@@ -272,22 +274,22 @@ def _totals(ax: Any, data: xr.Dataset) -> None:
     """Mean and spread of the error of the total, by method and design."""
     for row, method in enumerate(reversed(NAMES)):
         for design, shift in (("sobol", 0.17), ("random", -0.17)):
-            mean, spread, count = _total_error(data, method, design)
+            mean, spread, _ = _total_error(data, method, design)
             colour = infocap.plot.COLOURS[0 if design == "sobol" else 5]
             ax.errorbar(
                 mean,
                 row + shift,
                 xerr=spread,
-                fmt=TYPICAL[design],
+                fmt=MARKERS[design],
                 color=colour,
                 markersize=3.5,
                 capsize=2,
-                label={"sobol": "Sobol", "random": "random"}[design] if row == 0 else None,
+                label=CALLED[design] if row == 0 else None,
             )
             ax.text(
                 1.01,
                 row + shift,
-                f"{mean:+.2f} ± {spread:.2f}  ({count} sets)",
+                _said(data, method, design),
                 transform=ax.get_yaxis_transform(),
                 va="center",
                 color=colour,
@@ -295,7 +297,7 @@ def _totals(ax: Any, data: xr.Dataset) -> None:
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(range(len(NAMES)), list(reversed(NAMES.values())))
     ax.set_ylim(-0.6, len(NAMES) - 0.4)
-    ax.set_xlabel("error of the total capacity (truth 72): mean and standard deviation over data sets")
+    ax.set_xlabel(f"error of the total capacity (truth {TRUTH}): mean and standard deviation over data sets")
     ax.legend(loc="center right")
     lettered(ax, "d", "error of the total")
 
@@ -310,8 +312,8 @@ def _as_result(capacity: Any, basis: Any, parameters: dict[str, Any]) -> infocap
         total=float(capacity.sum()),
         total_standard_error=None,
         n_samples=parameters["n_samples"],
-        n_readouts=72,
-        rank=72,
+        n_readouts=TRUTH,
+        rank=TRUTH,
         basis=basis,
         method="",
     )
@@ -323,103 +325,111 @@ def _total_error(data: xr.Dataset, method: str, design: str) -> tuple[float, flo
     return float(errors.mean()), float(errors.std(ddof=1)) if len(errors) > 1 else 0.0, len(errors)
 
 
+def _said(data: xr.Dataset, method: str, design: str) -> str:
+    """Mean and spread of the error of the total, in words."""
+    mean, spread, count = _total_error(data, method, design)
+    return f"{mean:+.2f} ± {spread:.2f} ({count} sets)" if count > 1 else f"{mean:+.2f} (1 set)"
+
+
+class Errors(NamedTuple):
+    """Errors of single capacities over all functions and data sets."""
+
+    mean: float
+    spread: float
+    spread_of_means: float  # over the functions, of each one's mean error
+
+
 def check(data: xr.Dataset) -> list[Line]:
     """The paper's claims about bias and spread, and the error of the total for every method."""
-    curve = data["raw_against_n"]
-    start, mean_curve = curve.isel(n=0), curve.mean("term").values
-    mean = data["mean_error"].mean("term")
-    spread, of_means = data["spread"], data["mean_error"].std("term")
-    one = {
-        (method, design): (mean.sel(estimator=method, design=design).item(), float(
-            spread.sel(estimator=method, design=design)), float(of_means.sel(estimator=method, design=design)))
-        for method in NAMES for design in DESIGNS
-    }  # fmt: skip
-    alg, raw = "threshold-richardson", "raw"
-    lines = [
-        line(
-            "Raw capacities all start at 1 for N = K = 72",
-            "1",
-            f"between {start.min().item():.6f} and {start.max().item():.6f} at N = {data['n'].values[0]}",
-            bool(abs(start - 1).max() < 1e-6) and int(data["n"][0]) == 72,
-        ),
-        line(
-            "and then decrease",
-            "their mean falls at every step of N",
-            f"from {mean_curve[0]:.3f} to {mean_curve[-1]:.3f} in {len(mean_curve) - 1} steps",
-            bool(np.all(np.diff(mean_curve) < 0)),
-        ),
-    ]
+    lines = [*_against_n(data["raw_against_n"])]
+    errors = {
+        (method, design): Errors(
+            here["mean_error"].mean().item(), here["spread"].item(), here["mean_error"].std("term").item()
+        )
+        for method in NAMES
+        for design in DESIGNS
+        for here in [data.sel(estimator=method, design=design)]
+    }
     for design in DESIGNS:
-        called = "Sobol" if design == "sobol" else "random points"
+        raw, after = errors["raw", design], errors["threshold-richardson", design]
         lines += [
             line(
-                f"Raw capacities have a systematic positive bias, {called}",
+                f"Raw capacities have a systematic positive bias, {CALLED[design]} points",
                 "mean error above 0",
-                f"{one[raw, design][0]:+.5f} a function",
-                one[raw, design][0] > 0,
+                f"{raw.mean:+.5f} a function",
+                raw.mean > 0,
             ),
             line(
-                f"Algorithm 1 removes it, {called}",
+                f"Algorithm 1 removes it, {CALLED[design]} points",
                 "less than a tenth is left",
-                f"{one[alg, design][0]:+.5f} a function, {abs(one[alg, design][0] / one[raw, design][0]):.1%} of it",
-                abs(one[alg, design][0]) < 0.1 * one[raw, design][0],
+                f"{after.mean:+.5f} a function, {abs(after.mean / raw.mean):.1%} of it",
+                abs(after.mean) < 0.1 * raw.mean,
             ),
-            line(
-                f"and reduces the dispersion of errors, {called}",
-                "smaller than raw, for single errors and for each function's mean",
-                f"{one[raw, design][1]:.5f} to {one[alg, design][1]:.5f}; means {one[raw, design][2]:.5f} to "
-                f"{one[alg, design][2]:.5f}",
-                one[alg, design][1] < one[raw, design][1] and one[alg, design][2] < one[raw, design][2],
+            _narrower(
+                f"Algorithm 1 reduces the dispersion of errors, {CALLED[design]} points", after, raw, "raw"
             ),
         ]
-    for method in (raw, alg):
-        sobol, random = one[method, "sobol"], one[method, "random"]
-        lines.append(
-            line(
-                f"Sobol sampling reduces the variance of the errors, {NAMES[method]}",
-                "smaller than with random points",
-                f"standard deviation {sobol[1]:.5f} (Sobol), {random[1]:.5f} (random)",
-                sobol[1] < random[1],
-            )
-        )
+    for method in ("raw", "threshold-richardson"):
+        statement = f"Sobol sampling reduces the variance of the errors, {NAMES[method]}"
+        lines.append(_narrower(statement, errors[method, "sobol"], errors[method, "random"], "random points"))
     for design in DESIGNS:
-        before, after = (_total_error(data, method, design)[0] / 72 for method in (raw, alg))
-        lines.append(
+        before, corrected = (
+            _total_error(data, method, design)[0] / TRUTH for method in ("raw", "threshold-richardson")
+        )
+        first, second = (
+            _total_error(data, method, design)[1]
+            for method in ("threshold-richardson", "richardson-threshold")
+        )
+        false = data["false_share"].sel(estimator="threshold-richardson", design=design).mean().item()
+        lines += [
             line(
-                f"The corrected total is close to the truth where the raw one is not, "
-                f"{'Sobol' if design == 'sobol' else 'random points'}",
+                f"The corrected total is close to the truth where the raw one is not, {CALLED[design]} points",
                 "within 2 %, raw off by more than 20 %",
-                f"{after:+.1%}, raw {before:+.1%}",
-                abs(after) < 0.02 and before > 0.2,
-            )
-        )
-    fluctuation = {m: _total_error(data, m, "random")[1] for m in (alg, "richardson-threshold")}
-    lines.append(
-        line(
-            "Algorithm 2 gives stronger fluctuations of the sum than Algorithm 1, random points",
-            "larger standard deviation of the total",
-            f"{fluctuation['richardson-threshold']:.2f}, Algorithm 1 {fluctuation[alg]:.2f}",
-            fluctuation["richardson-threshold"] > fluctuation[alg],
-        )
-    )
-    for design in DESIGNS:
-        false = data["false_share"].sel(estimator=alg, design=design).mean().item()
-        lines.append(
+                f"{corrected:+.1%}, raw {before:+.1%}",
+                abs(corrected) < 0.02 and before > 0.2,
+            ),
             line(
-                f"Algorithm 1 performs well in thresholding zero capacities, {design} points",
+                f"Algorithm 1 performs well in thresholding zero capacities, {CALLED[design]} points",
                 "less than 5 % of the zeros are shown",
                 f"{false:.1%}",
                 false < 0.05,
-            )
-        )
+            ),
+            line(
+                f"Algorithm 2 gives stronger fluctuations of the sum than Algorithm 1, {CALLED[design]} points",
+                "larger standard deviation of the total",
+                f"{second:.2f}, Algorithm 1 {first:.2f}",
+                second > first,
+            ),
+        ]
     for method, name in NAMES.items():
-        said = []
-        for design in DESIGNS:
-            centre, width, count = _total_error(data, method, design)
-            said.append(
-                f"{'Sobol' if design == 'sobol' else 'random'} {centre:+.2f} ± {width:.2f} ({count} sets)"
-            )
-        lines.append(
-            line(f"Error of the total, {name}: mean ± standard deviation", "-", "; ".join(said), None)
-        )
+        found = "; ".join(f"{CALLED[design]} {_said(data, method, design)}" for design in DESIGNS)
+        lines.append(line(f"Error of the total, {name}: mean ± standard deviation", "-", found, None))
     return lines
+
+
+def _against_n(curve: xr.DataArray) -> list[Line]:
+    start, mean, sizes = curve.isel(n=0), curve.mean("term").values, curve["n"].values
+    return [
+        line(
+            "Raw capacities all start at 1 for N = K = 72",
+            "1",
+            f"between {start.min().item():.6f} and {start.max().item():.6f} at N = {sizes[0]}",
+            bool(abs(start - 1).max() < 1e-6) and sizes[0] == 72,
+        ),
+        line(
+            "Raw capacities decrease with N",
+            "their mean falls at every step",
+            f"from {mean[0]:.3f} at N = {sizes[0]} to {mean[-1]:.3f} at N = {sizes[-1]} in {len(mean) - 1} steps",
+            bool(np.all(np.diff(mean) < 0)),
+        ),
+    ]
+
+
+def _narrower(statement: str, better: Errors, worse: Errors, than: str) -> Line:
+    return line(
+        statement,
+        f"smaller standard deviation than {than}, of single errors and of each function's mean error",
+        f"{better.spread:.5f}, {than} {worse.spread:.5f}; of means {better.spread_of_means:.5f}, "
+        f"{than} {worse.spread_of_means:.5f}",
+        better.spread < worse.spread and better.spread_of_means < worse.spread_of_means,
+    )

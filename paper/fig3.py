@@ -15,7 +15,7 @@ from ._common import SWEEP, Line, beyond, canvas, lettered, line, listed, result
 from ._work import Work
 
 TITLE = "The light at each stage; capacities before and after the fibre, 6.6 dBm, 5 m"
-PARAMETERS: dict[str, Any] = SWEEP | {"powers_dbm": [6.6], "lengths_m": [0.0, 5.0], "shown": [0.9, -0.5]}
+PARAMETERS: dict[str, Any] = SWEEP | {"powers_dbm": [6.6], "lengths_m": [0.0, 5.0], "shown": [0.9, 0.5]}
 QUICK = {"n_samples": QUICK_SWEEP["n_samples"]}
 SHOWN = infocap.systems.FibreSystem(power_dbm=6.6, length_m=5.0, n_inputs=2)
 
@@ -37,7 +37,7 @@ def draw(data: xr.Dataset) -> Figure:
     figure = canvas(172)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.55, 1])
     panels = infocap.plot.fibre_stages(SHOWN, PARAMETERS["shown"], seed=PARAMETERS["seed"], figure=top).axes
-    lettered(panels[0], "a", "spectra for $u_1$ = 0.9, $u_2$ = -0.5")
+    lettered(panels[0], "a", "spectra for $u_1$ = 0.9, $u_2$ = 0.5")
     panels[1].set_title("pulses in time", loc="left")
     panels[2].set_title("what the encoder does", loc="left")
     panels[3].set_title("the same pulses, logarithmic", loc="left")
@@ -45,7 +45,8 @@ def draw(data: xr.Dataset) -> Figure:
     for ax, letter, length, name in zip(axes, "bc", (0.0, 5.0), ("before", "after"), strict=True):
         infocap.plot.capacity_bars(result_at(data, 5, power_dbm=6.6, length_m=length), ax)
         lettered(ax, letter, f"{name} propagation, five inputs, 6.6 dBm" + (", 5 m" if length else ""))
-    axes[1].get_legend().remove()
+    axes[0].get_legend().remove()
+    axes[0].set_ylim(0, 1.5 * data["by_degree_q5"].max().item())
     axes[1].set_ylabel("")
     return figure
 

@@ -27,6 +27,7 @@ PAPER = ROOT / "paper"
 KEYS = ["statement", "expected", "found", "verdict"]
 DIFFER = {  # what simulation and paper do not agree on, in the quick form too
     "fig1": ["Total capacity of the experiment, 2 inputs"],
+    "fig2": ["Algorithm 2 gives stronger fluctuations"],  # ten data sets do not tell
     "fig6": ["The curves for 5 m and 40 m overlap"],
     "fig7": ["MNIST: accuracy increases with power"],
 }
@@ -257,9 +258,9 @@ def test_without_dispersion_the_nonlinear_phase_alone_decides():
     fibre = Fibre(beta2_ps2_per_km=0.0)
     near = FibreSystem(power_dbm=7.1, length_m=5.0, fibre=fibre)(u, seed=1)
     far = FibreSystem(power_dbm=7.1 - 10 * np.log10(8), length_m=40.0, fibre=fibre)(u, seed=1)
-    assert_allclose(8 * far, near, atol=1e-4 * near.max())
+    assert_allclose(8 * far, near, atol=1e-5 * near.max())
     curved = FibreSystem(power_dbm=7.1 - 10 * np.log10(8), length_m=40.0)(u, seed=1)
-    assert np.abs(8 * curved - near).max() > 0.01 * near.max()
+    assert np.abs(8 * curved - near).max() > 1e-3 * near.max()
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
