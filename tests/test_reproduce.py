@@ -278,6 +278,14 @@ def test_mistakes_are_one_line_and_exit_code_2(arguments, message, monkeypatch, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_missing_package_is_told_before_anything_is_computed(monkeypatch, tmp_path):
+    monkeypatch.setattr(script("fig7"), "NEEDS", ("a_package_that_nobody_has",))
+    outcome = CliRunner().invoke(main, ["reproduce", "all", "-o", str(tmp_path / "out")])
+    assert isinstance(outcome.exception, infocap.errors.ParameterError)
+    assert "fig7 needs a_package_that_nobody_has" in str(outcome.exception)
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_scripts_import_only_public_names():
     for path in PAPER.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import ModuleType
@@ -42,7 +43,11 @@ FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
     help="Folder for figN.png, figN.nc, figN.json and a cache of what is computed.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=os.cpu_count() or 1, show_default=True, help="Processes."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=min(os.cpu_count() or 1, 8),
+    show_default=True,
+    help="Processes.",
 )
 @click.option(
     "--page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with all verdicts, .md"
@@ -53,16 +58,23 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     What was stopped goes on with the same command, and gives the same numbers.
     """
     names = _chosen(figures)
-    scripts = load_scripts()
+    load_scripts()
+    scripts = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in names}
+    _refuse_missing(scripts)
     output.mkdir(parents=True, exist_ok=True)
-    verdicts = {}
     executor = _executor(workers)
     try:
-        for name in names:
-            verdicts[name] = _one(scripts, name, quick, output, executor)
+        verdicts = {name: _one(name, script, quick, output, executor) for name, script in scripts.items()}
     except KeyboardInterrupt:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
         click.echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(130) from None
+    except BrokenProcessPool:
+        raise DataError(
+            "a worker process was killed, perhaps for its memory; the same command goes on from here, and fewer "
+            "--workers need less."
+        ) from None
     finally:
         executor.shutdown(cancel_futures=True)
     if page is not None:
@@ -102,11 +114,21 @@ def _chosen(figures: tuple[str, ...]) -> list[str]:
     return [name for name in FIGURES if not figures or "all" in figures or name in figures]
 
 
+def _refuse_missing(scripts: dict[str, ModuleType]) -> None:
+    """Say before half an hour of work that a figure needs a package that is not there."""
+    for name, script in scripts.items():
+        for needed in getattr(script, "NEEDS", ()):
+            if importlib.util.find_spec(needed) is None:
+                raise ParameterError(
+                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
+                    "'infocap reproduce fig1 fig2'."
+                )
+
+
 def _one(
-    scripts: ModuleType, name: str, quick: bool, output: Path, executor: Executor
+    name: str, script: ModuleType, quick: bool, output: Path, executor: Executor
 ) -> list[dict[str, str]]:
     """Compute, draw, check and write one figure; its data come from the cache if they are there."""
-    script = importlib.import_module(f"{PACKAGE}.{name}")
     helpers = importlib.import_module(f"{PACKAGE}._work")
     changes = script.QUICK if quick else {}
     click.echo(f"{name}: {script.TITLE}")
