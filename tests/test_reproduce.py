@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -155,27 +156,37 @@ def test_a_second_run_reads_the_cache(quick, monkeypatch):
     xr.testing.assert_identical(opened(folder, "fig6"), before)
 
 
-def test_killed_anywhere_it_goes_on_and_ends_with_the_same_numbers(quick, tmp_path):
+def test_interrupted_and_killed_it_goes_on_and_ends_with_the_same_numbers(quick, tmp_path):
     command = [
         sys.executable, "-c", "from infocap.cli import run; run()",
         "reproduce", "fig6", "--quick", "-o", str(tmp_path), "--workers", "2",
     ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     cache = tmp_path / ".cache"
-    deadline = time.monotonic() + 120
-    while len(list(cache.glob("q*.nc"))) < 2:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    children = children_of(process.pid)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "fig6.json").exists()
-    for _ in range(100):
-        if not any(alive(child) for child in children):
-            break
-        time.sleep(0.1)
-    assert not any(alive(child) for child in children)
+
+    def stopped_at(n_files, stop):
+        """Start, stop when so many settings are kept, and see that no worker stays behind."""
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        deadline = time.monotonic() + 120
+        while len(list(cache.glob("q*.nc"))) < n_files:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        children = children_of(process.pid)
+        stop(process.pid)
+        _, said = process.communicate(timeout=60)
+        while any(alive(child) for child in children):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert not (tmp_path / "fig6.json").exists()
+        return process.returncode, said
+
+    code, said = stopped_at(2, lambda pid: os.killpg(pid, signal.SIGINT))  # as Ctrl-C does
+    assert code == 130
+    assert said.splitlines() == ["Interrupted; the same command goes on from here."]
+    code, _ = stopped_at(5, lambda pid: os.kill(pid, signal.SIGKILL))
+    assert code == -signal.SIGKILL
     kept = {path.name: path.stat().st_mtime_ns for path in cache.glob("q*.nc")}
     broken = sorted(kept)[0]
     (cache / broken).write_bytes((cache / broken).read_bytes()[:-100])

@@ -175,10 +175,12 @@ def _executor(workers: int) -> ProcessPoolExecutor:
 def _start_worker(threads: int) -> None:
     """Load the scripts, keep to one's share of the cores, and end with the parent, however that ends."""
     from threadpoolctl import threadpool_limits
+    from tqdm import tqdm
 
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(threads)  # of libraries that are loaded later
     threadpool_limits(threads)
+    tqdm.set_lock(threading.RLock())  # its own, between processes, would outlive a worker that is killed
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_follow_parent, daemon=True).start()
     load_scripts()
