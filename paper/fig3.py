@@ -68,7 +68,7 @@ def check(data: xr.Dataset) -> list[Line]:
         ),
         line(
             "Capacities before propagation come from detection and filter alone",
-            "total 13, the functions that these give (docs/photonics.md); we allow 0.5",
+            "total 13, the functions that these give (tests/test_fibre.py); we allow 0.5",
             f"total {total[0]:.2f}",
             abs(total[0] - 13) < 0.5,
         ),
