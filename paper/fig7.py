@@ -115,6 +115,9 @@ def draw(data: xr.Dataset) -> Figure:
     for ax, letter, name in zip(axes.flat, "abc", TASKS, strict=False):
         infocap.plot.capacity_accuracy(relation(data, name), ax, against="power_dbm")
         ax.set_title(f"({letter}) {ax.get_title(loc='left')}", loc="left")
+        low, high = ax.get_ylim()
+        ax.set_ylim(low, high + 0.12 * (high - low))  # room for the legend
+        ax.legend(loc="upper left", ncols=2, handlelength=1.6)
     ax = infocap.plot.capacity_accuracy(relation(data, "noisy_digits"), axes[1, 1])
     ax.set_title(f"(d) {ax.get_title(loc='left')}", loc="left")
     return figure
