@@ -67,7 +67,9 @@ class Work:
         for path in self.folder.glob(f"{plain(name)}-{key}-*.nc"):
             if path.stem.endswith(checksum(path)):
                 with xr.open_dataset(path, engine="h5netcdf") as data:
-                    return data.load()
+                    return (
+                        data.load().drop_encoding()
+                    )  # or texts joined later would be cut to this file's length
             path.unlink()
         return None
 

@@ -237,6 +237,21 @@ def test_a_job_is_done_once_and_a_broken_file_is_not_trusted(tmp_path, monkeypat
     assert len(list(tmp_path.glob("*.nc"))) == 3
 
 
+def named(name):
+    """A job with a text."""
+    return xr.Dataset({"value": ("name", [1.0])}, coords={"name": [name]})
+
+
+def test_kept_parts_can_be_joined_and_kept_again(tmp_path):
+    jobs = {name: functools.partial(named, name) for name in ("sobol", "random")}
+    work = _work.Work(folder=tmp_path)
+    for _ in range(2):  # computed, then from disk
+        parts = [part.drop_attrs() for part in work.do(jobs).values()]
+        work.save("whole", "key", xr.merge(parts, join="outer", compat="no_conflicts"))
+        assert work.load("whole", "key")["name"].values.tolist() == ["random", "sobol"]
+        next(tmp_path.glob("whole-*.nc")).unlink()
+
+
 def test_parameters_are_plain_and_the_quick_form_changes_only_those():
     for name in FIGURES:
         one = script(name)

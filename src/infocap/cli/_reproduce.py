@@ -134,7 +134,9 @@ def _one(
     click.echo(f"{name}: {script.TITLE}")
     started = time.perf_counter()
     work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
-    sources = [inspect.getsource(importlib.import_module(f"{PACKAGE}.{one}")) for one in (name, "_common")]
+    sources = [
+        inspect.getsource(importlib.import_module(f"{PACKAGE}.{one}")) for one in (name, "_common", "_work")
+    ]
     key = helpers.digest(sources, script.PARAMETERS | changes)
     data = work.load(name, key)
     if data is None:
