@@ -31,7 +31,11 @@ class Work:
         self.warnings: dict[str, None] = {}  # what was warned, once each, in order
 
     def do(self, jobs: Mapping[str, functools.partial[xr.Dataset]]) -> dict[str, xr.Dataset]:
-        """The data set of every job: from disk where it is there and whole, else computed and kept at once."""
+        """The data set of every job: from disk where it is there and whole, else computed and kept at once.
+
+        A job is known by its arguments, its own source and the code of infocap. Other functions of its script
+        that it calls are not looked at: after changing those, remove the folder.
+        """
         keys = {
             name: digest(inspect.getsource(job.func), job.args, job.keywords) for name, job in jobs.items()
         }
