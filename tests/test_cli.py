@@ -104,3 +104,10 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
         infocap.read(tmp_path / "result.nc")
     with pytest.raises(DataError, match="as many inputs as readouts"):
         infocap.Recording(np.zeros((3, 1)), np.zeros((2, 1)), np.arange(3))
+
+
+def test_cite_gives_both_references_in_bibtex():
+    said = CliRunner().invoke(main, ["cite"], catch_exceptions=False).output
+    assert "@article{ramachandran2026ipc," in said
+    assert f"version = {{{infocap.__version__}}}" in said
+    assert said.count("{") == said.count("}")

@@ -119,6 +119,21 @@ def test_the_light_is_shown_at_each_stage():
     assert powers.max() == pytest.approx(system.peak_power_w, rel=1e-4)
 
 
+def test_matrices_can_do_without_their_colour_bars():
+    figure, (left, right) = plt.subplots(1, 2)
+    infocap.plot.capacity_matrix(RESULT, left, colourbar=False)
+    assert len(figure.axes) == 2
+    infocap.plot.capacity_matrix(RESULT, right)
+    assert len(figure.axes) == 3
+
+
+def test_the_light_fits_into_a_part_of_a_figure():
+    top, bottom = plt.figure(layout="constrained").subfigures(2, 1)
+    system = infocap.systems.FibreSystem(length_m=5.0, n_inputs=2)
+    assert infocap.plot.fibre_stages(system, [[0.9, -0.5]], figure=top) is top
+    assert [len(top.axes), len(bottom.axes)] == [4, 0]
+
+
 def test_given_axes_are_used_and_returned():
     figure, (left, right) = plt.subplots(1, 2)
     assert infocap.plot.capacity_matrix(RESULT, left) is left

@@ -63,7 +63,9 @@ def test_the_code_of_the_docs_runs(page):
         exec(compile(block, page, "exec"), names)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "paper/README.md", *(f"docs/{path.name}" for path in DOCS)]
+)
 def test_links_to_files_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]

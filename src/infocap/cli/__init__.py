@@ -7,6 +7,7 @@ import click
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ._acquire import acquire
+from ._cite import cite
 from ._compare import compare
 from ._draw import draw
 from ._estimate import estimate
@@ -14,6 +15,7 @@ from ._export import export
 from ._import import import_
 from ._plan import plan
 from ._report import report
+from ._reproduce import reproduce
 from ._show import show
 from ._simulate import simulate
 from ._watch import watch
@@ -25,7 +27,10 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-for command in (plan, draw, acquire, watch, import_, export, estimate, show, compare, report, simulate):
+LAB = (plan, draw, acquire, watch, import_, export)
+ANSWERS = (estimate, show, compare, report)
+PAPER = (simulate, reproduce, cite)
+for command in (*LAB, *ANSWERS, *PAPER):
     main.add_command(command)
 
 

@@ -10,10 +10,11 @@ from .._result import CapacityResult
 from ._style import GREY, axes, fraction_in_circle
 
 
-def capacity_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
+def capacity_matrix(result: CapacityResult, ax: Axes | None = None, *, colourbar: bool = True) -> Axes:
     """Capacities by the degree in u1 (x axis) and in u2 (y axis); cells outside the basis are grey.
 
-    For a phase (Fourier) the axis counts functions: 0, cos1, sin1, cos2, ...
+    For a phase (Fourier) the axis counts functions: 0, cos1, sin1, cos2, ... Matrices side by side can share
+    one scale: draw them without a `colourbar`, and one for all from ``ax.images[0]``.
     """
     values = result.matrix()
     with axes(ax, aspect=0.8) as ax:
@@ -32,8 +33,9 @@ def capacity_matrix(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ]
         ax.set_xlabel(f"{names[0]} in $u_1$")
         ax.set_ylabel(f"{names[1]} in $u_2$")
-        ax.figure.colorbar(
-            image, ax=ax, label="capacity", ticks=[0, 0.25, 0.5, 0.75, 1], pad=0.03, fraction=0.046
-        )
+        if colourbar:
+            ax.figure.colorbar(
+                image, ax=ax, label="capacity", ticks=[0, 0.25, 0.5, 0.75, 1], pad=0.03, fraction=0.046
+            )
         fraction_in_circle(ax, result.total, result.n_readouts, 0.79, 0.79)
     return ax

@@ -7,7 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from ..systems.fibre import FibreSystem, ghz_per_nm
 from ..typing import ArrayLike
@@ -17,8 +17,13 @@ SHOWN_NM, SHOWN_PS = 1.9, 40.0
 FINER = 8  # times as many points in time, for smooth curves
 
 
-def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
-    """Laser, mask and output for one input vector: spectra (left) and powers in time (right)."""
+def fibre_stages(
+    system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None
+) -> Any:
+    """Laser, mask and output for one input vector: spectra (left) and powers in time (right).
+
+    They fill the `figure` given, which can be a part of a larger one.
+    """
     stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
     grid = system.grid
     order = np.argsort(grid.frequency_thz)
@@ -34,8 +39,10 @@ def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None) -> Figure:
     density = system.pulse.density_unit * grid.window_ps**2
     time = np.fft.fftshift(np.fft.fftfreq(FINER * grid.n_points)) * grid.window_ps
     with mpl.rc_context(STYLE):
-        size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
-        figure, panels = plt.subplots(2, 2, figsize=size, layout="constrained")
+        if figure is None:
+            size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
+            figure = plt.figure(figsize=size, layout="constrained")
+        panels = figure.subplots(2, 2)
         spectrum, mask, shape, log = panels[0, 0], panels[1, 0], panels[0, 1], panels[1, 1]
         for name, (field, colour) in fields.items():
             half = grid.n_points // 2

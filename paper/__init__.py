@@ -1,0 +1,1 @@
+"""The paper's figures, one script each; ``infocap reproduce`` runs them."""

@@ -1,0 +1,197 @@
+"""What the figures share: the fibre's sweep, the lines of a check, and one look."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import infocap
+from infocap.systems.fibre import Detector, FibreSystem, Pulse
+
+from ._work import Work
+
+SWEEP: dict[str, Any] = {
+    "max_degree": {2: 14, 5: 8},  # for 2 and for 5 inputs: 120 and 1287 functions
+    "n_samples": {2: 4096, 5: 8192},
+    "powers_dbm": [-9.1, -1.9, 1.0, 4.5, 7.1],
+    "lengths_m": [5.0, 40.0],
+    "method": "threshold-richardson",  # the paper's Algorithm 1
+    "phase_noise": "cell",
+    "detector_noise": 0.0,  # of the peak at -1.9 dBm
+    "tolerance": 1e-5,
+    "seed": 1,
+}
+QUICK: dict[str, Any] = {
+    "n_samples": {2: 1024, 5: 2048},
+    "powers_dbm": [-9.1, 1.0, 7.1],
+    "tolerance": 1e-3,
+}
+MOST = 72  # 71 spectral readouts and the constant
+Line = dict[str, str]
+
+
+def setting(
+    power_dbm: float,
+    length_m: float,
+    *,
+    n_inputs: int,
+    max_degree: int,
+    n_samples: int,
+    method: str,
+    phase_noise: str,
+    detector_noise: float,
+    tolerance: float,
+    seed: int,
+) -> xr.Dataset:
+    """Capacities of the fibre at one power and length; the names end in the number of inputs, as in total_q5."""
+    sweep = infocap.sweep(
+        functools.partial(
+            FibreSystem,
+            n_inputs=n_inputs,
+            phase_noise=phase_noise,
+            tolerance=tolerance,
+            detector=noisy_detector(detector_noise),
+        ),
+        {"power_dbm": [power_dbm], "length_m": [length_m]},
+        infocap.product_basis("legendre", n_inputs, max_degree),
+        n_samples,
+        seed=seed,
+        method=method,
+        progress=False,
+    )
+    data = sweep.to_xarray()
+    data = data.drop_vars(["label", "term_degree"])
+    kept = {"power_dbm", "length_m"}
+    names = {name: f"{name}_q{n_inputs}" for name in {*data.variables, *data.dims} - kept}
+    data = data.rename(names)
+    data.attrs = {}
+    return data
+
+
+SAME = ("method", "phase_noise", "detector_noise", "tolerance", "seed")
+
+
+def swept(work: Work, parameters: dict[str, Any], inputs: Iterable[int] = (2, 5)) -> xr.Dataset:
+    """Capacities of the fibre at every power and length, each setting a job of its own."""
+    jobs = {}
+    for q in inputs:
+        same = {name: parameters[name] for name in SAME}
+        same |= {"n_inputs": q, "max_degree": parameters["max_degree"][q]}
+        same |= {"n_samples": parameters["n_samples"][q]}
+        for power in parameters["powers_dbm"]:
+            for length in parameters["lengths_m"]:
+                jobs[f"q{q}_{power:+g}dBm_{length:g}m_{parameters['method']}"] = functools.partial(
+                    setting, power, length, **same
+                )
+    return joined(work.do(jobs).values(), parameters)
+
+
+def noisy_detector(fraction: float) -> Detector:
+    """A spectrum analyser with noise of a fraction of the unmasked pulse's peak at -1.9 dBm, at any power."""
+    pulse = Pulse(power_dbm=-1.9)
+    peak = float(pulse.amplitude(np.zeros(1))[0] ** 2 * pulse.density_unit)
+    return Detector(additive_mw_per_nm=fraction * peak)
+
+
+def joined(parts: Iterable[xr.Dataset], parameters: dict[str, Any]) -> xr.Dataset:
+    """Parts of a table put together, with the parameters among its attributes."""
+    bare = [part.drop_attrs() for part in parts]
+    data = xr.combine_by_coords(bare, combine_attrs="drop", join="outer", compat="no_conflicts")
+    data.attrs["parameters"] = json.dumps(parameters)
+    return data
+
+
+def parameters_of(data: xr.Dataset) -> dict[str, Any]:
+    """The parameters a data set was computed with; numbers of inputs are numbers again."""
+    found = json.loads(data.attrs["parameters"])
+    for name in ("max_degree", "n_samples"):
+        if isinstance(found.get(name), dict):
+            found[name] = {int(q): value for q, value in found[name].items()}
+    return found
+
+
+def result_at(data: xr.Dataset, n_inputs: int, **point: float) -> infocap.CapacityResult:
+    """The result at one setting of a sweep, for the functions that draw results."""
+    here, parameters = data.sel(point), parameters_of(data)
+    numbers = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
+    error = numbers.get("total_standard_error")
+    return infocap.CapacityResult(
+        capacity=numbers["capacity"],
+        raw=numbers["raw"],
+        standard_error=numbers.get("standard_error"),
+        p_value=None,
+        threshold=None,
+        total=float(numbers["total"]),
+        total_standard_error=None if error is None else float(error),
+        n_samples=parameters["n_samples"][n_inputs],
+        n_readouts=int(numbers["n_readouts"]),
+        rank=int(numbers["rank"]),
+        basis=infocap.product_basis("legendre", n_inputs, parameters["max_degree"][n_inputs]),
+        method=parameters["method"],
+    )
+
+
+def beyond(data: xr.Dataset, n_inputs: int, degree: int) -> xr.DataArray:
+    """Capacity in `degree` and above."""
+    return data[f"by_degree_q{n_inputs}"].sel({f"degree_q{n_inputs}": slice(degree, None)}).sum(
+        f"degree_q{n_inputs}"
+    )  # fmt: skip
+
+
+def line(statement: str, expected: str, found: str, holds: bool | None) -> Line:
+    """One line of a check; None where the paper makes no statement that could hold or fail."""
+    verdict = "reported" if holds is None else "agrees" if holds else "differs"
+    return {"statement": statement, "expected": expected, "found": found, "verdict": verdict}
+
+
+def listed(values: Any, digits: int = 1) -> str:
+    """Numbers with commas."""
+    return ", ".join(f"{value:.{digits}f}" for value in np.asarray(values).ravel())
+
+
+def rises(values: Any, slack: float = 0.0) -> bool:
+    """Whether each number is larger than the one before it, give or take `slack`."""
+    return bool(np.all(np.diff(np.asarray(values), axis=0) > -slack))
+
+
+def styled(draw: Callable[[xr.Dataset], Figure]) -> Callable[[xr.Dataset], Figure]:
+    """A function that draws in infocap's look."""
+
+    @functools.wraps(draw)
+    def in_style(data: xr.Dataset) -> Figure:
+        with mpl.rc_context(infocap.plot.STYLE):
+            return draw(data)
+
+    return in_style
+
+
+def canvas(height_mm: float, width_mm: float | None = None) -> Figure:
+    """An empty figure, two columns wide unless told."""
+    width = infocap.plot.DOUBLE_MM if width_mm is None else width_mm
+    return Figure(figsize=(width / 25.4, height_mm / 25.4), layout="constrained", dpi=150)
+
+
+def lettered(ax: Axes, letter: str, title: str = "") -> None:
+    """A letter for the panel, as in the paper, and what it shows."""
+    ax.set_title(f"({letter}) {title}".strip(), loc="left", fontweight="normal")
+
+
+def by_length(values: xr.DataArray, digits: int = 1) -> str:
+    """Numbers over power, length by length."""
+    return "; ".join(
+        f"{length:g} m: {listed(values.sel(length_m=length), digits)}" for length in values["length_m"].values
+    )
+
+
+def grows(values: xr.DataArray) -> bool:
+    """Whether it rises with every step of power at every length, and from each length to the next."""
+    table = values.transpose("power_dbm", "length_m").values
+    return rises(table) and rises(table.T)

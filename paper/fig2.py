@@ -1,0 +1,442 @@
+"""Figure 2: what finite samples do to capacities, and what each estimator makes of it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import warnings
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+import infocap
+
+from ._common import SWEEP, Line, canvas, lettered, line, parameters_of, styled
+from ._work import Work
+
+TITLE = "Finite samples: bias, its removal, and the error of every estimator"
+PARAMETERS: dict[str, Any] = {
+    "n_inputs": 5,
+    "max_degree": 8,
+    "n_samples": 8192,
+    "n_active": 200,
+    "n_readouts": 71,
+    "repeats": {  # data sets for each design; the two slow methods get fewer
+        "raw": 1000,
+        "threshold-richardson": 1000,
+        "richardson-threshold": 1000,
+        "chi2": 1000,
+        "control-variate": 100,
+        "surrogate": 20,
+    },
+    "bin_width": 2e-4,
+    "power_dbm": -1.9,
+    "length_m": 40.0,
+    "seed": SWEEP["seed"],
+}
+QUICK: dict[str, Any] = {
+    "repeats": {
+        "raw": 10,
+        "threshold-richardson": 10,
+        "richardson-threshold": 10,
+        "chi2": 10,
+        "control-variate": 2,
+        "surrogate": 1,
+    }
+}
+CHUNK = {"control-variate": 10, "surrogate": 5}
+USUAL_CHUNK = 50
+REACH = 0.1  # errors beyond are counted in the outermost bins
+DESIGNS = ("sobol", "random")
+TRUTH = 72  # the total of 71 mixtures and the constant
+NAMES = {
+    "raw": "raw",
+    "threshold-richardson": "Algorithm 1",
+    "richardson-threshold": "Algorithm 2",
+    "control-variate": "control-variate (ours)",
+    "surrogate": "shuffled surrogates",
+    "chi2": "chi-squared rule",
+}
+COLOURS = {  # raw and Algorithm 1 as in the paper
+    ("raw", "sobol"): infocap.plot.COLOURS[1],
+    ("raw", "random"): infocap.plot.COLOURS[2],
+    ("threshold-richardson", "sobol"): infocap.plot.COLOURS[5],
+    ("threshold-richardson", "random"): infocap.plot.COLOURS[0],
+    ("control-variate", "sobol"): "black",
+}
+MARKERS = {"sobol": "o", "random": "s"}
+CALLED = {"sobol": "Sobol", "random": "random"}
+
+
+def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
+    """Raw capacities of the fibre against N; errors over many systems whose capacities are known."""
+    work, parameters = work or Work(), PARAMETERS | changes
+    same = {name: parameters[name] for name in ("n_inputs", "max_degree", "n_samples")}
+    mixture = same | {name: parameters[name] for name in ("n_active", "n_readouts")}
+    jobs = {
+        "fig2_convergence": functools.partial(
+            followed, parameters["power_dbm"], parameters["length_m"], seed=parameters["seed"], **same
+        ),
+        "fig2_example": functools.partial(example, **mixture),
+    }
+    groups: dict[str, list[str]] = {}
+    for method, count in parameters["repeats"].items():
+        groups.setdefault(f"{count}_{CHUNK.get(method, USUAL_CHUNK)}", []).append(method)
+    for group, methods in groups.items():  # methods with as many repeats share their data sets
+        count, chunk = map(int, group.split("_"))
+        for design in DESIGNS:
+            for first in range(0, count, chunk):
+                name = f"fig2_{design}_{len(methods)}x{methods[0]}_{first}"
+                jobs[name] = functools.partial(
+                    repeated,
+                    design,
+                    methods,
+                    [first, min(first + chunk, count)],
+                    bin_width=parameters["bin_width"],
+                    **mixture,
+                )
+    done = work.do(jobs)
+    parts = [done.pop("fig2_convergence"), done.pop("fig2_example"), *_summed(list(done.values()))]
+    data = xr.merge([part.drop_attrs() for part in parts], join="outer", compat="no_conflicts")
+    data.attrs["parameters"] = json.dumps(parameters)
+    return data
+
+
+def followed(
+    power_dbm: float, length_m: float, *, n_inputs: int, max_degree: int, n_samples: int, seed: int
+) -> xr.Dataset:
+    """Raw capacities of the fibre from the first N samples."""
+    basis = infocap.product_basis("legendre", n_inputs, max_degree)
+    u = infocap.draw(basis, n_samples, seed=seed)
+    x = infocap.systems.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=seed)
+    curve = infocap.convergence(u, x, basis)
+    return xr.Dataset({"raw_against_n": (("n", "term"), curve.raw)}, coords={"n": curve.n_samples})
+
+
+def repeated(
+    design: str,
+    methods: list[str],
+    numbers: list[int],
+    *,
+    bin_width: float,
+    n_inputs: int,
+    max_degree: int,
+    n_samples: int,
+    n_active: int,
+    n_readouts: int,
+) -> xr.Dataset:
+    """Errors of several methods on the same data, each number a new system and a new design."""
+    basis = infocap.product_basis("legendre", n_inputs, max_degree)
+    n_bins = round(2 * REACH / bin_width)
+    counts = np.zeros((len(methods), n_bins))
+    summed, squares = np.zeros((len(methods), len(basis))), np.zeros(len(methods))
+    totals = np.zeros((len(methods), numbers[1] - numbers[0]))
+    false = np.zeros_like(totals)
+    for place, number in enumerate(range(*numbers)):
+        system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=number)
+        exact = system.exact()
+        u = infocap.draw(basis, n_samples, method=design, seed=100_000 + number)
+        found = estimates(u, system(u), basis, methods)
+        for row, (capacity, total) in enumerate(found):
+            error = capacity - exact
+            bins = np.clip(np.floor((error + REACH) / bin_width + 1e-9), 0, n_bins - 1).astype(int)
+            counts[row] += np.bincount(bins, minlength=n_bins)
+            summed[row] += error
+            squares[row] += np.sum(error**2)
+            totals[row, place] = total - exact.sum()
+            false[row, place] = np.mean(capacity[exact < 1e-9] > 0)
+    return xr.Dataset(
+        {
+            "count": (("design", "estimator", "bin"), counts[None]),
+            "summed_error": (("design", "estimator", "term"), summed[None]),
+            "summed_square": (("design", "estimator"), squares[None]),
+            "total_error": (("design", "estimator", "repeat"), totals[None]),
+            "false_share": (("design", "estimator", "repeat"), false[None]),
+        },
+        coords={"design": [design], "estimator": methods, "repeat": np.arange(*numbers)},
+    )
+
+
+def estimates(u: Any, x: Any, basis: infocap.ProductBasis, methods: list[str]) -> list[tuple[Any, float]]:
+    """Capacities and total by each method, from one pass over the data."""
+    found: list[tuple[Any, float]] = []
+
+    def every(evidence: infocap.Evidence) -> Any:
+        for method in methods:
+            one = infocap.ESTIMATORS[method](evidence)
+            capacity = one.capacity if isinstance(one, infocap.Estimate) else np.asarray(one)
+            total = getattr(one, "total", None)
+            found.append((capacity, float(capacity.sum()) if total is None else total))
+        return found[-1][0]
+
+    with warnings.catch_warnings():  # that some methods' totals exceed the maximum is what is shown here
+        warnings.simplefilter("ignore", infocap.errors.DataWarning)
+        infocap.estimate(u, x, basis, method=every)
+    return found
+
+
+def example(*, n_inputs: int, max_degree: int, n_samples: int, n_active: int, n_readouts: int) -> xr.Dataset:
+    """True capacities of one system, and what three methods find with Sobol points."""
+    basis = infocap.product_basis("legendre", n_inputs, max_degree)
+    system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=0)
+    u = infocap.draw(basis, n_samples, seed=100_000)
+    found = estimates(u, system(u), basis, ["raw", "threshold-richardson", "control-variate"])
+    columns = {"actual": system.exact()}
+    columns |= dict(zip(("before", "after", "ours"), (capacity for capacity, _ in found), strict=True))
+    return xr.Dataset({f"example_{name}": ("term", values) for name, values in columns.items()})
+
+
+def _summed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
+    """Sums and totals of the chunks, a data set for each method and design."""
+    gathered: dict[tuple[str, str], list[xr.Dataset]] = {}
+    for part in parts:
+        for method in part["estimator"].values.tolist():
+            gathered.setdefault((part["design"].item(), method), []).append(part.sel(estimator=[method]))
+    out = []
+    for chunks in gathered.values():
+        count = sum(chunk.sizes["repeat"] for chunk in chunks)
+        terms = chunks[0].sizes["term"]
+        sums = {
+            name: sum(chunk[name] for chunk in chunks) / count
+            for name in ("count", "summed_error", "summed_square")
+        }
+        whole = xr.concat([chunk[["total_error", "false_share"]] for chunk in chunks], "repeat")
+        mean_square = sums["summed_square"] / terms
+        out.append(
+            whole.assign(
+                functions_per_bin=sums["count"],  # of one data set, on average
+                mean_error=sums["summed_error"],  # of each function over the data sets
+                spread=np.sqrt(mean_square - sums["summed_error"].mean("term") ** 2),
+                n_repeats=(("design", "estimator"), [[count]]),
+            )
+        )
+    return out
+
+
+@styled
+def draw(data: xr.Dataset) -> Figure:
+    """Against N (a), histograms (b), one system (c), totals (d)."""
+    parameters = parameters_of(data)
+    basis = infocap.product_basis("legendre", parameters["n_inputs"], parameters["max_degree"])
+    figure = canvas(255)
+    rows = figure.subfigures(4, 1, height_ratios=[0.8, 1, 1.75, 1.2])
+    ax = rows[0].subplots()
+    curve = SimpleNamespace(
+        n_samples=data["n"].values, raw=data["raw_against_n"].values, n_readouts=TRUTH, basis=basis
+    )
+    infocap.plot.convergence(curve, ax=ax)
+    lettered(ax, "a", "raw capacities of the fibre, -1.9 dBm, 40 m, five inputs")
+    _histograms(rows[1].subplots(1, 2), data, parameters["bin_width"])
+    axes = rows[2].subplots(2, 2, sharex=True, sharey=True)
+    titles = {
+        "actual": "one synthetic system: actual",
+        "before": "before: raw",
+        "after": "after: Algorithm 1",
+        "ours": "control-variate (ours)",
+    }
+    for ax, (name, title) in zip(axes.flat, titles.items(), strict=True):
+        infocap.plot.capacity_bars(_as_result(data[f"example_{name}"].values, basis, parameters), ax)
+        lettered(ax, "c", title)
+        ax.label_outer()
+        if name != "actual":
+            ax.get_legend().remove()
+    highest = np.bincount(basis.degrees, data["example_before"]).max()
+    axes[0, 0].set_ylim(0, 1.7 * highest)  # the circle stands above the bars
+    _totals(rows[3].subplots(), data)
+    return figure
+
+
+def _histograms(axes: Any, data: xr.Dataset, width: float) -> None:
+    """Errors of single capacities, and of each function's mean over the data sets."""
+    edges = np.arange(data.sizes["bin"] + 1) * width - REACH
+    for (method, design), colour in COLOURS.items():
+        here = data.sel(estimator=method, design=design)
+        label = f"{NAMES[method]}, {CALLED[design]}, {here['n_repeats'].item():.0f} sets"
+        means = np.histogram(here["mean_error"], edges)[0]
+        for ax, counts in zip(axes, (here["functions_per_bin"].values, means), strict=True):
+            ax.stairs(np.maximum(counts, 1e-9), edges, color=colour, label=label, linewidth=0.9)
+    for ax, reach, name in zip(
+        axes, ((-0.02, 0.05), (-0.006, 0.04)), ("single errors", "mean error of each function"), strict=True
+    ):
+        ax.set_yscale("log")
+        ax.set_xlim(reach)
+        ax.set_ylim(0.02 if ax is axes[0] else 0.5, 3000 if ax is axes[0] else 100_000)
+        ax.set_xlabel("error of a capacity")
+        ax.set_ylabel(f"functions per bin of {width:g}")
+        lettered(ax, "b", name)
+    axes[1].legend(loc="upper right", handlelength=1.2)
+
+
+def _totals(ax: Any, data: xr.Dataset) -> None:
+    """Mean and spread of the error of the total, by method and design."""
+    for row, method in enumerate(reversed(NAMES)):
+        for design, shift in (("sobol", 0.17), ("random", -0.17)):
+            mean, spread, _ = _total_error(data, method, design)
+            colour = infocap.plot.COLOURS[0 if design == "sobol" else 5]
+            ax.errorbar(
+                mean,
+                row + shift,
+                xerr=spread,
+                fmt=MARKERS[design],
+                color=colour,
+                markersize=3.5,
+                capsize=2,
+                label=CALLED[design] if row == 0 else None,
+            )
+            ax.text(
+                1.01,
+                row + shift,
+                _said(data, method, design),
+                transform=ax.get_yaxis_transform(),
+                va="center",
+                color=colour,
+            )
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.set_yticks(range(len(NAMES)), list(reversed(NAMES.values())))
+    ax.set_ylim(-0.6, len(NAMES) - 0.4)
+    ax.set_xlabel(f"error of the total capacity (truth {TRUTH}): mean and standard deviation over data sets")
+    ax.legend(loc="center right")
+    lettered(ax, "d", "error of the total")
+
+
+def _as_result(capacity: Any, basis: Any, parameters: dict[str, Any]) -> infocap.CapacityResult:
+    return infocap.CapacityResult(
+        capacity=np.maximum(capacity, 0.0),
+        raw=capacity,
+        standard_error=None,
+        p_value=None,
+        threshold=None,
+        total=float(capacity.sum()),
+        total_standard_error=None,
+        n_samples=parameters["n_samples"],
+        n_readouts=TRUTH,
+        rank=TRUTH,
+        basis=basis,
+        method="",
+    )
+
+
+def _total_error(data: xr.Dataset, method: str, design: str) -> tuple[float, float, int]:
+    """Mean, standard deviation and number of the errors of the total."""
+    errors = data["total_error"].sel(estimator=method, design=design).dropna("repeat").values
+    return float(errors.mean()), float(errors.std(ddof=1)) if len(errors) > 1 else 0.0, len(errors)
+
+
+def _said(data: xr.Dataset, method: str, design: str) -> str:
+    """Mean and spread of the error of the total, in words."""
+    mean, spread, count = _total_error(data, method, design)
+    mean = round(mean, 2) + 0.0  # no -0.00
+    return f"{mean:+.2f} ± {spread:.2f} ({count} sets)" if count > 1 else f"{mean:+.2f} (1 set)"
+
+
+class Errors(NamedTuple):
+    """Errors of single capacities over all functions and data sets."""
+
+    mean: float
+    spread: float
+    spread_of_means: float  # over the functions, of each one's mean error
+
+
+def check(data: xr.Dataset) -> list[Line]:
+    """The paper's claims about bias and spread, and the error of the total for every method."""
+    lines = [*_against_n(data["raw_against_n"])]
+    errors = {
+        (method, design): Errors(
+            here["mean_error"].mean().item(), here["spread"].item(), here["mean_error"].std("term").item()
+        )
+        for method in NAMES
+        for design in DESIGNS
+        for here in [data.sel(estimator=method, design=design)]
+    }
+    for design in DESIGNS:
+        raw, after = errors["raw", design], errors["threshold-richardson", design]
+        lines += [
+            line(
+                f"Raw capacities have a systematic positive bias, {CALLED[design]} points",
+                "mean error above 0",
+                f"{raw.mean:+.5f} a function",
+                raw.mean > 0,
+            ),
+            line(
+                f"Algorithm 1 removes it, {CALLED[design]} points",
+                "less than a tenth is left",
+                f"{after.mean:+.5f} a function, {abs(after.mean / raw.mean):.1%} of it",
+                abs(after.mean) < 0.1 * raw.mean,
+            ),
+            *_narrower(
+                f"Algorithm 1 reduces the dispersion of errors, {CALLED[design]} points", after, raw, "raw"
+            ),
+        ]
+    for method in ("raw", "threshold-richardson"):
+        statement = f"Sobol sampling reduces the variance of the errors, {NAMES[method]}"
+        lines += _narrower(statement, errors[method, "sobol"], errors[method, "random"], "random points")
+    for design in DESIGNS:
+        before, corrected = (
+            _total_error(data, method, design)[0] / TRUTH for method in ("raw", "threshold-richardson")
+        )
+        first, second = (
+            _total_error(data, method, design)[1]
+            for method in ("threshold-richardson", "richardson-threshold")
+        )
+        false = data["false_share"].sel(estimator="threshold-richardson", design=design).mean().item()
+        lines += [
+            line(
+                f"The corrected total is close to the truth where the raw one is not, {CALLED[design]} points",
+                "within 2 %, raw off by more than 20 %",
+                f"{corrected:+.1%}, raw {before:+.1%}",
+                abs(corrected) < 0.02 and before > 0.2,
+            ),
+            line(
+                f"Algorithm 1 performs well in thresholding zero capacities, {CALLED[design]} points",
+                "less than 5 % of the zeros are shown",
+                f"{false:.1%}",
+                false < 0.05,
+            ),
+            line(
+                f"Algorithm 2 gives stronger fluctuations of the sum than Algorithm 1, {CALLED[design]} points",
+                "larger standard deviation of the total",
+                f"{second:.2f}, Algorithm 1 {first:.2f}",
+                second > first,
+            ),
+        ]
+    for method, name in NAMES.items():
+        found = "; ".join(f"{CALLED[design]} {_said(data, method, design)}" for design in DESIGNS)
+        lines.append(line(f"Error of the total, {name}: mean ± standard deviation", "-", found, None))
+    return lines
+
+
+def _against_n(curve: xr.DataArray) -> list[Line]:
+    start, mean, sizes = curve.isel(n=0), curve.mean("term").values, curve["n"].values
+    return [
+        line(
+            "Raw capacities all start at 1 for N = K = 72",
+            "1",
+            f"between {start.min().item():.6f} and {start.max().item():.6f} at N = {sizes[0]}",
+            bool(abs(start - 1).max() < 1e-6) and sizes[0] == 72,
+        ),
+        line(
+            "Raw capacities decrease with N",
+            "their mean falls at every step",
+            f"from {mean[0]:.3f} at N = {sizes[0]} to {mean[-1]:.3f} at N = {sizes[-1]} in {len(mean) - 1} steps",
+            bool(np.all(np.diff(mean) < 0)),
+        ),
+    ]
+
+
+def _narrower(statement: str, better: Errors, worse: Errors, than: str) -> list[Line]:
+    """A statement about the spread of errors, in both readings of the paper's histogram."""
+    return [
+        line(
+            f"{statement}: {reading}",
+            f"smaller standard deviation than {than}",
+            f"{small:.5f}, {than} {large:.5f}",
+            small < large,
+        )
+        for reading, small, large in (
+            ("single errors", better.spread, worse.spread),
+            ("mean error of each function", better.spread_of_means, worse.spread_of_means),
+        )
+    ]

@@ -1,0 +1,195 @@
+"""infocap reproduce: the paper's figures, with its statements checked one by one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from .._version import __version__
+from ..errors import DataError, ParameterError
+
+PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
+PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
+FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
+
+
+@click.command()
+@click.argument("figures", nargs=-1, metavar="[all|fig1|...|fig8|extras]...")
+@click.option(
+    "--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes instead of half an hour."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduced"),
+    show_default=True,
+    help="Folder for figN.png, figN.nc, figN.json and a cache of what is computed.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=min(os.cpu_count() or 1, 8),
+    show_default=True,
+    help="Processes.",
+)
+@click.option(
+    "--page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with all verdicts, .md"
+)
+def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None) -> None:
+    """Compute, draw and check the paper's figures.
+
+    What was stopped goes on with the same command, and gives the same numbers.
+    """
+    names = _chosen(figures)
+    load_scripts()
+    scripts = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in names}
+    _refuse_missing(scripts)
+    output.mkdir(parents=True, exist_ok=True)
+    executor = _executor(workers)
+    try:
+        verdicts = {name: _one(name, script, quick, output, executor) for name, script in scripts.items()}
+    except KeyboardInterrupt:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        click.echo("Interrupted; the same command goes on from here.", err=True)
+        raise SystemExit(130) from None
+    except BrokenProcessPool:
+        raise DataError(
+            "a worker process was killed, perhaps for its memory; the same command goes on from here, and fewer "
+            "--workers need less."
+        ) from None
+    finally:
+        executor.shutdown(cancel_futures=True)
+    if page is not None:
+        text = importlib.import_module(f"{PACKAGE}._page").page(
+            verdicts, os.path.relpath(output, page.parent)
+        )
+        page.write_text(text, encoding="utf-8")
+
+
+def load_scripts() -> ModuleType:
+    """The scripts of the paper's figures as a package, from the installed infocap or from the clone."""
+    if PACKAGE in sys.modules:
+        return sys.modules[PACKAGE]
+    for place in PLACES:
+        if (place / "fig1.py").exists():
+            spec = importlib.util.spec_from_file_location(
+                PACKAGE, place / "__init__.py", submodule_search_locations=[str(place)]
+            )
+            assert spec is not None
+            assert spec.loader is not None
+            package = importlib.util.module_from_spec(spec)
+            sys.modules[PACKAGE] = package
+            spec.loader.exec_module(package)
+            return package
+    raise DataError(
+        f"the scripts of the figures are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap."
+    )
+
+
+def _chosen(figures: tuple[str, ...]) -> list[str]:
+    """The figures named, in the paper's order; none or "all" means all of them."""
+    unknown = [name for name in figures if name not in (*FIGURES, "all")]
+    if unknown:
+        raise ParameterError(
+            f"there is no figure {unknown[0]!r}; give 'all' or some of {', '.join(FIGURES)}."
+        )
+    return [name for name in FIGURES if not figures or "all" in figures or name in figures]
+
+
+def _refuse_missing(scripts: dict[str, ModuleType]) -> None:
+    """Say before half an hour of work that a figure needs a package that is not there."""
+    for name, script in scripts.items():
+        for needed in getattr(script, "NEEDS", ()):
+            if importlib.util.find_spec(needed) is None:
+                raise ParameterError(
+                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
+                    "'infocap reproduce fig1 fig2'."
+                )
+
+
+def _one(
+    name: str, script: ModuleType, quick: bool, output: Path, executor: Executor
+) -> list[dict[str, str]]:
+    """Compute, draw, check and write one figure; its data come from the cache if they are there."""
+    helpers = importlib.import_module(f"{PACKAGE}._work")
+    changes = script.QUICK if quick else {}
+    click.echo(f"{name}: {script.TITLE}")
+    started = time.perf_counter()
+    work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
+    sources = [
+        inspect.getsource(importlib.import_module(f"{PACKAGE}.{one}")) for one in (name, "_common", "_work")
+    ]
+    key = helpers.digest(sources, script.PARAMETERS | changes)
+    data = work.load(name, key)
+    if data is None:
+        data = helpers.recorded(lambda: script.compute(work, **changes))
+        data.attrs["warnings"] = json.dumps(
+            list(work.warnings | dict.fromkeys(json.loads(data.attrs["warnings"])))
+        )
+        data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": __version__}
+        work.save(name, key, data)
+    lines = script.check(data)
+    _write(script.draw(data), data, lines, output / name)
+    for line in lines:
+        click.echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
+    said = json.loads(data.attrs["warnings"])
+    warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
+    click.echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
+    return lines
+
+
+def _write(figure: Any, data: Any, lines: list[dict[str, str]], stem: Path) -> None:
+    """Picture, data and verdicts; each file is there whole or not at all."""
+    parts = {suffix: stem.with_name(f".{stem.name}.part{suffix}") for suffix in (".png", ".nc", ".json")}
+    figure.savefig(parts[".png"], dpi=150)
+    data.to_netcdf(parts[".nc"], engine="h5netcdf")
+    parts[".json"].write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for suffix, part in parts.items():
+        part.replace(stem.with_name(stem.name + suffix))
+
+
+def _executor(workers: int) -> ProcessPoolExecutor:
+    """Fresh processes that share the cores among them."""
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    return ProcessPoolExecutor(
+        workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(threads,)
+    )
+
+
+def _start_worker(threads: int) -> None:
+    """Load the scripts, keep to one's share of the cores, and end with the parent, however that ends."""
+    from threadpoolctl import threadpool_limits
+    from tqdm import tqdm
+
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = str(threads)  # of libraries that are loaded later
+    threadpool_limits(threads)
+    tqdm.set_lock(threading.RLock())  # its own, between processes, would outlive a worker that is killed
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    load_scripts()
+
+
+def _follow_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
