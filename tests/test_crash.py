@@ -14,6 +14,7 @@ import pytest
 
 import infocap
 from infocap._recording import MEASURED, read_entries, unpack
+from infocap._recording._salvage import salvage
 from infocap.errors import DataError
 from infocap.experiment import Store, acquire
 
@@ -272,3 +273,46 @@ def test_a_store_of_another_kind_is_refused(tmp_path):
     (tmp_path / "noise.db").write_bytes(np.random.default_rng(0).bytes(20_000))
     with pytest.raises(DataError, match="not an acquisition store"):
         infocap.read(tmp_path / "noise.db")
+
+
+def test_a_log_without_its_store_is_not_thrown_away(tmp_path):
+    store = Store(tmp_path / "run.db", plan())
+    for one in list(store.remaining())[:20]:
+        store.record(one.number, np.arange(20.0), one.kind)
+    for suffix in ("", "-wal"):  # what a crash leaves, half of it moved away
+        shutil.copy(tmp_path / f"run.db{suffix}", tmp_path / f"left.db{suffix}")
+    store.close()
+    (tmp_path / "left.db").rename(tmp_path / "night1.db")
+    log = (tmp_path / "left.db-wal").read_bytes()
+    with pytest.raises(DataError, match=r"left.db-wal is part of a store that was moved or renamed"):
+        Store(tmp_path / "left.db", plan())
+    assert (tmp_path / "left.db-wal").read_bytes() == log
+    (tmp_path / "left.db-wal").rename(tmp_path / "night1.db-wal")
+    with Store(tmp_path / "night1.db", plan()) as store:
+        assert len(store) == 20
+
+
+def test_no_byte_of_the_head_and_the_definitions_is_so_important_that_rows_are_lost(sound, tmp_path):
+    data, values = sound
+    path = tmp_path / "run.db"
+    words = data.index(b"CREATE TABLE entry")
+    places = [*range(100), *range(words - 40, words + 460, 3)]
+    for place in places:
+        for flip in (0x01, 0x80):
+            changed = bytearray(data)
+            changed[place] ^= flip
+            path.write_bytes(changed)
+            assert stored(path).items() == values.items(), (place, flip)
+
+
+@pytest.mark.parametrize("rows", [486, 487, 490, 560])
+def test_old_pages_in_the_log_do_not_hide_newer_ones(rows, tmp_path):
+    store = Store(tmp_path / "run.db", plan("large"))
+    for one in list(store.remaining())[:rows]:
+        store.record(one.number, np.arange(20.0), one.kind)
+    for suffix in ("", "-wal"):
+        shutil.copy(tmp_path / f"run.db{suffix}", tmp_path / f"copy.db{suffix}")
+    store.close()
+    found = salvage(tmp_path / "copy.db", "for the test")  # SQLite would not need it here
+    assert sum(entry.kind in MEASURED for entry in found.entries.values()) == rows
+    assert "what came after the last one found cannot be known" in found.check(tmp_path)[0]

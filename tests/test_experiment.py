@@ -404,3 +404,163 @@ def test_the_advice_is_to_stop_when_the_interval_is_narrow(tmp_path):
         for index, u in list(store.pending())[:400]:
             store.record(index, square(u[None])[0])
         assert status(tmp_path / "run.db").advice == "stop now: interval below 0.5."
+
+
+# --- what a tired experimentalist does
+
+
+def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kept(tmp_path):
+    def plan(**metadata):
+        return Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, metadata=metadata)
+
+    assert plan(bench={"power_dbm": 1.0}).fingerprint != plan(bench={"power_dbm": 2.0}).fingerprint
+    Store(tmp_path / "run.db", plan(operator="Ada")).close()
+    with pytest.warns(
+        infocap.errors.DataWarning, match=r"keeps the metadata it was begun with, \{'operator': 'Ada'\}"
+    ):
+        Store(tmp_path / "run.db", plan(operator="Bob")).close()
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"noise_input": (50.0, 0.0)}, r"noise_input has 50, outside the domain \[-1, 1\]"),
+    ({"reference_input": (0.0, -2.0)}, "reference_input has -2, outside"),
+    ({"domain": (1, 2, 3)}, "give two numbers"),
+    ({"domain": "ab"}, "domain='ab' must be a list of numbers"),
+    ({"channel": 5}, "channel=5 must be a list of names"),
+    ({"channel": "abc"}, "channel='abc' must be a list of names"),
+    ({"family": {"domain": [0, 1]}}, "has no name"),
+])  # fmt: skip
+def test_plans_that_would_harm_the_device_or_mean_nothing_are_refused(settings, message):
+    with pytest.raises(ParameterError, match=message):
+        Plan(**{"n_inputs": 2, **settings})
+
+
+def test_part_of_a_spectrum_is_asked_for_again(tmp_path):
+    class Hasty(Flaky):
+        def measure(self, u):
+            found = super().measure(u)
+            return found[:1] if len(self.asked) == 7 and self.asked[tuple(u)] == 1 else found
+
+    assert len(acquire(PLAN, Hasty(0), tmp_path / "run.db", wait_s=0, progress=False).index) == 64
+
+
+def test_a_driver_that_cannot_recover_or_close_does_not_end_in_a_traceback(tmp_path):
+    class Stubborn(Flaky):
+        def recover(self):
+            raise RuntimeError("bus\nlocked")
+
+        def close(self):
+            raise RuntimeError("no")
+
+    with (
+        pytest.warns(infocap.errors.DataWarning, match=r"could not be closed \(RuntimeError: no\)"),
+        pytest.raises(DataError, match=r"failed 3 times at sample \d+ \(RuntimeError: bus locked\)"),
+    ):
+        acquire(PLAN, Stubborn(1), tmp_path / "run.db", retries=2, wait_s=0, progress=False)
+
+
+def test_an_instrument_is_made_only_when_the_store_is_in_order(tmp_path):
+    made = []
+
+    def make():
+        made.append(Flaky(0))
+        return made[-1]
+
+    Store(tmp_path / "other.db", Plan(n_inputs=2, n_samples=64, seed=9)).close()
+    with pytest.raises(DataError, match="belongs to another plan"):
+        acquire(PLAN, make, tmp_path / "other.db", progress=False)
+    assert made == []
+    assert len(acquire(PLAN, make, tmp_path / "run.db", progress=False).index) == 64
+    assert made[0].closed
+
+
+def test_a_stop_while_only_repeats_are_left_is_told(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, repeat_every=1)
+
+    class Late(Flaky):
+        def measure(self, u):
+            if sum(self.asked.values()) == 126:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().measure(u)
+
+    recording = acquire(plan, Late(0), tmp_path / "run.db", progress=False)
+    assert recording.metadata["stopped"] == "interrupted"
+    assert "stopped" not in acquire(plan, Flaky(0), tmp_path / "run.db", progress=False).metadata
+
+
+def test_ctrl_c_does_not_wait_for_the_pause_between_two_attempts(tmp_path):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(DataError, match="failed 1 times"):
+        acquire(PLAN, Flaky(9), tmp_path / "run.db", wait_s=30, progress=False)
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "readouts", [lambda u: [u[0], u[1], np.nan if u[0] > 0.99 else 1.0], lambda u: [u[0] + 1j * u[1], u[1]]]
+)
+def test_a_run_stops_by_itself_with_gaps_and_with_complex_readouts(readouts, tmp_path):
+    class Device:
+        def measure(self, u):
+            return readouts(u)
+
+    plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1)
+    recording = acquire(plan, Device(), tmp_path / "run.db", until=0.5, progress=False)
+    assert "narrower than 0.5" in recording.metadata["stopped"]
+
+
+def test_a_constant_reference_is_no_drift_and_complex_ones_are_seen_whole(tmp_path):
+    u, rng = PLAN.inputs, np.random.default_rng(0)
+    x = np.column_stack([u, u**2]) + 0.01 * rng.standard_normal((64, 4))
+    still = infocap.Recording(u, x, np.arange(64), reference=np.full((64, 4), 0.1))
+    result = infocap.analyse(still, PLAN.basis, growth=False)
+    assert result.metadata["drift"]["size"] == 0
+    assert not any("drifted" in check for check in result.checks)
+    turning = np.exp(1j * np.linspace(0, 1, 32))[:, None] * np.ones((1, 2))
+    noise = np.ones((20, 2)) + 0.1 * (rng.standard_normal((20, 2)) + 1j * rng.standard_normal((20, 2)))
+    moving = infocap.Recording(u, x[:, :2] + 1j * x[:, 2:], np.arange(64), reference=turning, noise=noise)
+    with pytest.warns(infocap.errors.DataWarning, match="the device drifted"):
+        result = infocap.analyse(moving, PLAN.basis, growth=False, complex_as="split")
+    assert "values" in result.metadata["factors"]
+
+
+def test_noise_common_to_all_readouts_is_no_drift():
+    rng, u = np.random.default_rng(1), PLAN.inputs
+    alarms = 0
+    for _ in range(100):
+        reference = np.ones((8, 4)) + 0.1 * rng.standard_normal((8, 1))
+        recording = infocap.Recording(u, np.column_stack([u, u**2]), np.arange(64), reference=reference)
+        from infocap._workflow._analyse import _drift
+
+        alarms += bool(_drift(recording)[1])
+    assert alarms <= 2
+
+
+def test_a_row_lost_on_the_way_is_seen_in_what_comes_after_it():
+    plan = Plan(n_inputs=2, max_degree=8, n_samples=4096, seed=1)
+    x = infocap.systems.RandomFeatures(2, 20, gain=1.5, noise=1e-3)(plan.inputs, seed=1)
+    order = plan.schedule.codes
+    measured = np.delete(np.arange(4096), 2500)  # the rest moves up by one, as in a file without an index
+    slipped = x.copy()
+    slipped[order[:-1]] = x[order][measured]
+    acquired = np.argsort(order)
+    recording = infocap.Recording(plan.inputs, slipped, np.arange(4096), acquired=acquired)
+    with pytest.warns(
+        infocap.errors.DataWarning, match=r"shifted by -1 samples .* in the stretch from measurement"
+    ):
+        infocap.estimate(plan.inputs, slipped, plan.basis, method="raw", acquisition=acquired)
+    assert len(recording.index) == 4096
+
+
+def test_a_store_is_known_by_its_first_bytes_whatever_its_name(tmp_path):
+    with Store(tmp_path / "run.nc", PLAN) as store:
+        store.record(0, [1.0, 2.0])
+    assert infocap.read(tmp_path / "run.nc").readouts.tolist() == [[1.0, 2.0]]
+
+
+def test_an_empty_store_is_named_as_such(tmp_path):
+    (tmp_path / "run.db").touch()
+    with pytest.raises(DataError, match="cannot be watched: it holds nothing yet"):
+        status(tmp_path / "run.db")
+    with pytest.raises(DataError, match="holds nothing yet"):
+        infocap.read(tmp_path / "run.db")

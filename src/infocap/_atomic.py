@@ -29,7 +29,9 @@ def sync(path: Path) -> None:
     """Wait until a file, or the list of names of a folder, is on the disk."""
     if path.is_dir() and os.name == "nt":
         return  # folders cannot be opened there, and need not be
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(
+        path, os.O_RDONLY if path.is_dir() else os.O_RDWR
+    )  # Windows syncs only what may be written
     try:
         os.fsync(handle)
     finally:

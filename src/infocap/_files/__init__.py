@@ -3,5 +3,15 @@
 from ._before import blame, readable, refuse_too_large
 from ._contents import Contents, Variable, plain_numbers
 from ._hdf5 import open_hdf5
+from ._heaps import refuse_broken_heaps
 
-__all__ = ["Contents", "Variable", "blame", "open_hdf5", "plain_numbers", "readable", "refuse_too_large"]
+__all__ = [
+    "Contents",
+    "Variable",
+    "blame",
+    "open_hdf5",
+    "plain_numbers",
+    "readable",
+    "refuse_broken_heaps",
+    "refuse_too_large",
+]

@@ -85,8 +85,10 @@ class Contents:
             return ()
         names = [self.damaged.get(one) or self._guess(one) for one in sorted([*self.damaged, *self.lost])]
         left_out = (
-            f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is missing"
+            f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
         )
+        if self.problem:
+            left_out += ", what came after the last one found cannot be known"
         count = sum(entry.kind in MEASURED for entry in self.entries.values())
         return (
             f"{path.name} is damaged ({self.problem or 'checksums do not agree'}): {left_out}, {count} measurements "

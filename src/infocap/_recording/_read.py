@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -37,6 +38,11 @@ ARRAYS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {
     ".zarr": open_zarr,
 }
 STORES = (".db", ".sqlite")
+SQLITE = b"SQLite format 3\0"
+UNKNOWN_ROWS = (
+    "; if instead a row was lost in between, all after it belong to other inputs: "
+    "write the index along with the readouts"
+)
 
 
 def read(
@@ -60,11 +66,11 @@ def read(
     ``time`` tells when the row was measured.
     """
     path = Path(path)
+    if readouts is None and (path.suffix.lower() in STORES or _is_store(path)):
+        return load_store(path)
     one_of("path suffix", path.suffix.lower(), (*ARRAYS, *TEXTS, *STORES))
     if readouts is not None:
         return _read_two(path, Path(readouts), u, x)
-    if path.suffix.lower() in STORES:
-        return load_store(path)
     if path.suffix.lower() == ".npy":
         raise ParameterError(
             f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
@@ -92,6 +98,14 @@ def _own(contents: Contents) -> Recording | None:
     return None
 
 
+def _is_store(path: Path) -> bool:
+    """Whether a file is a database, whatever its name."""
+    if not path.is_file() or not os.access(path, os.R_OK):
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
 def _read_two(path: Path, other: Path, u: str | None, x: str | None) -> Recording:
     one_of("readouts suffix", other.suffix.lower(), (*ARRAYS, *TEXTS))
     one_of("path suffix", path.suffix.lower(), (*ARRAYS, *TEXTS))
@@ -99,7 +113,8 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None) -> Recordin
     inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
     checks: tuple[str, ...] = ()
     if given.index is not None and len(readouts) != len(inputs):
-        checks = (_stopped_early(path, other, inputs, readouts),)
+        known = measured.index is not None or measured.u is not None
+        checks = (_stopped_early(path, other, inputs, readouts, known),)
     n = len(readouts) if checks else len(inputs)
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
@@ -146,7 +161,7 @@ def _part(path: Path, name: str | None, role: str) -> Rows:
         return rows_of(contents, u, x, role)
 
 
-def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLike) -> str:
+def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLike, known: bool) -> str:
     """What to say when only the first measurements of a design were made; more than all is an error."""
     if readouts.shape[1] == len(inputs):
         raise DataError(
@@ -158,8 +173,8 @@ def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLi
             f"{other} has {len(readouts)} rows for {len(inputs)} inputs in {path}; give one for each, in their order."
         )
     return (
-        f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, the first in "
-        "the order of acquisition."
+        f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, taken for the "
+        f"first in the order of acquisition{'' if known else UNKNOWN_ROWS}."
     )
 
 

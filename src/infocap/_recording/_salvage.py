@@ -12,20 +12,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from .._files import refuse_too_large
 from ._entries import PAGE_BYTES, Contents, accept
 
 WAL_HEADER, FRAME_HEADER = 32, 24
+SALT = slice(16, 24)  # of the log's head
 MAGIC = b"SQLite format 3\0"
 
 
 def salvage(path: Path, problem: str) -> Contents:
     """Everything whole in the file and in the log beside it."""
+    log = path.with_name(path.name + "-wal")
+    for file in (path, log):
+        if file.is_file():
+            refuse_too_large(file, "a store", (file.stat().st_size,), 2)
     data = path.read_bytes()
     size = _page_size(data)
     main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
-    logged = main | _logged_pages(path.with_name(path.name + "-wal"), size)
+    current, stale = _logged_pages(log, size)
     found = Contents(problem=problem)
-    for pages in (logged, main):
+    for pages in (main | current, main, main | stale):
         for number, page in pages.items():
             for cell in _cells(page, 100 if number == 1 else 0):
                 record = _record(page, cell, pages, size)
@@ -42,14 +48,19 @@ def _page_size(data: bytes) -> int:
     return size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
 
 
-def _logged_pages(path: Path, size: int) -> dict[int, bytes]:
-    """The last version of each page in the write-ahead log."""
+def _logged_pages(path: Path, size: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """The last version of each page in the write-ahead log; apart, what an earlier use of the log has left in it.
+
+    The log is written from its beginning again and again; frames of the present use carry the salt of its head.
+    """
     log = path.read_bytes() if path.is_file() else b""
-    pages = {}
+    current: dict[int, bytes] = {}
+    stale: dict[int, bytes] = {}
     for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
         number = int.from_bytes(log[start : start + 4], "big")
+        pages = current if log[start + 8 : start + 16] == log[SALT] else stale
         pages[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
-    return pages
+    return current, stale
 
 
 def _cells(page: bytes, start: int) -> Iterator[int]:

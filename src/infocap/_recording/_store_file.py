@@ -17,7 +17,7 @@ from ._entries import MEASURED, Contents, accept, unpack
 from ._recording import Recording
 from ._salvage import salvage
 
-DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
@@ -27,10 +27,10 @@ def read_entries(path: Path) -> Contents:
         raise DataError(f"{path} does not exist.")
     try:
         return _read_in_place_or_copied(path)
-    except sqlite3.Error as problem:
-        if _code(problem) not in DAMAGE and "malformed" not in str(problem):
-            raise DataError(f"{path} is not an acquisition store of infocap ({problem}).") from None
-        found = salvage(path, str(problem))
+    except (sqlite3.Error, UnicodeDecodeError) as problem:  # SQLite's own words may be damaged too
+        if _code(problem) in BUSY:
+            raise DataError(f"{path} is held by another process ({problem}); try again.") from None
+        found = salvage(path, " ".join(str(problem).split()))
     if not found.entries:
         raise DataError(
             f"{path} is not an acquisition store of infocap, or nothing of it can be recovered ({found.problem})."
@@ -55,7 +55,7 @@ def _read_in_place_or_copied(path: Path) -> Contents:
             return _select(connection)
 
 
-def _code(problem: sqlite3.Error) -> int:
+def _code(problem: Exception) -> int:
     """SQLite's own number of an error, without its details."""
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
@@ -78,6 +78,8 @@ def _select(connection: sqlite3.Connection) -> Contents:
         raise sqlite3.DatabaseError(f"malformed: {last}")
     found = Contents()
     for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
+        if not isinstance(row[0], int):
+            raise sqlite3.DatabaseError("malformed: an entry without a number")
         accept(found, *row)
     return found
 

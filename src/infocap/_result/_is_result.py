@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .._files import refuse_broken_heaps
 from ._files import FORMAT
 
 
@@ -18,6 +19,7 @@ def is_result(path: str | Path) -> bool:
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(f'# {{"format": "{FORMAT}"'.encode())
+        refuse_broken_heaps(path, "a result")
         with h5py.File(path, "r") as file:
             return str(file.attrs.get("format")) == FORMAT
     except (OSError, RuntimeError, TypeError, ValueError, UnicodeError):

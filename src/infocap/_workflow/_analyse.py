@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._array import Table
 from .._recording import Recording
 from .._result import CapacityResult
 from .._version import __version__
@@ -24,6 +25,7 @@ from ._estimate import estimate
 STEPS = 6  # sizes of the run at which the total is looked at, each half of the next
 LEAST = 2  # samples a readout in the smallest of them
 DRIFTING = 2.0  # variance of the reference, relative to what neighbouring measurements say is noise
+CHANCE = 6.0  # over the root of the number of references: scatter of that ratio, noise common to all readouts included
 REFERENCES = 8  # fewer say nothing about drift
 
 
@@ -63,6 +65,9 @@ def analyse(
         "complex_as": complex_as,
         **options,
     }
+    if complex_as is not None and np.iscomplexobj(recording.readouts):
+        recording = _made_real(recording, complex_as)
+        settings["complex_as"] = None
     result = estimate(
         recording.inputs,
         _named(recording),
@@ -77,7 +82,7 @@ def analyse(
     if growth:
         metadata["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None:
-        metadata["factors"], said = _factors(recording)
+        metadata["factors"], said = _factors(recording, nan)
         checks += said
     if recording.reference is not None and len(recording.reference) >= REFERENCES:
         metadata["drift"], said = _drift(recording)
@@ -95,6 +100,20 @@ def _named(recording: Recording) -> Any:
     import xarray as xr
 
     return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})
+
+
+def _made_real(recording: Recording, complex_as: str) -> Recording:
+    """Powers, or real and imaginary parts, of everything that was read out."""
+    parts: dict[str, Any] = {}
+    for name in ("readouts", "repeats", "noise", "reference"):
+        part = getattr(recording, name)
+        if part is not None:
+            table = Table(np.asarray(part, dtype=complex), name, complex_as)
+            parts[name] = table.read(0, table.shape[0]) if len(part) else np.empty((0, table.shape[1]))
+    channel = recording.channel
+    if channel and complex_as == "split":
+        channel = tuple(f"{part}({name})" for part in ("re", "im") for name in channel)
+    return replace(recording, channel=channel, **parts)
 
 
 def _provenance(recording: Recording) -> dict[str, Any]:
@@ -143,13 +162,15 @@ def _quietly(
             return None
 
 
-def _factors(recording: Recording) -> tuple[dict[str, Any], list[str]]:
+def _factors(recording: Recording, nan: str) -> tuple[dict[str, Any], list[str]]:
     """Malinowski's indicator function, or why there is none."""
-    noise = np.asarray(recording.noise)
+    noise, readouts = np.asarray(recording.noise), recording.readouts
+    if nan == "drop":
+        noise, readouts = (part[np.isfinite(part).all(axis=1)] for part in (noise, np.asarray(readouts)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         try:
-            found = indicator(recording.readouts, repeats=noise)
+            found = indicator(readouts, repeats=noise)
         except InfocapError as problem:
             return {"n_repeats": len(noise), "problem": str(problem)}, [f"no factor analysis: {problem}"]
     said = [f"factor analysis: {one.message}" for one in caught if issubclass(one.category, DataWarning)]
@@ -168,7 +189,8 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
     live = (spread > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
         return {}, []
-    moved: Floats = (reference[:, live] - reference[:, live].mean(axis=0)) / spread[live]
+    moved: Floats = (reference[:, live] - reference[0, live]) / spread[live]  # a constant stays exactly zero
+    moved = moved - moved.mean(axis=0)
     variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
     noise = float(np.mean(np.diff(moved, axis=0) ** 2)) / 2
     excess = variance / noise if noise > 0 else np.inf if variance > 0 else 1.0
@@ -181,7 +203,7 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
         "size": size,
         "noise": float(np.sqrt(noise)),
     }
-    if excess <= DRIFTING:
+    if excess <= max(DRIFTING, 1 + CHANCE / np.sqrt(len(moved))):
         return found, []
     return found, [
         f"the device drifted: its reference moved by {100 * size:.2g} % of the readouts' spread (root mean square), "

@@ -19,6 +19,7 @@ from ._survey import Survey, fitting_domain
 STANDARD_ERRORS = 5.0  # a mean this far off is not chance
 LAGS = 4
 LAG_ROWS = 1024
+STRETCHES = 16  # of the acquisition in which shifts are looked for
 SATURATED = 0.01
 EXCESS = 1.5  # variance of epoch means, relative to independent samples, below which nobody cares
 
@@ -114,37 +115,55 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
 
 
 def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
-    """Readouts that match the inputs of a neighbouring sample better than their own.
+    """Readouts that match the inputs of a neighbouring sample better than their own, from some row on perhaps.
 
     A few low-degree functions raise the suspicion. In Sobol order neighbouring inputs are related, so those
-    may mislead; then the whole basis has to agree.
+    may mislead; then the whole basis has to agree. A row lost on the way shifts only what comes after it, so
+    stretches all along the acquisition are looked at, and the last quarter of a short one.
     """
-    n = min(evidence.n_samples, LAG_ROWS)
+    total, n = evidence.n_samples, min(evidence.n_samples, LAG_ROWS)
     if n < 16 * LAGS:
         return
-    if order is None:
-        z, u = evidence.whitened(0, n), evidence.walk.u.read(0, n)
-    else:
-        z = evidence.whiten(evidence.walk.x.take(order[:n]))
-        u = evidence.walk.u.take(order[:n])
+    starts = np.unique(np.linspace(0, total - n, min(-(-total // n), STRETCHES)).astype(int)).tolist()
+    stretches = [(start, start + n) for start in starts]
+    if len(stretches) == 1 and n // 4 >= 16 * LAGS:
+        stretches.append((total - n // 4, total))
+    for stretch in stretches:
+        found = _shift_within(evidence, order, *stretch)
+        if found is not None:
+            best, there, here = found
+            where = "" if stretch[0] == 0 else f" in the stretch from measurement {stretch[0]} on"
+            yield (
+                f"readouts look shifted by {best:+d} samples against the inputs{where}: their raw capacity is "
+                f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows."
+            )
+            return
+
+
+def _shift_within(
+    evidence: Evidence, order: Integers | None, start: int, stop: int
+) -> tuple[int, float, float] | None:
+    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
     root = evidence.walk.root_weights
-    if root is not None:  # a wide density has large values far out, which would decide alone
-        z = z if order is None else z * root[order[:n], None]
-        root = root[:n, None] if order is None else root[order[:n], None]
+    if order is None:
+        z, u = evidence.whitened(start, stop), evidence.walk.u.read(start, stop)
+        root = None if root is None else root[start:stop, None]
+    else:
+        rows = order[start:stop]
+        z, u = evidence.whiten(evidence.walk.x.take(rows)), evidence.walk.u.take(rows)
+        root = None if root is None else root[rows, None]
+        z = z if root is None else z * root
+    # A wide density has large values far out, which would decide alone; hence the weights.
     y = _low_degree(evidence.walk.basis.families)(u)[:, 1:]
     y = y if root is None else y * root
     score = {lag: _score(z, y, lag) for lag in range(-LAGS, LAGS + 1)}
     best = max(score, key=lambda lag: score[lag])
     if best == 0 or score[best] < score[0] + _chance(z, y, score[best]):
-        return
+        return None
     y = evidence.walk.basis(u)[:, 1:]
     y = y if root is None else y * root
     there, here = _score(z, y, best), _score(z, y, 0)
-    if there > here + _chance(z, y, there):
-        yield (
-            f"readouts look shifted by {best:+d} samples against the inputs: their raw capacity is "
-            f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows."
-        )
+    return (best, there, here) if there > here + _chance(z, y, there) else None
 
 
 def _score(z: Floats, y: Floats, lag: int) -> float:

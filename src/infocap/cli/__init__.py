@@ -1,11 +1,12 @@
 """The command line: a command parses, calls public functions, and shows what they returned."""
 
 import sys
+import warnings
 
 import click
 
 from .._version import __version__
-from ..errors import DataError, ParameterError
+from ..errors import DataError, DataWarning, ParameterError
 from ._acquire import acquire
 from ._cite import cite
 from ._compare import compare
@@ -36,6 +37,7 @@ for command in (*LAB, *ANSWERS, *PAPER):
 
 def run() -> None:
     """The console script: errors become one line and an exit code, 2 for usage and 3 for bad data."""
+    warnings.formatwarning = _plainly
     try:
         main()
     except ParameterError as problem:
@@ -47,3 +49,11 @@ def run() -> None:
     except OSError as problem:  # no permission, disk full; files are there whole or not at all
         click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
         sys.exit(3)
+    except MemoryError as problem:
+        click.echo(f"infocap: there is not enough memory for this ({problem}).", err=True)
+        sys.exit(3)
+
+
+def _plainly(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
+    """A warning as a sentence, without the line of code it came from."""
+    return f"infocap: {'warning' if issubclass(category, DataWarning) else category.__name__}: {message}\n"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..errors import InfocapError, ParameterError
-from ..experiment import Plan, simulated
+from .._check import one_of
+from ..errors import DataError, InfocapError, ParameterError
+from ..experiment import INTERRUPTED, Plan, simulated
 from ..experiment import acquire as acquire_plan
 
 SIMULATED = "simulated"
@@ -41,31 +43,52 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **options: A
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
+    one_of("output suffix", output.suffix, (".db", ".sqlite"))
     made = Plan.load(plan)
-    recording = acquire_plan(made, _instrument(instrument, made), output, progress=not quiet, **options)
+    make = _maker(instrument, made, plan.parent)
+    try:
+        recording = acquire_plan(made, make, output, progress=not quiet, **options)
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
+        raise SystemExit(130) from None
     click.echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
-    if len(recording.index) < made.n_samples:
-        click.echo(
-            f"Stopped after {len(recording.index)} of {made.n_samples} samples; the same command goes on from there."
-        )
-        if options["until"] is None:
-            raise SystemExit(130)
+    why = recording.metadata.get("stopped")
+    if why is not None:
+        click.echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
+    if why == INTERRUPTED:
+        raise SystemExit(130)
 
 
-def _instrument(name: str, plan: Plan) -> Any:
-    """What the user's function makes; it gets the plan if it takes an argument."""
+def _maker(name: str, plan: Plan, folder: Path) -> Callable[[], Any]:
+    """What makes the user's instrument, once the store is open; it gets the plan if it takes an argument."""
     if name == SIMULATED:
-        return simulated(plan)
+        bench = simulated(plan)
+        return lambda: bench
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"instrument={name!r} must look like package.module:make, or be {SIMULATED!r}.")
-    sys.path.insert(0, str(Path.cwd()))  # a driver beside the plan, as `python -m` would find it
+    for place in (
+        folder,
+        Path.cwd(),
+    ):  # a driver beside the plan, or here; it may import more of its kind later
+        if str(place.resolve()) not in sys.path:
+            sys.path.insert(0, str(place.resolve()))
     try:
-        make = getattr(importlib.import_module(module), attribute)
-        return make(plan) if inspect.signature(make).parameters else make()
-    except InfocapError:
-        raise
-    except (ImportError, AttributeError) as problem:
-        raise ParameterError(f"instrument={name!r} cannot be loaded: {problem}.") from None
-    finally:
-        sys.path.pop(0)
+        make = getattr(import_module(module), attribute)
+        n_arguments = len(inspect.signature(make).parameters)
+    except Exception as problem:  # the user's own code may raise anything
+        raise ParameterError(f"instrument={name!r} cannot be loaded: {_said(problem)}.") from problem
+
+    def made() -> Any:
+        try:
+            return make(plan) if n_arguments else make()
+        except InfocapError:
+            raise
+        except Exception as problem:  # as above
+            raise DataError(f"instrument={name!r} could not be made ({_said(problem)}).") from problem
+
+    return made
+
+
+def _said(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"

@@ -22,8 +22,12 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give each name its own option, which click understands."""
         spelled, taking = [], False
+        known = {option for one in self.params for option in one.opts if option.startswith("-")} | {
+            "-h",
+            "--help",
+        }
         for word in args:
-            if word.startswith("-"):
+            if word.split("=")[0] in known:  # a name may begin with a minus: -3 dBm
                 taking = word == "--names"
                 spelled += [] if taking else [word]
             else:

@@ -8,7 +8,7 @@ import click
 
 from .._recording import WRITERS, read
 from ..experiment import Store
-from ._output import refuse_existing
+from ._outputs import refuse_existing
 
 STORES = (".db", ".sqlite")
 

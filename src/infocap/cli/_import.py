@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .._recording import read
-from ._output import refuse_existing
+from ._outputs import refuse_existing
 
 
 @click.command("import")

@@ -11,11 +11,13 @@ import click
 
 from .._atomic import replaced
 from .._check import one_of
+from .._recording import WRITERS
 from .._result import CapacityResult, is_result
 from ..errors import DataError, ParameterError
 
 PICTURES = (".png", ".pdf", ".svg")
 BEGINNINGS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}
+PAGE = b'name="generator" content="infocap'
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -49,6 +51,19 @@ def check_table(path: Path, beginning: str) -> None:
     """Refuse a place where no table that begins like this can go."""
     one_of("output suffix", path.suffix, (".csv",))
     _check_place(path, _begins(path, (beginning.encode(),)), "a table of infocap")
+
+
+def check_page(path: Path) -> None:
+    """Refuse a place where no page can go."""
+    one_of("output suffix", path.suffix, (".html", ".htm"))
+    _check_place(path, path.is_file() and PAGE in path.read_bytes()[:2000], "a report of infocap")
+
+
+def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) -> None:
+    """An error if data are there already, unless the user wants them replaced, or if they cannot be written so."""
+    one_of("output suffix", path.suffix.lower(), suffixes)
+    if path.exists() and not force:
+        raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
 
 
 def check_distinct(*paths: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ..errors import DataError
 from ..experiment import Plan
+from ._outputs import refuse_existing
 
 
 @click.command()
@@ -33,16 +33,16 @@ from ..experiment import Plan
 @click.option("--input-unit", default="")
 @click.option("--readout-unit", default="")
 @click.option("--title", default="", help="For people.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File, .toml"
 )
-def plan(output: Path, **settings: Any) -> None:
+def plan(output: Path, force: bool, **settings: Any) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.
 
     The file is for people too: open it, read its comments, change it.
     """
-    if output.exists():
-        raise DataError(f"{output} is there already; give another name, or change it in an editor.")
+    refuse_existing(output, force, (".toml",))
     made = Plan(**settings)
     made.save(output)
     click.echo(

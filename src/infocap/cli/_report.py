@@ -8,6 +8,7 @@ import click
 
 from .._result import load_result
 from ..report import save
+from ._outputs import check_page
 
 
 @click.command()
@@ -21,4 +22,5 @@ def report(result: Path, output: Path, title: str | None) -> None:
 
     The page needs no network and no server: send it, open it, print it. It holds the numbers too.
     """
+    check_page(output)
     click.echo(f"written to {save(load_result(result), output, title)}")

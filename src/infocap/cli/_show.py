@@ -64,11 +64,14 @@ def describe(recording: Recording) -> list[str]:
     """What a recording holds, a line each."""
     u, x = recording.inputs, recording.readouts
     units = [f" in {unit}" if unit else "" for unit in (recording.input_unit, recording.readout_unit)]
-    low, high = np.fmin.reduce(u, axis=None), np.fmax.reduce(u, axis=None)  # NaN aside
+    span = ""
+    if u.size:
+        low, high = np.fmin.reduce(u, axis=None), np.fmax.reduce(u, axis=None)  # NaN aside
+        span = f", from {low:g} to {high:g}"
     named = recording.channel and recording.channel != tuple(map(str, range(x.shape[1])))
     lines = [
         f"Recording of {len(u)} samples",
-        f"  inputs    {u.shape[1]}{units[0]}, from {low:g} to {high:g}",
+        f"  inputs    {u.shape[1]}{units[0]}{span}",
         f"  readouts  {x.shape[1]}{units[1]}" + (f": {listed(list(recording.channel), 4)}" if named else ""),
     ]
     bad = int(np.sum(~(np.isfinite(np.asarray(u)).all(axis=1) & np.isfinite(np.asarray(x)).all(axis=1))))

@@ -1,6 +1,6 @@
 """In the lab: plan what to measure, acquire it without losing anything."""
 
-from ._acquire import acquire
+from ._acquire import INTERRUPTED, acquire
 from ._bench import SimulatedBench, simulated
 from ._instrument import Instrument
 from ._plan import Plan
@@ -9,6 +9,7 @@ from ._status import Status, status
 from ._store import Store
 
 __all__ = [
+    "INTERRUPTED",
     "Instrument",
     "Measurement",
     "Plan",

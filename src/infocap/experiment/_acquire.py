@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import signal
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from .._check import number, positive, whole_number
 from .._recording import MEASURED, Recording
-from .._workflow import analyse
-from ..errors import DataError, DataWarning, InfocapError
+from ..errors import DataError
 from ._instrument import Careful, Instrument
 from ._plan import Plan
+from ._status import estimate_now, width
 from ._store import Store
 
+INTERRUPTED = "interrupted"
 LOOKS = 32  # how often a run that may stop early is looked at
 
 
 def acquire(
     plan: Plan,
-    instrument: Instrument,
+    instrument: Instrument | Callable[[], Instrument],
     path: str | Path,
     *,
     retries: int = 3,
@@ -42,7 +46,8 @@ def acquire(
     Parameters
     ----------
     instrument
-        Any object with ``measure(u) -> readouts``; see `Instrument`.
+        Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function without arguments that makes one: it
+        is called when all else is found to be in order, so that no mistake in the plan disturbs a device.
     retries, wait_s
         How often to ask again when it raises an error or gives no finite number, and the pause before.
     timeout_s
@@ -60,32 +65,44 @@ def acquire(
     limit = None if timeout_s is None else positive("timeout_s", timeout_s)
     narrow = None if until is None else positive("until", until)
     wait_s = number("wait_s", wait_s, 0.0)
-    careful = Careful(instrument, whole_number("retries", retries, 0), wait_s, limit)
+    tries = whole_number("retries", retries, 0)
     path = Path(path)
-    with _alone(path), Store(path, plan) as store, closing(careful), _until_stopped() as stopped:
-        step = max(len(store.schedule) // LOOKS, 1)
-        with _bar(store, progress) as tick:
-            for one in store.remaining():
-                if stopped():
-                    break
-                seed = [plan.seed, MEASURED.index(one.kind), one.number]
-                name = f"{one.kind} {one.number}"
-                store.record(one.number, careful.measure(one.u, name, seed, stopped), one.kind)
-                tick(careful.failures)
-                if narrow is not None and len(store) % step == 0 and _width(store) < narrow:
-                    break
-        return store.recording()
+    with _alone(path), Store(path, plan) as store, _until_stopped() as stop:
+        made = instrument if hasattr(instrument, "measure") else _made(instrument)
+        with closing(Careful(made, tries, wait_s, limit)) as careful, _bar(store, progress) as tick:
+            why = _measure(store, careful, narrow, stop, tick)
+        recording = store.recording()
+    return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
 
 
-def _width(store: Store) -> float:
-    """The width of the 95 % interval of the total so far."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        try:
-            low, high = analyse(store.recording(), store.plan.basis, growth=False).total_interval()
-        except InfocapError:  # too few rows yet
-            return float("inf")
-    return high - low
+def _measure(
+    store: Store, careful: Careful, narrow: float | None, stop: threading.Event, tick: Callable[[int], None]
+) -> str | None:
+    """One measurement after the other; why it ended before all were made, or None."""
+    step = max(len(store.schedule) // LOOKS, 1)
+    for one in store.remaining():
+        if stop.is_set():
+            return INTERRUPTED
+        name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
+        fit = functools.partial(store.checked, index=one.number, kind=one.kind)
+        store.record(one.number, careful.measure(one.u, name, seed, fit, stop), one.kind)
+        tick(careful.failures)
+        if narrow is not None and len(store) % step == 0 and not store.complete:
+            result, _ = estimate_now(store.recording(), store.plan, growth=False)
+            if result is not None and width(result) < narrow:
+                return f"the 95 % interval of the total was narrower than {narrow:g}"
+    return None
+
+
+def _made(make: Any) -> Instrument:
+    """What a user's function makes."""
+    try:
+        simple = callable(make) and all(
+            one.default is not one.empty for one in inspect.signature(make).parameters.values()
+        )
+    except (TypeError, ValueError):  # built-in functions have no signature
+        simple = False
+    return make() if simple else make  # Careful says what an instrument needs
 
 
 @contextmanager
@@ -111,7 +128,7 @@ def _bar(store: Store, progress: bool) -> Iterator[Callable[[int], None]]:
 
 
 @contextmanager
-def _until_stopped() -> Iterator[Callable[[], bool]]:
+def _until_stopped() -> Iterator[threading.Event]:
     """Whether Ctrl-C or a request to end has come; the second Ctrl-C interrupts at once."""
     asked = threading.Event()
 
@@ -124,11 +141,11 @@ def _until_stopped() -> Iterator[Callable[[], bool]]:
         )
 
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set  # signals reach only the main thread
+        yield asked  # signals reach only the main thread
         return
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked.is_set
+        yield asked
     finally:
         for number_, handler in before.items():
             signal.signal(number_, handler)
@@ -137,25 +154,36 @@ def _until_stopped() -> Iterator[Callable[[], bool]]:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """One acquisition at a time: two would send their inputs to the same instrument."""
-    try:
-        import fcntl
-    except (
-        ImportError
-    ):  # Windows, where the file of a running process cannot be opened a second time to be locked
-        yield
-        return
     if not path.parent.exists():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     lock = path.with_name(f".{path.name}.lock")
-    handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(
-                f"another process is acquiring into {path}; wait for it, or end it first."
-            ) from None
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
+    except OSError as problem:
+        raise DataError(
+            f"{path} cannot be written ({problem.strerror}); choose a folder where you may write."
+        ) from None
+    try:
+        if not _lock(handle) or not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
+            raise DataError(f"another process is acquiring into {path}; wait for it, or end it first.")
         yield
-        lock.unlink(missing_ok=True)
+        with suppress(OSError):  # Windows does not remove a file that is open; an old lock holds nothing
+            lock.unlink()
     finally:
         os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Whether the file is now ours alone; the system frees it when the process ends, in whatever way."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -12,9 +12,8 @@ from ..errors import ParameterError
 from ..systems._measure import measure
 from ..systems.fibre import FibreSystem
 from ..typing import Floats, System
-from ._plan import Plan
+from ._plan import BENCH, Plan
 
-BENCH = "bench"  # the table of a plan's metadata that describes the bench
 FAULTS = ("latency_s", "dropout", "drift")
 
 
@@ -71,6 +70,10 @@ def simulated(plan: Plan) -> SimulatedBench:
 
     For example ``bench = { power_dbm = 4.5, length_m = 40.0, latency_s = 0.01, dropout = 0.01, drift = 0.02 }``.
     """
+    if not isinstance(plan.metadata.get(BENCH, {}), dict):
+        raise ParameterError(
+            f"metadata.bench of the plan is {plan.metadata[BENCH]!r}; give a table of settings."
+        )
     settings = dict(plan.metadata.get(BENCH, {}))
     faults = {name: settings.pop(name) for name in FAULTS if name in settings}
     low, high = plan.basis.families[0].bounds

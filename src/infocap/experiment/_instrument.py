@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..errors import DataError, InfocapError, ParameterError
+from ..errors import DataError, ParameterError, warn
 from ..systems._measure import takes_seed
 from ..typing import ArrayLike, Floats
 
@@ -44,35 +43,44 @@ class Careful:
         self._worker = None if timeout_s is None else Worker()
         self._call: Future | None = None
 
-    def measure(self, u: Floats, name: str, seed: list[int], stopped: Callable[[], bool]) -> Any:
-        """Readouts, after as many attempts as allowed; the last failure is an error that names the measurement."""
+    def measure(
+        self, u: Floats, name: str, seed: list[int], fit: Callable[[Any], Floats], stop: threading.Event
+    ) -> Floats:
+        """Readouts, after as many attempts as allowed; the last failure is an error that names the measurement.
+
+        `fit` makes a vector of what came, or raises an error: part of a spectrum is a failure like any other.
+        """
         options: dict[str, Any] = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
         for attempt in range(self.retries + 1):
             try:
-                readouts = self._ask(u.copy(), options)
-                if not np.isfinite(np.asarray(readouts, dtype=complex)).any():
+                if attempt:
+                    self._recover()
+                readouts = fit(self._ask(u.copy(), options))
+                if not np.isfinite(readouts).any():
                     raise OSError("it gave no finite number")
                 return readouts
-            except InfocapError:
-                raise
-            except Exception as problem:  # a driver may raise anything; it is told below, with its cause
+            except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 self.failures += 1
-                if attempt == self.retries or stopped():
-                    raise DataError(
-                        f"the instrument failed {attempt + 1} times at {name} "
-                        f"({type(problem).__name__}: {problem}); everything before is safe. Set it right, then "
-                        "give the same command again: it goes on from there."
-                    ) from problem
-            time.sleep(self.wait_s)
-            self._recover()
-        raise AssertionError("unreachable")
+                said = " ".join(str(problem).split())
+                last = DataError(
+                    f"the instrument failed {attempt + 1} times at {name} ({type(problem).__name__}: {said}); "
+                    "everything before is safe. Set it right, then give the same command again: it goes on from there."
+                )
+                last.__cause__ = problem
+            if attempt == self.retries or stop.wait(self.wait_s):
+                break
+        raise last
 
     def close(self) -> None:
         """Let the instrument go, if it wants to be told."""
         if self._worker is not None:
             self._worker.close()
         if callable(getattr(self.instrument, "close", None)):
-            self.instrument.close()  # type: ignore[attr-defined]
+            try:
+                self.instrument.close()  # type: ignore[attr-defined]
+            except Exception as problem:  # all is measured and safe; the run has not failed
+                said = " ".join(str(problem).split())
+                warn(f"the instrument could not be closed ({type(problem).__name__}: {said}).")
 
     def _recover(self) -> None:
         if callable(getattr(self.instrument, "recover", None)):

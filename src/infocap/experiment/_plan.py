@@ -22,6 +22,8 @@ from ..typing import Floats
 from ._schedule import ORDERS, Schedule, make_schedule
 from ._toml import toml_line
 
+MOST_BYTES = 10_000_000  # of a plan's file
+BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 COMMENTS = {
     "family": "legendre (uniform inputs), hermite (normal), chebyshev, fourier, ...",
@@ -95,19 +97,31 @@ class Plan:
             plain[name] = whole_number(name, getattr(self, name), least)
         for name in ("domain", "noise_input", "reference_input"):
             given = getattr(self, name)
-            plain[name] = (
-                None if given is None else tuple(number(name, one) for one in np.ravel(given).tolist())
-            )
+            plain[name] = None if given is None else _numbers(name, given)
+        if plain["domain"] is not None and len(plain["domain"]) != 2:
+            raise ParameterError(f"domain={self.domain!r} is not an interval; give two numbers, low < high.")
+        for name in ("input_unit", "readout_unit", "title"):
+            plain[name] = str(getattr(self, name))
+        if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
+            raise ParameterError(f"channel={self.channel!r} must be a list of names, one for each readout.")
         plain["channel"] = tuple(str(one) for one in self.channel)
         plain["metadata"] = _plain_metadata(self.metadata)
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        _ = self.basis  # refuses what has no meaning
+        families = self.basis.families  # made here, it refuses what has no meaning
         for name in ("noise_input", "reference_input"):
-            if plain[name] is not None and len(plain[name]) != self.n_inputs:
+            if plain[name] is None:
+                continue
+            if len(plain[name]) != self.n_inputs:
                 raise ParameterError(
                     f"{name} has {len(plain[name])} values; give one for each of {self.n_inputs} inputs."
                 )
+            for value, family in zip(plain[name], families, strict=True):
+                low, high = family.bounds
+                if not low <= value <= high:
+                    raise ParameterError(
+                        f"{name} has {value:g}, outside the domain [{low:g}, {high:g}]; the device would be sent it."
+                    )
 
     @cached_property
     def basis(self) -> ProductBasis:
@@ -148,6 +162,8 @@ class Plan:
     def fingerprint(self) -> str:
         """The same for plans that measure the same, whatever their title and metadata say."""
         measured = {key: value for key, value in self.to_dict().items() if key not in UNMEASURED}
+        if BENCH in self.metadata:  # words, but for the simulated bench
+            measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,7 +176,10 @@ class Plan:
         known = [one.name for one in fields(cls)]
         for name in data:
             one_of("entry of the plan", name, known)
-        return cls(**data)
+        try:
+            return cls(**data)
+        except TypeError as problem:
+            raise ParameterError(f"an entry of the plan is of the wrong kind: {problem}.") from None
 
     def save(self, path: str | Path) -> Path:
         """Write as TOML, with a word on each entry."""
@@ -182,6 +201,8 @@ class Plan:
         """Read a TOML file."""
         path = Path(path)
         try:
+            if path.stat().st_size > MOST_BYTES:
+                raise DataError(f"{path} has {path.stat().st_size:,} bytes; that is no plan.")
             data = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as problem:
             raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
@@ -230,6 +251,12 @@ LEAST = {
 }
 
 
+def _numbers(name: str, given: Any) -> tuple[float, ...]:
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        raise ParameterError(f"{name}={given!r} must be a list of numbers.")
+    return tuple(number(name, one) for one in given)
+
+
 def _plain_family(family: Any) -> Any:
     """Names stay names, families become plain data, and so do several of them."""
     if isinstance(family, Family):
@@ -239,6 +266,8 @@ def _plain_family(family: Any) -> Any:
     if isinstance(family, dict):
         for key in family:
             one_of("entry of family", key, ("name", "parameters", "domain"))
+        if not isinstance(family.get("name"), str):
+            raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
     elif not isinstance(family, str):
         raise ParameterError(f"family={family!r} must be a name or a Family, or one for each input.")
     return family

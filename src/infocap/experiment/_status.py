@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from .._check import positive
-from .._recording import MEASURED, Contents, names_of, read_entries, to_recording
+from .._recording import MEASURED, Contents, Recording, names_of, read_entries, to_recording
 from .._result import CapacityResult
 from .._workflow import analyse
-from ..errors import DataWarning, InfocapError
+from ..errors import DataError, DataWarning, InfocapError
 from ._plan import Plan
 
 RECENT = 200  # measurements from which the rate is taken
@@ -59,10 +59,7 @@ class Status:
     @property
     def width(self) -> float | None:
         """Of the 95 % interval of the total, when the method gives one."""
-        if self.result is None or self.result.total_standard_error is None:
-            return None
-        low, high = self.result.total_interval()
-        return high - low
+        return None if self.result is None else width(self.result)
 
 
 def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = None) -> Status:
@@ -73,6 +70,9 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     """
     path, until = Path(path), positive("until", until)
     found = read_entries(path)
+    if "plan" not in found.story:
+        what = "its plan is lost" if found.entries else "it holds nothing yet"
+        raise DataError(f"{path} cannot be watched: {what}.")
     plan = Plan.from_dict(found.story["plan"])
     names = names_of(plan.schedule.codes if found.schedule is None else found.schedule[0])
     have = [entry.kind for entry in found.entries.values()]
@@ -105,7 +105,20 @@ def _result(
         last = n_samples == plan.n_samples and known.n_samples < n_samples  # the final answer uses them all
         if n_samples < MORE * known.n_samples and not last:
             return known, ""
-    recording = to_recording(found, path)
+    return estimate_now(to_recording(found, path), plan)
+
+
+def width(result: CapacityResult) -> float:
+    """Of the 95 % interval of the total; without end when the method gives none."""
+    if result.total_standard_error is None:
+        return float("inf")
+    low, high = result.total_interval()
+    return high - low
+
+
+def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple[CapacityResult | None, str]:
+    """Capacities from what there is, with gaps left out and complex readouts split; or why there are none yet."""
+    n_samples = len(recording.index)
     least = ENOUGH * (recording.readouts.shape[1] + 1)
     if n_samples < min(least, plan.n_samples) or n_samples == 0:
         return (
@@ -115,7 +128,8 @@ def _result(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # they are kept in the result's checks
         try:
-            return analyse(recording, plan.basis, nan="drop"), ""
+            split = "split" if np.iscomplexobj(recording.readouts) else None
+            return analyse(recording, plan.basis, nan="drop", complex_as=split, growth=growth), ""
         except InfocapError as reason:
             return None, str(reason)
 

@@ -12,10 +12,11 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from .._atomic import sync
+from .._atomic import replaced, sync
 from .._check import one_of
 from .._recording import (
     MEASURED,
@@ -31,9 +32,9 @@ from .._recording import (
     unpack,
 )
 from .._version import __version__
-from ..errors import DataError, ParameterError
-from ..typing import ArrayLike, Floats
-from ._plan import Plan
+from ..errors import DataError, ParameterError, warn
+from ..typing import ArrayLike, Floats, Integers
+from ._plan import UNMEASURED, Plan
 from ._schedule import Measurement, Schedule
 
 WAIT_S = 30.0  # for another process that holds the file
@@ -63,17 +64,19 @@ class Store:
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
         found = read_entries(self.path) if self.path.exists() else Contents()
+        if not found.entries:
+            self._refuse_lost_log()
         if found.entries:
             self.plan = self._same(plan, found)
         elif plan is None:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         else:
             self.plan = plan
-        self._connection = self._connect()
-        if not found.entries:
-            self._begin()
+        self._connection = _connect(self.path)
         schedule = found.schedule
         self.schedule = self.plan.schedule if schedule is None else Schedule(*schedule)
+        if not found.entries:
+            _begin(self._connection, _story(self.plan), (self.schedule.codes, self.schedule.inputs))
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {
             (entry.kind, entry.number) for entry in found.entries.values() if entry.kind in MEASURED
@@ -126,7 +129,7 @@ class Store:
             )
         if self._closed:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
-        values = self._readouts(readouts, *name)
+        values = self.checked(readouts, index, kind)
         entry = Entry(
             *name, time.time() if measured is None else float(measured), pack(self._input[name], values)
         )
@@ -144,10 +147,7 @@ class Store:
         if self._closed:
             return
         self._closed = True
-        self._connection.execute("PRAGMA busy_timeout = 0")
-        with suppress(sqlite3.OperationalError):  # somebody is reading: then the log stays beside the file
-            self._connection.execute("PRAGMA journal_mode = DELETE")  # one file, easy to copy
-        self._connection.close()
+        _close(self._connection)
 
     @classmethod
     def rescue(cls, damaged: str | Path, path: str | Path) -> Store:
@@ -157,14 +157,18 @@ class Store:
             raise DataError(
                 f"the plan of {damaged} is lost; export its rows to a .nc file, or begin again with the plan's file."
             )
-        if Path(path).exists():
+        path = Path(path)
+        if path.exists():
             raise DataError(f"{path} is there already; give a new name.")
-        store = cls(path, Plan.from_dict(found.story["plan"]))
-        with store._lock:
-            for entry in found.entries.values():
-                if entry.kind in MEASURED:
-                    store._insert(entry)
-        store.close()
+        with replaced(path) as beside:
+            connection = _connect(beside)
+            _begin(connection, found.story, found.schedule or _schedule(found.story))
+            with connection:
+                connection.execute("BEGIN")
+                for entry in found.entries.values():
+                    if entry.kind in MEASURED:
+                        _put(connection, entry)
+            _close(connection)
         return cls(path)
 
     def _same(self, plan: Plan | None, found: Contents) -> Plan:
@@ -172,7 +176,15 @@ class Store:
         story = found.story
         if found.sound:
             there = Plan.from_dict(story["plan"])
-            if plan is None or plan.fingerprint == there.fingerprint:
+            if plan is None:
+                return there
+            if plan.fingerprint == there.fingerprint:
+                for name in UNMEASURED:
+                    if getattr(there, name) != getattr(plan, name):
+                        warn(
+                            f"{self.path} keeps the {name} it was begun with, {getattr(there, name)!r}; the plan "
+                            f"now says {getattr(plan, name)!r}."
+                        )
                 return there
             differing = [
                 f"{one.name} {getattr(there, one.name)!r} there and {getattr(plan, one.name)!r} here"
@@ -185,51 +197,18 @@ class Store:
             )
         raise DataError(" ".join(found.check(self.path)))
 
-    def _connect(self) -> sqlite3.Connection:
-        try:
-            connection = sqlite3.connect(
-                self.path, timeout=WAIT_S, isolation_level=None, check_same_thread=False
-            )
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
-            connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
-            connection.execute("PRAGMA fullfsync = ON")  # a Mac's disk keeps its promises only so
-            connection.execute("PRAGMA checkpoint_fullfsync = ON")
-        except sqlite3.Error as problem:
+    def _refuse_lost_log(self) -> None:
+        """SQLite would throw away a log without its file, and the measurements in it."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        if log.exists() and log.stat().st_size and not (self.path.exists() and self.path.stat().st_size):
             raise DataError(
-                f"{self.path} cannot be written ({problem}); choose a folder on a local disk where you may write."
-            ) from None
-        return connection
-
-    def _begin(self) -> None:
-        """Plan and schedule, in one step."""
-        story = {
-            "plan": self.plan.to_dict(),
-            "fingerprint": self.plan.fingerprint,
-            "begun": datetime.now(UTC).isoformat(timespec="seconds"),
-            "acquired_with": f"infocap {__version__}",
-        }
-        schedule = self.plan.schedule
-        now = time.time()
-        try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(SCHEMA)
-            self._put(Entry("plan", 0, now, json.dumps(story).encode()))
-            self._put(Entry("schedule", 0, now, pack_schedule(schedule.codes, schedule.inputs)))
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as problem:
-            raise DataError(f"{self.path} cannot be begun ({problem}); nothing was measured yet.") from None
-        sync(self.path.parent)
-
-    def _put(self, entry: Entry) -> None:
-        self._connection.execute(
-            "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)", (*entry, entry.crc)
-        )
+                f"{log} is part of a store that was moved or renamed, and holds its last measurements; move it along "
+                "with its store, or give another name."
+            )
 
     def _insert(self, entry: Entry) -> None:
         try:
-            self._put(entry)
+            _put(self._connection, entry)
         except sqlite3.IntegrityError:
             self._refuse_another(entry)
         except sqlite3.Error as problem:
@@ -251,9 +230,11 @@ class Store:
                 "overwritten."
             )
 
-    def _readouts(self, readouts: ArrayLike, kind: str, index: int) -> Floats:
-        """One vector of numbers, as long as all others."""
-        values = np.asarray(readouts)
+    def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
+        """One vector of numbers, as long as all others, or an error that says what is wrong."""
+        values = np.asarray(
+            np.ma.filled(np.ma.asarray(readouts, float), np.nan) if np.ma.isMA(readouts) else readouts
+        )
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             raise DataError(
@@ -266,3 +247,65 @@ class Store:
                 f"readouts of {kind} {index} have {len(values)} channels; this store has {expected} in each row."
             )
         return values
+
+
+def _story(plan: Plan) -> dict[str, Any]:
+    """What a new store says about itself."""
+    return {
+        "plan": plan.to_dict(),
+        "fingerprint": plan.fingerprint,
+        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+        "acquired_with": f"infocap {__version__}",
+    }
+
+
+def _schedule(story: dict[str, Any]) -> tuple[Integers, Floats]:
+    """That of a plan, where the stored one is lost."""
+    schedule = Plan.from_dict(story["plan"]).schedule
+    return schedule.codes, schedule.inputs
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A connection that waits for the disk at every step."""
+    try:
+        connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
+        connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
+        connection.execute("PRAGMA fullfsync = ON")  # a Mac's disk keeps its promises only so
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    except sqlite3.Error as problem:
+        raise DataError(
+            f"{path} cannot be written ({problem}); choose a folder on a local disk where you may write."
+        ) from None
+    return connection
+
+
+def _begin(connection: sqlite3.Connection, story: dict[str, Any], schedule: tuple[Integers, Floats]) -> None:
+    """Plan and schedule, in one step."""
+    now = time.time()
+    (path,) = (row[2] for row in connection.execute("PRAGMA database_list"))
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(SCHEMA)
+        _put(connection, Entry("plan", 0, now, json.dumps(story).encode()))
+        _put(connection, Entry("schedule", 0, now, pack_schedule(*schedule)))
+        connection.execute("COMMIT")
+    except sqlite3.Error as problem:
+        raise DataError(f"{path} cannot be begun ({problem}); nothing was measured yet.") from None
+    sync(Path(path).parent)
+
+
+def _put(connection: sqlite3.Connection, entry: Entry) -> None:
+    connection.execute(
+        "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)", (*entry, entry.crc)
+    )
+
+
+def _close(connection: sqlite3.Connection) -> None:
+    """Leave one file, easy to copy, unless somebody is reading: then the log stays beside it."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
