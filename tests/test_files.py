@@ -527,8 +527,11 @@ def test_an_acquisition_that_stopped_early_is_used_as_far_as_it_goes(tmp_path):
     write_readouts(tmp_path / "readouts.csv", x[:12], codes[:12])
     found = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
     assert found.checks == (
-        f"the acquisition stopped early: 12 of {n} measurements are there, the first in the order of acquisition.",
+        f"the acquisition stopped early: 12 of {n} measurements are there, taken for the first in the order of acquisition.",
     )
+    write_readouts(tmp_path / "readouts.csv", x[:12])
+    unknown = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+    assert "if instead a row was lost in between, all after it belong to other inputs" in unknown.checks[0]
     assert_array_equal(found.index, np.unique(codes[:12][codes[:12] >= 0]))
     assert "check: the acquisition stopped early" in repr(found)
     write_readouts(tmp_path / "readouts.csv", np.vstack([x, x[:1]]))
@@ -920,7 +923,7 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
         assert run_cli(monkeypatch, "export", "run.nc", f"run{suffix}") == 0
         assert_same(infocap.read(f"run{suffix}"), first)
     assert run_cli(monkeypatch, "export", "run.nc", "run.mat") == 2
-    assert "output='run.mat' is there already; give another name, or --force" in capsys.readouterr().err
+    assert "run.mat is there already; give another name, or --force" in capsys.readouterr().err
     assert run_cli(monkeypatch, "export", "run.nc", "run.mat", "--force") == 0
     assert run_cli(monkeypatch, "export", "run.nc", "run.xls") == 2
     np.savez("lab.npz", volts=U, spectra=X)
@@ -990,3 +993,8 @@ def test_a_store_goes_to_any_format(tmp_path, monkeypatch, capsys):
     assert_array_equal(infocap.read(tmp_path / "new.db").readouts, whole.readouts)
     assert run_cli(monkeypatch, "export", tmp_path / "run.db", tmp_path / "new.db") == 3
     assert "is there already; give a new name" in capsys.readouterr().err
+
+
+def test_a_decimal_comma_may_come_late(tmp_path):
+    (tmp_path / "excel.csv").write_text("u1;x1;x2\n1;0;2\n0;0,5;-1,25e-3\n")
+    assert infocap.read(tmp_path / "excel.csv").readouts.tolist() == [[0.0, 2.0], [0.5, -1.25e-3]]

@@ -1,6 +1,6 @@
 """A measured or simulated data set, and the files it comes from and goes to."""
 
-from ._entries import MEASURED, PAGE_BYTES, SCHEMA, Contents, Entry, pack, pack_schedule, unpack
+from ._entries import MEASURED, PAGE_BYTES, SCHEMA, Entry, StoreContents, pack, pack_schedule, unpack
 from ._read import read
 from ._recording import Recording
 from ._schedule_names import NOISE, REFERENCE, names_of
@@ -14,9 +14,9 @@ __all__ = [
     "REFERENCE",
     "SCHEMA",
     "WRITERS",
-    "Contents",
     "Entry",
     "Recording",
+    "StoreContents",
     "names_of",
     "pack",
     "pack_schedule",

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 @dataclass
-class Contents:
+class StoreContents:
     """What a store holds, by identity; and what it once held."""
 
     entries: dict[int, Entry] = field(default_factory=dict)
@@ -140,7 +140,9 @@ def unpack_schedule(data: bytes) -> tuple[Integers, Floats]:
     return np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int), inputs.reshape(n, -1)
 
 
-def accept(found: Contents, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
+def accept(
+    found: StoreContents, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any
+) -> None:
     """Take an entry in if it is whole; otherwise keep what its name looks like."""
     try:
         entry = Entry(kind.decode(), int(number), float(time), bytes(data))

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from .._files import refuse_too_large
-from ._entries import PAGE_BYTES, Contents, accept
+from ._entries import PAGE_BYTES, StoreContents, accept
 
 WAL_HEADER, FRAME_HEADER = 32, 24
 SALT = slice(16, 24)  # of the log's head
 MAGIC = b"SQLite format 3\0"
 
 
-def salvage(path: Path, problem: str) -> Contents:
+def salvage(path: Path, problem: str) -> StoreContents:
     """Everything whole in the file and in the log beside it."""
     log = path.with_name(path.name + "-wal")
     for file in (path, log):
@@ -30,7 +30,7 @@ def salvage(path: Path, problem: str) -> Contents:
     size = _page_size(data)
     main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
     current, stale = _logged_pages(log, size)
-    found = Contents(problem=problem)
+    found = StoreContents(problem=problem)
     for pages in (main | current, main, main | stale):
         for number, page in pages.items():
             for cell in _cells(page, 100 if number == 1 else 0):

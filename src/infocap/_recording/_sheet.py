@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from ._names import TIMES
 
 MISSING = {"", "nan", "na", "n/a", "null", "none"}
 COMMENT = ("#", "%")
-DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*")
 EXPANSION = 8  # bytes of memory for each byte of text, at most
 
 
@@ -122,10 +120,7 @@ def _dialect(first: str, second: str) -> Dialect:
             break
     else:
         separator = next((one for one in ("\t", ";", ",") if one in second), "")
-    dialect = Dialect(separator or None)
-    if separator != ",":
-        dialect.decimal_comma = any(DECIMAL_COMMA.fullmatch(cell) for cell in dialect.cells(second))
-    return dialect
+    return Dialect(separator or None, decimal_comma=separator != ",")
 
 
 def _value(cell: str, dialect: Dialect) -> float | complex | None:

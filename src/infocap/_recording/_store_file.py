@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..typing import Floats
-from ._entries import MEASURED, Contents, accept, unpack
+from ._entries import MEASURED, StoreContents, accept, unpack
 from ._recording import Recording
 from ._salvage import salvage
 
@@ -21,7 +21,7 @@ BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
 
-def read_entries(path: Path) -> Contents:
+def read_entries(path: Path) -> StoreContents:
     """Everything that can be read; a damaged file is searched page by page."""
     if not path.is_file():
         raise DataError(f"{path} does not exist.")
@@ -38,7 +38,7 @@ def read_entries(path: Path) -> Contents:
     return found
 
 
-def _read_in_place_or_copied(path: Path) -> Contents:
+def _read_in_place_or_copied(path: Path) -> StoreContents:
     """After a loss of power the log must be worked in first, which only a writer can do: then in a copy."""
     try:
         with closing(_open_read_only(path)) as connection:
@@ -67,16 +67,16 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _select(connection: sqlite3.Connection) -> Contents:
+def _select(connection: sqlite3.Connection) -> StoreContents:
     connection.execute("BEGIN")  # one moment for the check and the entries
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if not tables:
-        return Contents()  # the process was ended before anything was in it
+        return StoreContents()  # the process was ended before anything was in it
     (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if said != b"ok":
         last = said.decode(errors="replace").split("\n")[-1]
         raise sqlite3.DatabaseError(f"malformed: {last}")
-    found = Contents()
+    found = StoreContents()
     for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
         if not isinstance(row[0], int):
             raise sqlite3.DatabaseError("malformed: an entry without a number")
@@ -93,7 +93,7 @@ def load_store(path: str | Path) -> Recording:
     return to_recording(found, path)
 
 
-def to_recording(found: Contents, path: Path) -> Recording:
+def to_recording(found: StoreContents, path: Path) -> Recording:
     """Entries sorted into the parts of a recording."""
     parts: dict[str, dict[int, tuple[float, Floats, Floats]]] = {kind: {} for kind in MEASURED}
     for entry in found.entries.values():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .._recording import WRITERS, read
+from .._recording import read
 from ..experiment import Store
 from ._outputs import refuse_existing
 
@@ -28,7 +28,7 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
         with Store.rescue(source, output) as store:
             recording = store.recording()
     else:
-        refuse_existing(output, force, (*WRITERS, *STORES))
+        refuse_existing(output, force)
         recording = read(source, u=u, x=x)
         recording.save(output)
     click.echo(f"{recording}\nwritten to {output}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .._check import positive
-from .._recording import MEASURED, Contents, Recording, names_of, read_entries, to_recording
+from .._recording import MEASURED, Recording, StoreContents, names_of, read_entries, to_recording
 from .._result import CapacityResult
 from .._workflow import analyse
 from ..errors import DataError, DataWarning, InfocapError
@@ -97,7 +97,7 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
 
 
 def _result(
-    found: Contents, path: Path, plan: Plan, n_samples: int, earlier: Status | None
+    found: StoreContents, path: Path, plan: Plan, n_samples: int, earlier: Status | None
 ) -> tuple[CapacityResult | None, str]:
     """Capacities from what is there, or why there are none yet."""
     known = None if earlier is None else earlier.result
@@ -134,7 +134,7 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
             return None, str(reason)
 
 
-def _pace(found: Contents) -> tuple[float | None, float | None]:
+def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     """Measurements a second, and how long ago the last one was."""
     times = np.sort([entry.time for entry in found.entries.values() if entry.kind in MEASURED])
     if not len(times):

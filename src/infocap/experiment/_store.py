@@ -22,9 +22,9 @@ from .._recording import (
     MEASURED,
     PAGE_BYTES,
     SCHEMA,
-    Contents,
     Entry,
     Recording,
+    StoreContents,
     pack,
     pack_schedule,
     read_entries,
@@ -63,7 +63,7 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        found = read_entries(self.path) if self.path.exists() else Contents()
+        found = read_entries(self.path) if self.path.exists() else StoreContents()
         if not found.entries:
             self._refuse_lost_log()
         if found.entries:
@@ -171,7 +171,7 @@ class Store:
             _close(connection)
         return cls(path)
 
-    def _same(self, plan: Plan | None, found: Contents) -> Plan:
+    def _same(self, plan: Plan | None, found: StoreContents) -> Plan:
         """The store's plan, if it is the one given and the file is whole enough to be written to."""
         story = found.story
         if found.sound:
