@@ -7,6 +7,7 @@ first, and skips what is not an array of numbers, text, or such a field of a str
 from __future__ import annotations
 
 import math
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ STRUCTURE, CHARACTERS, OPAQUE = 2, 4, 17  # classes of matrices
 CLASSES = dict(zip(range(6, 16), ("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"), strict=True))
 STORED = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 TEXTS = {1: "latin-1", 2: "latin-1", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
+NAME = re.compile(r"\w{1,255}", re.ASCII)  # of a variable; MATLAB allows 63 characters, SciPy writes more
 HEAD = 1 << 16  # bytes that hold the shape and the name
 DEEPEST = 8  # structures in structures
 
@@ -166,6 +168,8 @@ def _header(element: Element, content: memoryview, at: int, end: int) -> Header:
             raise element.damaged(f"a matrix has the shape {shape}")
     _, start, size, at = _tag(element, content, at, end)
     name = bytes(content[start : start + size]).decode("latin-1")
+    if name and not NAME.fullmatch(name):
+        raise element.damaged("the name of a variable is none")
     return Header(flags & 0xFF, shape, bool(flags & 0x800), name, at)
 
 
@@ -180,6 +184,8 @@ def _fields(element: Element, content: memoryview, at: int, end: int) -> Iterato
         bytes(content[k : k + width]).split(b"\0")[0].decode("latin-1")
         for k in range(start, start + size, width)
     ]
+    if not all(map(NAME.fullmatch, names)):
+        raise element.damaged("the name of a field is none")
     for name in names:
         kind, start, size, at = _tag(element, content, at, end)
         if kind != MATRIX:
