@@ -31,6 +31,14 @@ def on_host(array: Any) -> bool:
     return isinstance(array, np.ndarray)
 
 
+DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
+
+
+def on_device(array: Any) -> bool:
+    """Whether an array belongs to a library that computes with it where it is: torch, CuPy, JAX."""
+    return type(array).__module__.split(".")[0] in DEVICE_LIBRARIES and hasattr(array, "shape")
+
+
 def as_like(values: Any, like: Any) -> Any:
     """A NumPy array in the library, on the device and in the precision of another array."""
     values = np.asarray(values)
@@ -46,6 +54,8 @@ def to_numpy(array: Any) -> Any:
     if on_host(array):
         return array
     array = array.get() if hasattr(array, "get") else array.cpu() if hasattr(array, "cpu") else array
+    if not hasattr(array, "__array__") and hasattr(array, "__dlpack__"):
+        return np.from_dlpack(array)
     return np.asarray(array)
 
 
@@ -110,10 +120,11 @@ class Table:
         self.name = name
         self.source = source
         self.complex_as = complex_as
+        self.on_device = on_device(source)
         self._rows: Integers | None = None  # row numbers, when only some are wanted
         self._lock = Lock()
         self._refuse_wrong_shape()
-        first = self._slice(0, 1)
+        first = to_numpy(self._slice(0, 1))
         self._refuse_wrong_type(first)
         self.columns = self._column_names(first)
         narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
@@ -124,23 +135,40 @@ class Table:
         """(rows, columns) as read, after leaving out rows and splitting complex columns."""
         return self.source.shape[0] if self._rows is None else len(self._rows), len(self.columns)
 
+    def on_host(self) -> Table:
+        """The same table in the processor's memory."""
+        if not self.on_device:
+            return self
+        chosen = copy.copy(self)
+        chosen.source, chosen.on_device = to_numpy(self.source), False
+        return chosen
+
     def only(self, rows: Integers) -> Table:
         """The same table with only these rows, given by increasing numbers."""
         chosen = copy.copy(self)
         chosen._rows = rows if self._rows is None else self._rows[rows]
         return chosen
 
-    def read(self, start: int, stop: int) -> Floats:
-        """Rows start to stop as float64, shape (rows, columns)."""
+    def read(self, start: int, stop: int) -> Any:
+        """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
         if self._rows is None:
             return self._convert(self._slice(start, stop), start)
         rows = self._rows[start:stop]
         first = int(rows[0])
-        return self._convert(self._slice(first, int(rows[-1]) + 1)[rows - first], first)
+        block = self._slice(first, int(rows[-1]) + 1)
+        if self.on_device:
+            return self._convert(
+                array_namespace(block).take(block, as_like(rows - first, block), axis=0), first
+            )
+        return self._convert(block[rows - first], first)
+
+    def read_on_host(self, start: int, stop: int) -> Floats:
+        """The same as a NumPy array, wherever the source is."""
+        return to_numpy(self.read(start, stop))
 
     def finite(self) -> Floats:
         """All rows; a NaN or infinite value is an error that names the first and counts them."""
-        values = self.read(0, self.shape[0])
+        values = self.read_on_host(0, self.shape[0])
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
             row, column = (int(number) for number in bad[0])
@@ -156,7 +184,8 @@ class Table:
         for start in range(int(rows.min()), int(rows.max()) + 1, 4096):
             here = (rows >= start) & (rows < start + 4096)
             if here.any():
-                out[here] = self.read(start, min(start + 4096, self.shape[0]))[rows[here] - start]
+                block = self.read_on_host(start, min(start + 4096, self.shape[0]))
+                out[here] = block[rows[here] - start]
         return out
 
     def place(self, row: int, column: int) -> str:
@@ -170,6 +199,8 @@ class Table:
         return f"column {name}" if name == str(number) else f"column {name!r}"
 
     def _slice(self, start: int, stop: int) -> Any:
+        if self.on_device:
+            return self.source[start:stop, :]
         if isinstance(self.source, np.ndarray):
             block = self.source[start:stop]
         else:
@@ -185,7 +216,9 @@ class Table:
             )
         return np.asarray(block)
 
-    def _convert(self, block: Any, start: int) -> Floats:
+    def _convert(self, block: Any, start: int) -> Any:
+        if self.on_device:
+            return self._converted_there(block)
         if block.dtype.kind == "c":
             if self.complex_as == "split":
                 return np.hstack([block.real, block.imag]).astype(np.float64)
@@ -193,6 +226,15 @@ class Table:
         if block.dtype.kind in "OUS":
             self._refuse_words(block, start)
         return np.ascontiguousarray(block, dtype=np.float64)
+
+    def _converted_there(self, block: Any) -> Any:
+        xp = array_namespace(block)
+        if xp.isdtype(block.dtype, "complex floating"):
+            real, imaginary = xp.real(block), xp.imag(block)
+            block = (
+                xp.concat([real, imaginary], axis=1) if self.complex_as == "split" else real**2 + imaginary**2
+            )
+        return xp.astype(block, xp.float64, copy=False)
 
     def _refuse_wrong_shape(self) -> None:
         shape = tuple(self.source.shape)

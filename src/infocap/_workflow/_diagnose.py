@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._array import to_numpy
 from .._check import listed
 from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
 from ..dimension import Repeats
@@ -19,7 +20,6 @@ from ._survey import Survey, fitting_domain
 STANDARD_ERRORS = 5.0  # a mean this far off is not chance
 LAGS = 4
 LAG_ROWS = 1024
-STRETCHES = 16  # of the acquisition in which shifts are looked for
 SATURATED = 0.01
 EXCESS = 1.5  # variance of epoch means, relative to independent samples, below which nobody cares
 
@@ -88,11 +88,16 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
     """The means of low-degree functions are 0 if the inputs are what the basis assumes."""
     basis, n = evidence.walk.basis, evidence.n_samples
     if evidence.whole.constant:
-        z, labels = np.abs(evidence.whole.projection[0]), basis.labels  # sqrt(N) times the means, for free
+        z, labels = (
+            np.abs(to_numpy(evidence.whole.projection[0, :])),
+            basis.labels,
+        )  # sqrt(N) times the means, for free
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
     else:
         small = _low_degree(basis.families)
-        z = np.abs(small.sum_over(evidence.walk.u.read(0, n), evidence.walk.weights(0, n))) / np.sqrt(n)
+        z = np.abs(small.sum_over(evidence.walk.u.read_on_host(0, n), evidence.walk.weights(0, n))) / np.sqrt(
+            n
+        )
         labels, low = small.labels, small.degrees > 0
     if not low.any():
         return
@@ -118,17 +123,14 @@ def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
     """Readouts that match the inputs of a neighbouring sample better than their own, from some row on perhaps.
 
     A few low-degree functions raise the suspicion. In Sobol order neighbouring inputs are related, so those
-    may mislead; then the whole basis has to agree. A row lost on the way shifts only what comes after it, so
-    stretches all along the acquisition are looked at, and the last quarter of a short one.
+    may mislead; then the whole basis has to agree. A row lost on the way shifts all that comes after it, so the
+    end of the acquisition is looked at as well as its beginning.
     """
     total, n = evidence.n_samples, min(evidence.n_samples, LAG_ROWS)
     if n < 16 * LAGS:
         return
-    starts = np.unique(np.linspace(0, total - n, min(-(-total // n), STRETCHES)).astype(int)).tolist()
-    stretches = [(start, start + n) for start in starts]
-    if len(stretches) == 1 and n // 4 >= 16 * LAGS:
-        stretches.append((total - n // 4, total))
-    for stretch in stretches:
+    lengths = [n] if n < 64 * LAGS else [n, n // 4]
+    for stretch in dict.fromkeys([(0, n), *((total - length, total) for length in lengths)]):
         found = _shift_within(evidence, order, *stretch)
         if found is not None:
             best, there, here = found
@@ -146,7 +148,7 @@ def _shift_within(
     """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
     root = evidence.walk.root_weights
     if order is None:
-        z, u = evidence.whitened(start, stop), evidence.walk.u.read(start, stop)
+        z, u = evidence.whitened(start, stop), evidence.walk.u.read_on_host(start, stop)
         root = None if root is None else root[start:stop, None]
     else:
         rows = order[start:stop]

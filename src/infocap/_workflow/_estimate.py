@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Table
+from .._array import Table, to_numpy
 from .._check import one_of, yes_or_no
 from .._parallel import all_cores
 from .._result import CapacityResult
@@ -23,6 +23,7 @@ from ._cost import SLOW_RATE, announce
 from ._diagnose import diagnose, handled, repeats_off
 from ._survey import EPOCHS, Survey, survey, tables
 
+ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")  # computed where the arrays are
 MOST_DAYS = 2.0
 SMALL = 400_000  # values of the basis
 WEIGHT_ERRORS = 6.0  # how far the mean of weights may be from 1, in standard errors
@@ -90,6 +91,8 @@ def estimate(
     constant = yes_or_no("constant", constant)
     inputs, readouts, kept = tables(u, x, basis, complex_as, nan)
     n_given = inputs.source.shape[0]
+    if name not in ON_DEVICE:
+        inputs, readouts = inputs.on_host(), readouts.on_host()
     _refuse_disorder(index, n_given)
     times = None if acquisition is None else _one_a_row("acquisition", acquisition, n_given)
     ratio = None if weights is None else _weights(weights, n_given)
@@ -114,7 +117,7 @@ def estimate(
     notes = handled(evidence, found, constant)
     noise_limit = None
     if again is not None:
-        noise_limit, twice = _noise_limit(readouts.read(0, len(again)), again, constant)
+        noise_limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
         messages += repeats_off(inputs.take(np.flatnonzero(twice)), basis, noise_limit, total)
     if kept is not None and len(kept) < n_given:
         notes.insert(0, f"{n_given - len(kept)} rows with NaN or infinite values were dropped.")
@@ -135,16 +138,18 @@ def estimate(
         basis=basis,
         method=name,
         checks=(*messages, *notes),
-        coordinates=_small_enough(evidence.coordinates, *evidence.half_coordinates),
+        coordinates=_small_enough(evidence),
         noise_limited_total=None if noise_limit is None else noise_limit.total,
         noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
         metadata={"notes": notes} if notes else {},
     )
 
 
-def _small_enough(*coordinates: Floats) -> tuple[Floats, ...]:
+def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
     """The coordinates if they are small enough to travel with the result, else nothing."""
-    return coordinates if sum(part.nbytes for part in coordinates) <= KEPT_BYTES else ()
+    if 3 * 8 * evidence.rank * len(evidence.raw) > KEPT_BYTES:
+        return ()
+    return tuple(to_numpy(part) for part in (evidence.coordinates, *evidence.half_coordinates))
 
 
 def _estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
@@ -288,7 +293,7 @@ def _repeats(
             f"repeats has shape {table.shape} and x has shape {(n_rows, n_channels)}; give a second "
             "measurement of every row, with NaN in the rows that were not repeated."
         )
-    return table.read(0, table.shape[0])
+    return table.read_on_host(0, table.shape[0])
 
 
 def _noise_limit(x: Floats, again: Floats, constant: bool) -> tuple[Repeats, Floats]:

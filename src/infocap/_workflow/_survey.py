@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import Table
+from .._array import Table, array_namespace, as_like, on_host, to_numpy
 from .._check import one_of
 from .._parallel import parallel_map
 from ..basis import DiscreteFamily, Family, ProductBasis
@@ -73,11 +73,9 @@ def survey(u: Table, x: Table, basis: ProductBasis, epochs: Integers) -> Survey:
     `epochs` gives the stretch of the acquisition that each row belongs to.
     """
     n_rows, n_channels = x.shape
-    typical = np.median(x.read(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
-    looks = parallel_map(
-        lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical),
-        list(row_blocks(0, n_rows, n_channels)),
-    )
+    typical = np.median(x.read_on_host(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
+    pieces = [(0, n_rows)] if x.on_device else list(row_blocks(0, n_rows, n_channels))
+    looks = parallel_map(lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical), pieces)
     low, at_low = _extreme([look.low for look in looks], [look.at_low for look in looks], np.min)
     high, at_high = _extreme([look.high for look in looks], [look.at_high for look in looks], np.max)
     sizes = np.sum([look.epoch_sizes for look in looks], axis=0)
@@ -115,19 +113,23 @@ def _look(
     typical: Floats,
 ) -> Look:
     """Check and describe one block of rows."""
-    inputs, readouts = u.read(*rows), x.read(*rows)
+    inputs, readouts = u.read_on_host(*rows), x.read(*rows)
+    xp = array_namespace(readouts)
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows is looked at again
         for table, block in ((u, inputs), (x, readouts)):
-            if not np.isfinite(block.sum()) and not np.isfinite(block).all():
+            finite = array_namespace(block).isfinite
+            if not finite(block.sum() if on_host(block) else xp.sum(block)) and not bool(
+                xp.all(finite(block))
+            ):
                 _refuse_bad_values(table)
-        sums = _by_epoch(epochs, readouts - typical)
+        sums = _by_epoch(epochs, readouts - as_like(typical, readouts))
     _refuse_outside(u, inputs, rows[0], basis)
-    low, high = readouts.min(axis=0), readouts.max(axis=0)
+    low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
     return Look(
-        low,
-        high,
-        np.count_nonzero(readouts == low, axis=0),
-        np.count_nonzero(readouts == high, axis=0),
+        to_numpy(low),
+        to_numpy(high),
+        to_numpy(xp.count_nonzero(readouts == low, axis=0)),
+        to_numpy(xp.count_nonzero(readouts == high, axis=0)),
         inputs.min(axis=0),
         inputs.max(axis=0),
         *sums,
@@ -140,8 +142,11 @@ def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple
     return extreme, np.sum(np.where(np.array(values) == extreme, counts, 0), axis=0)
 
 
-def _by_epoch(epochs: Integers, block: Floats) -> tuple[Integers, Floats]:
+def _by_epoch(epochs: Integers, block: Any) -> tuple[Integers, Floats]:
     """How many rows each epoch has, and their sums."""
+    if not on_host(block):
+        member = np.arange(EPOCHS)[:, None] == epochs
+        return member.sum(axis=1), to_numpy(as_like(member.astype(float), block) @ block)
     if np.any(epochs[1:] < epochs[:-1]):
         order = np.argsort(epochs, kind="stable")
         epochs, block = epochs[order], block[order]
@@ -155,7 +160,8 @@ def _by_epoch(epochs: Integers, block: Floats) -> tuple[Integers, Floats]:
 def _good_rows(u: Table, x: Table) -> Integers:
     """The numbers of the rows that are finite in both tables."""
     good = [
-        np.isfinite(u.read(start, stop)).all(axis=1) & np.isfinite(x.read(start, stop)).all(axis=1)
+        np.isfinite(u.read_on_host(start, stop)).all(axis=1)
+        & np.isfinite(x.read_on_host(start, stop)).all(axis=1)
         for start, stop in row_blocks(0, x.shape[0], x.shape[1])
     ]
     rows = np.flatnonzero(np.concatenate(good))
@@ -168,7 +174,7 @@ def _refuse_bad_values(table: Table) -> None:
     """Name the first bad cell and count them all."""
     count, first = 0, ""
     for start, stop in row_blocks(0, table.shape[0], table.shape[1]):
-        block = table.read(start, stop)
+        block = table.read_on_host(start, stop)
         rows, columns = np.nonzero(~np.isfinite(block))
         count += len(rows)
         if len(rows) and not first:

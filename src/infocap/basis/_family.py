@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._array import array_namespace, as_like, on_host, to_numpy
 from ..errors import ParameterError
 from ..typing import Floats, Integers
 
@@ -95,6 +96,8 @@ class Family:
 
     def values(self, x: Floats, count: int) -> Floats:
         """The first `count` functions at canonical points of any shape: (count, \\*x.shape)."""
+        if not on_host(x):
+            return self._values_there(x, count)
         out = np.empty((count, *x.shape))
         out[0] = 1.0
         if count == 1:
@@ -106,6 +109,16 @@ class Family:
             out[k + 1] *= out[k]
             out[k + 1] -= (b[k - 1] / b[k]) * out[k - 1]
         return out
+
+    def _values_there(self, x: Any, count: int) -> Any:
+        """The same recurrence in another array library."""
+        xp = array_namespace(x)
+        out = [xp.ones_like(x)]
+        a, b = (column.tolist() for column in self.recurrence(max(count - 1, 1)))
+        for k in range(count - 1):
+            new = (x - a[k]) * (1 / b[k]) * out[k]
+            out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
+        return xp.stack(out, axis=0)
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""
@@ -139,6 +152,13 @@ class FourierFamily(Family):
 
     def values(self, x: Floats, count: int) -> Floats:
         """The first `count` functions at phases of any shape: (count, \\*x.shape)."""
+        if not on_host(x):
+            xp, root = array_namespace(x), float(np.sqrt(2.0))
+            waves = [
+                root * (xp.cos if k % 2 else xp.sin)(float(degree) * x)
+                for k, degree in enumerate(self.degrees(count))
+            ]
+            return xp.stack([xp.ones_like(x), *waves[1:]], axis=0)
         harmonics = self.degrees(count).reshape(-1, *(1,) * x.ndim)
         out = np.sqrt(2.0) * np.cos(harmonics * x)
         out[2::2] = np.sqrt(2.0) * np.sin(harmonics[2::2] * x)
@@ -168,7 +188,12 @@ class DiscreteFamily(Family):
         functions = self._tables.get(count)
         if functions is None:
             functions = self._tables[count] = _orthogonalise(self.levels, self.mass, count)
-        return functions[:, self.nearest(x)]
+        if on_host(x):
+            return functions[:, self.nearest(x)]
+        nearest = as_like(self.nearest(to_numpy(x)), x)
+        xp = array_namespace(x)
+        flat = xp.take(as_like(functions, x), xp.reshape(nearest, (-1,)), axis=1)
+        return xp.reshape(flat, (count, *x.shape))
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """The measure itself: it is its own quadrature, whatever the degree."""

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from .._array import array_namespace, as_like, on_host, to_numpy
 from .._check import one_of, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
 from ._classical import FAMILIES
+from ._device import device_blocks
 from ._family import Family
 from ._index_sets import explicit_set, total_degrees
 from ._plan import Plan
@@ -113,6 +115,9 @@ class ProductBasis:
         For speed the rows come in an order of their own: function l is in row `row_of[l]`. Each block is
         overwritten by the next: use it, do not keep it.
         """
+        if not on_host(u):
+            yield from device_blocks(self._plan, len(self), u, self._factors)
+            return
         rows = min(self.block_rows, len(u))
         sizes = len(self), len(self._plan.left), len(self._plan.right)
         space = _borrow(sum(sizes) * rows)
@@ -140,7 +145,8 @@ class ProductBasis:
         total, row = np.zeros(len(self)), 0
         for y in self.blocks(u):
             n = y.shape[1]
-            total += y**power @ (np.ones(n) if weights is None else weights[row : row + n])
+            part = np.ones(n) if weights is None else weights[row : row + n]
+            total += to_numpy(y**power @ as_like(part, y))
             row += n
         return total[self.row_of]
 
@@ -231,9 +237,10 @@ class ProductBasis:
         """One-dimensional values for each input: a list of (functions, samples)."""
         out: list[Floats] = [np.empty(0)] * self.n_inputs
         for family, inputs, count in self._alike:
-            values = family.values(family.standard(np.ascontiguousarray(u[:, inputs].T)), count)
+            columns = np.ascontiguousarray(u[:, inputs].T) if on_host(u) else _columns(u, inputs)
+            values = family.values(family.standard(columns), count)
             for position, k in enumerate(inputs):
-                out[k] = values[:, position]
+                out[k] = values[:, position, :] if values.ndim == 3 else values[:, position]
         return out
 
     @cached_property
@@ -250,6 +257,12 @@ class ProductBasis:
 
 
 _SPARE: deque[Floats] = deque(maxlen=16)  # arrays for blocks: fresh memory from the system is slow to touch
+
+
+def _columns(u: Any, inputs: list[int]) -> Any:
+    """Some inputs of a table in another array library, (inputs, samples)."""
+    xp = array_namespace(u)
+    return xp.take(u.T, as_like(np.array(inputs), u), axis=0) if len(inputs) < u.shape[1] else u.T + 0.0
 
 
 def _borrow(size: int) -> Floats:

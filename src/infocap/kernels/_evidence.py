@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from .._array import array_namespace, as_like, on_host, to_numpy
 from .._parallel import parallel_map
 from ..typing import Floats
 from ._bounds import zero_capacity_bound
-from ._summary import Span, Summary, combine, coordinates, span
+from ._summary import Span, Summary, combine, coordinates, span, squares
 from ._walk import Walk
 
 SHUFFLE_BYTES = 64_000_000  # of shuffled readouts that share one evaluation of the basis
@@ -55,12 +57,12 @@ class Evidence:
         return span(self.whole)
 
     @cached_property
-    def coordinates(self) -> Floats:
+    def coordinates(self) -> Any:
         """The targets in an orthonormal frame of that space: (rank, terms)."""
         return coordinates(self.whole, self.space)
 
     @cached_property
-    def half_coordinates(self) -> tuple[Floats, Floats]:
+    def half_coordinates(self) -> tuple[Any, Any]:
         """The same from the first half of the samples alone, and from the second."""
         first, second = (coordinates(half, span(half)) for half in self.halves)
         return first, second
@@ -68,12 +70,12 @@ class Evidence:
     @cached_property
     def raw(self) -> Floats:
         """C_N of every target, with the exact E[y²] = 1."""
-        return np.sum(self.coordinates**2, axis=0)
+        return squares(self.coordinates)
 
     @cached_property
     def raw_half(self) -> Floats:
         """The mean of C_{N/2} over the two ordered halves."""
-        first, second = (np.sum(part**2, axis=0) for part in self.half_coordinates)
+        first, second = (squares(part) for part in self.half_coordinates)
         return (first + second) / 2
 
     @property
@@ -83,12 +85,12 @@ class Evidence:
 
     def whitened(self, start: int, stop: int) -> Floats:
         """Readouts X~ of the rows start to stop, with sample covariance 1, without the constant."""
-        z = self.whiten(self.walk.x.read(start, stop))
+        z = self.whiten(self.walk.x.read_on_host(start, stop))
         return z if self.walk.root_weights is None else z * self.walk.root_weights[start:stop, None]
 
-    def whiten(self, block: Floats) -> Floats:
+    def whiten(self, block: Any) -> Any:
         """Rows of the table of readouts, turned into X~: (samples, rank), without the constant."""
-        return self.walk.shifted(block, less=self.space.mean) @ self._whitening
+        return self.walk.shifted(block, less=self.space.mean) @ as_like(self._whitening, block)
 
     def framed(self, start: int, stop: int) -> Floats:
         """The same with the constant readout first, where there is one: (samples, rank)."""
@@ -113,6 +115,8 @@ class Evidence:
 
     def _leverage(self, rows: tuple[int, int]) -> Floats:
         block = self.walk.x.read(*rows)
+        if not on_host(block):
+            return to_numpy(array_namespace(block).sum(self.whiten(block) ** 2, axis=1))
         parts = []
         for start in range(0, len(block), LEVERAGE_ROWS):
             z = self.whiten(block[start : start + LEVERAGE_ROWS])

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from .._array import array_namespace, as_like, to_numpy
 from ..typing import Floats
 
 SAFE_PIVOT = 1e-4  # of unit columns; the squared condition number then leaves 8 digits to repair
 GOOD_CONDITION = 300.0  # its square costs less than 1e-11: nothing to repair
 
 
-def orthonormal_factor(x: Floats) -> tuple[Floats, Floats, Floats | None]:
+def orthonormal_factor(x: Any) -> tuple[Any, Floats, Floats | None]:
     """x = q @ finish @ triangle, with orthonormal q @ finish; x is (samples, columns).
 
     Tall blocks are factored by Cholesky ("CholeskyQR2"): a first round on the Gram matrix of x, which loses
@@ -19,10 +22,12 @@ def orthonormal_factor(x: Floats) -> tuple[Floats, Floats, Floats | None]:
     the small matrix `finish`, to be applied to what q is multiplied with: cheaper than applying it to q.
     This is as accurate as Householder's method while the columns are not nearly dependent; when a pivot
     says they are, Householder's is used, and there is nothing to finish (None).
+
+    x and q may live in any array library; what is small, `triangle` and `finish`, is always NumPy's.
     """
     rows, columns = x.shape
     if rows >= 2 * columns:
-        gram = x.T @ x
+        gram = to_numpy(x.T @ x)
         norms = np.sqrt(np.diag(gram))
         if np.all(norms > 0) and np.all(np.isfinite(norms)):
             try:
@@ -31,16 +36,16 @@ def orthonormal_factor(x: Floats) -> tuple[Floats, Floats, Floats | None]:
                     return _by_cholesky(x, first, norms)
             except np.linalg.LinAlgError:
                 pass  # not positive definite to rounding: nearly dependent columns
-    q, triangle = np.linalg.qr(x)
-    return q, triangle, None
+    q, triangle = array_namespace(x).linalg.qr(x)
+    return q, to_numpy(triangle), None
 
 
-def _by_cholesky(x: Floats, first: Floats, norms: Floats) -> tuple[Floats, Floats, Floats]:
+def _by_cholesky(x: Any, first: Floats, norms: Floats) -> tuple[Any, Floats, Floats]:
     """The rest of CholeskyQR2, from the first round's factor of the columns scaled to unit length."""
     inverse = np.linalg.inv(first)
     finish = inverse / norms[:, None]
     if np.linalg.norm(inverse) * np.linalg.norm(first) < GOOD_CONDITION:
         return x, first * norms, finish
-    q = x @ finish
-    second = np.linalg.cholesky(q.T @ q).T
+    q = x @ as_like(finish, x)
+    second = np.linalg.cholesky(to_numpy(q.T @ q)).T
     return q, (second @ first) * norms, np.linalg.inv(second)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
+from .._array import array_namespace, as_like, on_host, to_numpy
 from ..typing import Floats, Integers
 from ._factor import orthonormal_factor
 
@@ -20,39 +21,46 @@ class Summary:
     """Readouts x = q @ triangle of some samples, and the targets seen from q.
 
     `triangle` is (readouts, readouts), `projection` = q'y is (readouts, terms). With `constant`, the first
-    readout is the constant, and centring is exact: it happens on the triangle.
+    readout is the constant, and centring is exact: it happens on the triangle. The projection is where the data
+    are; the triangle, which is small, in the processor's memory.
     """
 
     triangle: Floats
-    projection: Floats
+    projection: Any
     n_samples: int
     constant: bool = False
 
 
-def summarise(
-    x: Floats, y: Floats | Iterable[Floats], constant: bool = False, row_of: Integers | None = None
-) -> Summary:
+def summarise(x: Any, y: Any, constant: bool = False, row_of: Integers | None = None) -> Summary:
     """One block of samples: x (samples, readouts) and y (samples, terms).
 
     Instead of an array y may be an iterable of its consecutive blocks (terms, samples), with target l in
     row `row_of[l]`.
     """
     q, triangle, finish = orthonormal_factor(x)
-    blocks = [y.T] if isinstance(y, np.ndarray) else y
-    projection: Floats | None = None
+    blocks = [y.T] if hasattr(y, "shape") else y
+    projection: Any = None
     start = 0
     for block in blocks:
         stop = start + block.shape[1]
-        part = q[start:stop].T @ block.T
-        projection = part if projection is None else np.add(projection, part, out=projection)
+        part = q[start:stop, :].T @ block.T
+        if projection is None:
+            projection = part
+        elif on_host(part):
+            np.add(projection, part, out=projection)
+        else:
+            projection = projection + part
         start = stop
     assert projection is not None
-    assert start == len(x)
+    assert start == x.shape[0]
     if finish is not None:
-        projection = finish.T @ projection
+        projection = as_like(finish.T, projection) @ projection
     if row_of is not None:
-        projection = projection[:, row_of]
-    return Summary(triangle, projection, len(x), constant)
+        columns = as_like(row_of, projection)
+        projection = (
+            projection[:, row_of] if on_host(x) else array_namespace(x).take(projection, columns, axis=1)
+        )
+    return Summary(triangle, projection, x.shape[0], constant)
 
 
 def combine(*parts: Summary) -> Summary:
@@ -63,7 +71,8 @@ def combine(*parts: Summary) -> Summary:
 def _combine_two(a: Summary, b: Summary) -> Summary:
     q, triangle = np.linalg.qr(np.vstack([a.triangle, b.triangle]))
     split = len(a.triangle)
-    projection = q[:split].T @ a.projection + q[split:].T @ b.projection
+    first, second = (as_like(part.T, a.projection) for part in (q[:split], q[split:]))
+    projection = first @ a.projection + second @ b.projection
     return Summary(triangle, projection, a.n_samples + b.n_samples, a.constant)
 
 
@@ -117,7 +126,7 @@ def orthonormal_frame(x: Floats) -> Floats:
     return left[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]
 
 
-def coordinates(summary: Summary, space: Span) -> Floats:
+def coordinates(summary: Summary, space: Span) -> Any:
     """The targets' coordinates in an orthonormal frame of the readouts' space: (rank, terms).
 
     Their squares, summed over the frame, are the capacities.
@@ -125,10 +134,20 @@ def coordinates(summary: Summary, space: Span) -> Floats:
     skip = int(summary.constant)
     inside = summary.projection
     if space.frame is not None:
-        inside = np.vstack([inside[:skip], space.frame.T @ inside[skip:]])
-    return inside / np.sqrt(summary.n_samples)
+        rest = as_like(space.frame.T, inside) @ inside[skip:, :]
+        inside = array_namespace(inside).concat([inside[:skip, :], rest], axis=0)
+    return inside / float(np.sqrt(summary.n_samples))
 
 
 def capacities(summary: Summary) -> Floats:
     """The raw empirical capacities C_N of all targets, with the exact normalisation E[y²] = 1."""
-    return np.sum(coordinates(summary, span(summary)) ** 2, axis=0)
+    return squares(coordinates(summary, span(summary)))
+
+
+def squares(values: Any) -> Floats:
+    """The sum of squares over the first axis, as a NumPy array wherever the values are."""
+    return (
+        np.sum(values**2, axis=0)
+        if on_host(values)
+        else to_numpy(array_namespace(values).sum(values**2, axis=0))
+    )

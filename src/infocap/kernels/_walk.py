@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 
-from .._array import Table
+from .._array import Table, array_namespace, as_like, on_host, to_numpy
 from .._parallel import parallel_map
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
@@ -54,13 +55,19 @@ class Walk:
         """Number of readouts K with the constant: the maximum capacity."""
         return len(self.channels) + self.constant
 
+    def on_host(self) -> Walk:
+        """The same with everything in the processor's memory."""
+        return replace(self, u=self.u.on_host(), x=self.x.on_host())
+
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The rows start to stop in blocks that fit in memory."""
-        return row_blocks(start, stop, self.n_readouts)
+        return iter([(start, stop)]) if self.x.on_device else row_blocks(start, stop, self.n_readouts)
 
     def readouts(self, start: int, stop: int) -> Floats:
         """Prepared readouts of the rows start to stop: (samples, readouts), the constant first."""
         block = self.x.read(start, stop)
+        if not on_host(block):
+            return self._readouts_there(block, start, stop)
         out = np.empty((len(block), self.n_readouts))
         out[:, : self.constant] = 1.0
         self.shifted(block, out=out[:, self.constant :])
@@ -68,8 +75,23 @@ class Walk:
             out *= self.root_weights[start:stop, None]
         return out
 
-    def shifted(self, block: Floats, less: Floats | float = 0.0, out: Floats | None = None) -> Floats:
+    def _readouts_there(self, block: Any, start: int, stop: int) -> Any:
+        """The same in the array library of the readouts."""
+        xp, shifted = array_namespace(block), self.shifted(block)
+        if self.constant:
+            shifted = xp.concat([xp.ones_like(shifted[:, :1]), shifted], axis=1)
+        if self.root_weights is not None:
+            shifted = shifted * as_like(self.root_weights[start:stop, None], block)
+        return shifted
+
+    def shifted(self, block: Any, less: Floats | float = 0.0, out: Floats | None = None) -> Any:
         """The channels in use, shifted and scaled, minus `less` (in the scaled units)."""
+        if not on_host(block):
+            if len(self.channels) < block.shape[1]:
+                block = array_namespace(block).take(block, as_like(self.channels, block), axis=1)
+            if np.any(self.scale != 1):
+                block = block * as_like(self.scale, block)
+            return block - as_like(self.shift * self.scale + less, block)
         block = block[:, self.channels] if len(self.channels) < block.shape[1] else block
         if np.all(self.scale == 1):
             return np.subtract(block, self.shift + less, out=out)
@@ -77,7 +99,10 @@ class Walk:
 
     def targets(self, start: int, stop: int) -> Iterator[Floats]:
         """Values of the basis in blocks of (terms, samples); function l is in row `basis.row_of[l]`."""
-        blocks = self.basis.blocks(self.u.read(start, stop))
+        u = self.u.read(start, stop)
+        if self.x.on_device and not self.u.on_device:
+            u = as_like(u, self.x.source)
+        blocks = self.basis.blocks(u if self.x.on_device else to_numpy(u))
         return blocks if self.root_weights is None else self._weighted(blocks, start)
 
     def all_targets(self) -> Iterator[tuple[Floats, slice]]:
@@ -91,12 +116,12 @@ class Walk:
     def _weighted(self, blocks: Iterator[Floats], row: int) -> Iterator[Floats]:
         assert self.root_weights is not None
         for y in blocks:
-            yield y * self.root_weights[row : row + y.shape[1]]
+            yield y * as_like(self.root_weights[row : row + y.shape[1]], y)
             row += y.shape[1]
 
     def values(self, basis: ProductBasis) -> Floats:
         """Values of another basis of the same inputs at all samples: (samples, terms)."""
-        values = basis(self.u.read(0, self.n_samples))
+        values = basis(self.u.read_on_host(0, self.n_samples))
         return values if self.root_weights is None else values * self.root_weights[:, None]
 
     def weights(self, start: int, stop: int) -> Floats | None:

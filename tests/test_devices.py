@@ -1,0 +1,93 @@
+"""Arrays of other libraries: the same numbers, computed where the arrays are. The strict library allows nothing else."""
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap._array import Table, to_numpy
+from infocap.errors import DataError
+
+BASIS = infocap.product_basis("legendre", n_inputs=3, max_degree=6)
+U = infocap.draw(BASIS, 2048, seed=1)
+X = infocap.systems.RandomFeatures(3, 25, gain=1.5, noise=1e-2)(U, seed=1)
+ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
+
+
+@pytest.mark.parametrize("basis", [
+    BASIS,
+    infocap.product_basis(["legendre", "hermite", "fourier", "bernoulli"], None, 4),
+    infocap.product_basis("chebyshev", 1, 5),
+    infocap.product_basis("laguerre", 4, 6, index_set="hyperbolic"),
+    infocap.product_basis("legendre", 4, 6, max_interactions=2),
+], ids=repr)  # fmt: skip
+def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch):
+    u = infocap.draw(basis, 256, seed=1)
+    monkeypatch.setattr("infocap.basis._device.CHAIN_BYTES", 8 * 100 * len(basis))
+    monkeypatch.setattr("infocap.basis._device.TILE_BYTES", 8 * 30 * len(basis))
+    blocks = list(basis.blocks(strict.asarray(u)))
+    assert len(blocks) > 5
+    assert all(isinstance(block, type(strict.ones(1))) for block in blocks)
+    assert_allclose(
+        np.hstack([to_numpy(block) for block in blocks])[basis.row_of].T, basis(u), rtol=1e-12, atol=1e-12
+    )
+    assert_allclose(basis.sum_over(strict.asarray(u), power=2), basis.sum_over(u, power=2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("method", [*ON_DEVICE, "control-variate"])
+def test_estimates_agree_with_those_of_numpy(method, constant):
+    plain = infocap.estimate(U, X, BASIS, method=method, constant=constant)
+    for u in (strict.asarray(U), U):
+        there = infocap.estimate(u, strict.asarray(X), BASIS, method=method, constant=constant)
+        assert_allclose(there.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
+        assert isinstance(there.capacity, np.ndarray)
+        assert there.rank == plain.rank
+        assert there.capacity_of(lambda v: v[:, 0]) == pytest.approx(
+            plain.capacity_of(lambda v: v[:, 0]), abs=1e-9
+        )
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize("change", [
+    lambda x: np.column_stack([x, x[:, :2], np.full(len(x), 7.0)]),  # duplicate and constant channels
+    lambda x: x * 1e-12 + 1e-6,
+    lambda x: x.astype(np.float32),
+    lambda x: (1000 * x).astype(np.int32),
+    lambda x: np.where(np.arange(len(x))[:, None] == 5, np.nan, x),
+])  # fmt: skip
+def test_awkward_readouts_are_handled_alike(change):
+    x = change(X)
+    plain = infocap.estimate(U, x, BASIS, method="threshold-richardson", nan="drop")
+    there = infocap.estimate(
+        strict.asarray(U), strict.asarray(x), BASIS, method="threshold-richardson", nan="drop"
+    )
+    assert_allclose(there.capacity, plain.capacity, rtol=1e-8, atol=1e-10)
+    assert there.checks == plain.checks
+
+
+def test_weights_and_complex_readouts_work_there_too():
+    u, weights = infocap.draw_weighted(BASIS, 1024, seed=1)
+    x = np.column_stack([u + 1j * u**2, np.sin(u) + 0j])
+    for as_real in ("abs2", "split"):
+        options = {"method": "raw", "weights": weights, "complex_as": as_real}
+        there = infocap.estimate(strict.asarray(u), strict.asarray(x), BASIS, **options)
+        assert_allclose(there.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12)
+
+
+def test_the_arrays_stay_where_they_are():
+    assert Table(strict.asarray(X), "x").on_device
+    assert isinstance(Table(strict.asarray(X), "x").read(0, 5), type(strict.ones(1)))
+    assert not Table(X, "x").on_device
+
+
+@pytest.mark.parametrize(("x", "message"), [
+    (np.where(X > 1e9, X, np.nan), "NaN or infinite values, the first nan at row 0, column 0"),
+    (X[:5], "unequal numbers of samples"),
+    (X[:, 0], "give two dimensions"),
+    (X + 1j, "x is complex"),
+])  # fmt: skip
+def test_bad_arrays_are_refused_in_the_same_words(x, message):
+    with pytest.raises(DataError, match=message):
+        infocap.estimate(strict.asarray(U), strict.asarray(x), BASIS, method="raw")
