@@ -8,6 +8,7 @@ from ..estimators import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size
 from ..kernels import Walk
 
 SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
+DEVICE_RATE = 5e11  # and any graphics card for computing
 LONG = 30.0  # seconds
 
 
@@ -21,7 +22,7 @@ def announce(walk: Walk, method: str) -> None:
         work += 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
         work += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
         n_bytes += 8.0 * n * (6 * k + 4 * dictionary)
-    seconds = work / SLOW_RATE
+    seconds = work / slow_rate(walk)
     if seconds > LONG:
         print(
             f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}: up to "
@@ -29,6 +30,11 @@ def announce(walk: Walk, method: str) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+def slow_rate(walk: Walk) -> float:
+    """Operations a second, at least, where the data are."""
+    return DEVICE_RATE if walk.x.on_device else SLOW_RATE
 
 
 def _duration(seconds: float) -> str:

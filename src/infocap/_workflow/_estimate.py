@@ -19,7 +19,7 @@ from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
-from ._cost import SLOW_RATE, announce
+from ._cost import announce, slow_rate
 from ._diagnose import diagnose, handled, repeats_off
 from ._survey import EPOCHS, Survey, survey, tables
 
@@ -218,7 +218,7 @@ def _refuse_impossible(walk: Walk) -> None:
         raise DataError("x has no channel that changes from sample to sample; check that the device was on.")
     n_bytes = 8 * (4 * k * terms + walk.basis.block_rows * terms)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 16e9
-    days = 2 * n * k * terms / SLOW_RATE / 86400
+    days = 2 * n * k * terms / slow_rate(walk) / 86400
     if n_bytes > 0.8 * memory or days > MOST_DAYS:
         raise ParameterError(
             f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
