@@ -477,10 +477,17 @@ def test_long_jobs_are_announced(capsys):
 
     from infocap._workflow._cost import announce
 
-    announce(SimpleNamespace(n_samples=1024, n_readouts=11, basis=BASIS), "control-variate")
+    def job(n_samples, n_readouts, basis, on_device=False):
+        return SimpleNamespace(
+            n_samples=n_samples, n_readouts=n_readouts, basis=basis, x=SimpleNamespace(on_device=on_device)
+        )
+
+    announce(job(1024, 11, BASIS), "control-variate")
     assert capsys.readouterr().err == ""
     large = infocap.product_basis("legendre", 10, 6)
-    announce(SimpleNamespace(n_samples=131_072, n_readouts=500, basis=large), "control-variate")
+    announce(job(131_072, 500, large, on_device=True), "raw")  # seconds there, minutes here
+    assert capsys.readouterr().err == ""
+    announce(job(131_072, 500, large), "control-variate")
     said = capsys.readouterr().err
     assert "131,072 samples, 500 readouts, 8,008 functions" in said
     assert " min and " in said
