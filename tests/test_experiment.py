@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import infocap
+from infocap._workflow._analyse import _drift
 from infocap.basis import jacobi
 from infocap.errors import DataError, ParameterError
 from infocap.experiment import Plan, SimulatedBench, Store, acquire, simulated, status
@@ -530,8 +531,6 @@ def test_noise_common_to_all_readouts_is_no_drift():
     for _ in range(100):
         reference = np.ones((8, 4)) + 0.1 * rng.standard_normal((8, 1))
         recording = infocap.Recording(u, np.column_stack([u, u**2]), np.arange(64), reference=reference)
-        from infocap._workflow._analyse import _drift
-
         alarms += bool(_drift(recording)[1])
     assert alarms <= 2
 
@@ -544,12 +543,10 @@ def test_a_row_lost_on_the_way_is_seen_in_what_comes_after_it():
     slipped = x.copy()
     slipped[order[:-1]] = x[order][measured]
     acquired = np.argsort(order)
-    recording = infocap.Recording(plan.inputs, slipped, np.arange(4096), acquired=acquired)
     with pytest.warns(
         infocap.errors.DataWarning, match=r"shifted by -1 samples .* in the stretch from measurement"
     ):
         infocap.estimate(plan.inputs, slipped, plan.basis, method="raw", acquisition=acquired)
-    assert len(recording.index) == 4096
 
 
 def test_a_store_is_known_by_its_first_bytes_whatever_its_name(tmp_path):

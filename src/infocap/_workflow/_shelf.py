@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._atomic import replaced
 from .._result import CapacityResult, load_result
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
@@ -61,9 +62,8 @@ class Shelf:
     def _write_plan(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}, indent=1)
-        beside = self.path / f".{PLAN}.part"
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(self.path / PLAN)
+        with replaced(self.path / PLAN) as beside:
+            beside.write_text(text, encoding="utf-8")
 
     def _file(self, point: dict[str, Any]) -> Path:
         """A name a person can read, and a few digits that tell apart what rounds to the same."""

@@ -21,6 +21,8 @@ from typing import Any
 
 import click
 
+from .._atomic import replaced
+from .._netcdf import save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
 
@@ -158,12 +160,11 @@ def _one(
 
 def _write(figure: Any, data: Any, lines: list[dict[str, str]], stem: Path) -> None:
     """Picture, data and verdicts; each file is there whole or not at all."""
-    parts = {suffix: stem.with_name(f".{stem.name}.part{suffix}") for suffix in (".png", ".nc", ".json")}
-    figure.savefig(parts[".png"], dpi=150)
-    data.to_netcdf(parts[".nc"], engine="h5netcdf")
-    parts[".json"].write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for suffix, part in parts.items():
-        part.replace(stem.with_name(stem.name + suffix))
+    with replaced(stem.with_name(f"{stem.name}.png")) as beside:
+        figure.savefig(beside, dpi=150, format="png")
+    save_dataset(data, stem.with_name(f"{stem.name}.nc"))
+    with replaced(stem.with_name(f"{stem.name}.json")) as beside:
+        beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _executor(workers: int) -> ProcessPoolExecutor:

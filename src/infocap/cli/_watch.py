@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import sys
-import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,9 @@ from typing import Any
 import click
 
 from ..experiment import Status, status
+from ._terminal import wrapped
 
 BAR = 40  # characters
-INDENT: Any = {"initial_indent": "  ", "subsequent_indent": "    "}
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 
 
@@ -78,8 +76,7 @@ def show(now: Status) -> str:
     lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", _progress(now), _pace(now), ""]
     lines += _capacity(now)
     if now.checks:
-        width = shutil.get_terminal_size().columns
-        lines += ["", *(textwrap.fill(f"warning: {check}", width, **INDENT) for check in now.checks)]
+        lines += ["", *(wrapped(f"  warning: {check}") for check in now.checks)]
     return "\n".join([*lines, "", f"  {now.advice}"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any
 
@@ -54,10 +54,6 @@ class Walk:
     def n_readouts(self) -> int:
         """Number of readouts K with the constant: the maximum capacity."""
         return len(self.channels) + self.constant
-
-    def on_host(self) -> Walk:
-        """The same with everything in the processor's memory."""
-        return replace(self, u=self.u.on_host(), x=self.x.on_host())
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The rows start to stop in blocks that fit in memory."""
