@@ -71,13 +71,13 @@ def test_any_executor_gives_the_same(pool):
 
 def test_the_basis_is_evaluated_once_for_all_settings(monkeypatch):
     evaluated = []
-    fill = infocap.ProductBasis._fill
+    fill = infocap.ProductBasis._on_host
 
     def counted(self, u, *rest):
         evaluated.append(len(u) if len(self) == len(BASIS) else 0)
         return fill(self, u, *rest)
 
-    monkeypatch.setattr(infocap.ProductBasis, "_fill", counted)
+    monkeypatch.setattr(infocap.ProductBasis, "_on_host", counted)
     infocap.sweep(make, SETTINGS, BASIS, 256, seed=3, progress=False)
     assert sum(evaluated) == 256
 

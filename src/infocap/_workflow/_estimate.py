@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,8 @@ def prepare(
     power = np.clip(-np.round(np.log2(reach)), -1000, 1000)
     scale = np.where(extreme, np.exp2(power), 1.0)  # a power of two rounds nothing
     root = None if weights is None else np.sqrt(weights)
-    return Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant, root)
+    walk = Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant, root)
+    return walk if found.sample is None else replace(walk, sample=walk.prepared(found.sample))
 
 
 def _refuse_impossible(walk: Walk) -> None:

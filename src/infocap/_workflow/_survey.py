@@ -18,6 +18,7 @@ from ..typing import ArrayLike, Floats, Integers
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
 DEAD = 32 * np.finfo(float).eps  # relative range below which a channel is rounding around a constant
 TYPICAL_ROWS = 63  # odd, so that the median of a constant channel is exactly that constant
+LOOK_BYTES = 500_000  # of readouts looked at together
 EPOCHS = 32  # stretches of the acquisition whose means are compared to find drift
 COMMON_DOMAINS = ((-1.0, 1.0), (0.0, 1.0), (0.0, 2 * np.pi), (-np.pi, np.pi))
 
@@ -34,6 +35,7 @@ class Survey:
     input_high: Floats
     epoch_sizes: Integers
     epoch_means: Floats  # (epochs, channels), in acquisition order, minus `typical`
+    sample: Floats | None  # some rows of the readouts, chosen at random; None where they are on a device
 
     @property
     def dead(self) -> np.ndarray:
@@ -88,6 +90,7 @@ def survey(u: Table, x: Table, basis: ProductBasis, epochs: Integers) -> Survey:
         np.max([look.input_high for look in looks], axis=0),
         sizes,
         np.sum([look.epoch_sums for look in looks], axis=0) / np.maximum(sizes, 1)[:, None],
+        None if x.on_device else np.vstack([look.sample for look in looks]),  # type: ignore[misc]
     )
 
 
@@ -102,6 +105,7 @@ class Look(NamedTuple):
     input_high: Floats
     epoch_sizes: Integers
     epoch_sums: Floats
+    sample: Floats | None
 
 
 def _look(
@@ -114,26 +118,54 @@ def _look(
 ) -> Look:
     """Check and describe one block of rows."""
     inputs, readouts = u.read_on_host(*rows), x.read(*rows)
-    xp = array_namespace(readouts)
-    with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows is looked at again
-        for table, block in ((u, inputs), (x, readouts)):
-            finite = array_namespace(block).isfinite
-            if not finite(block.sum() if on_host(block) else xp.sum(block)) and not bool(
-                xp.all(finite(block))
-            ):
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
+        input_low, input_high = inputs.min(axis=0), inputs.max(axis=0)
+        extremes = _extremes(readouts) if x.on_device else _extremes_in_parts(readouts)
+        for table, values in ((u, (input_low, input_high)), (x, extremes[:2])):
+            if not np.isfinite(values).all():
                 _refuse_bad_values(table)
-        sums = _by_epoch(epochs, readouts - as_like(typical, readouts))
+        sums = _by_epoch(epochs, readouts, typical)
     _refuse_outside(u, inputs, rows[0], basis)
-    low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
-    return Look(
-        to_numpy(low),
-        to_numpy(high),
-        to_numpy(xp.count_nonzero(readouts == low, axis=0)),
-        to_numpy(xp.count_nonzero(readouts == high, axis=0)),
-        inputs.min(axis=0),
-        inputs.max(axis=0),
-        *sums,
-    )
+    sample = None if x.on_device else _some(readouts, rows[0], x.shape[0])
+    return Look(*extremes, input_low, input_high, *sums, sample)
+
+
+def _extremes(block: Any) -> tuple[Floats, Floats, Integers, Integers]:
+    """The lowest and highest value of each channel, and how many rows sit on them."""
+    xp = array_namespace(block)
+    low, high = xp.min(block, axis=0), xp.max(block, axis=0)
+    found = xp.stack([low, high, *(_count(xp, block == edge) for edge in (low, high))])
+    low, high, at_low, at_high = to_numpy(found)
+    return low, high, at_low.astype(int), at_high.astype(int)
+
+
+def _count(xp: Any, true: Any) -> Any:
+    """How many rows are true, for each column, as floating-point numbers."""
+    if xp is np:
+        return np.add.reduce(true.view(np.int8), axis=0, dtype=np.int16 if len(true) < 2**15 else np.int64)
+    return xp.sum(xp.astype(true, xp.float64), axis=0)
+
+
+def _extremes_in_parts(block: Floats) -> tuple[Floats, Floats, Integers, Integers]:
+    """The same, a few rows at a time that stay in cache."""
+    step = _cached_rows(block)
+    parts = [_extremes(block[start : start + step]) for start in range(0, len(block), step)]
+    lows, highs, at_lows, at_highs = (list(column) for column in zip(*parts, strict=True))
+    low, at_low = _extreme(lows, at_lows, np.min)
+    high, at_high = _extreme(highs, at_highs, np.max)
+    return low, high, at_low, at_high
+
+
+def _some(block: Floats, start: int, n_rows: int) -> Floats:
+    """Rows of a block chosen at random; of all blocks together, several times as many as there are channels."""
+    wanted = max(4 * (block.shape[1] + 1), 256) * len(block) / n_rows
+    generator = np.random.default_rng(start)  # every n-th would do, but not on Sobol points
+    return block[generator.choice(len(block), min(int(wanted) + 1, len(block)), replace=False)]
+
+
+def _cached_rows(block: Floats) -> int:
+    """How many rows stay in cache while they are looked at in several ways."""
+    return max(LOOK_BYTES // (8 * block.shape[1]), 1)
 
 
 def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple[Floats, Integers]:
@@ -142,18 +174,21 @@ def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple
     return extreme, np.sum(np.where(np.array(values) == extreme, counts, 0), axis=0)
 
 
-def _by_epoch(epochs: Integers, block: Any) -> tuple[Integers, Floats]:
-    """How many rows each epoch has, and their sums."""
+def _by_epoch(epochs: Integers, block: Any, typical: Floats) -> tuple[Integers, Floats]:
+    """How many rows each epoch has, and the sums of what they differ by from the typical row."""
+    sizes = np.bincount(epochs, minlength=EPOCHS)
     if not on_host(block):
-        member = np.arange(EPOCHS)[:, None] == epochs
-        return member.sum(axis=1), to_numpy(as_like(member.astype(float), block) @ block)
+        member = as_like((np.arange(EPOCHS)[:, None] == epochs).astype(float), block)
+        return sizes, to_numpy(member @ (block - as_like(typical, block)))
     if np.any(epochs[1:] < epochs[:-1]):
         order = np.argsort(epochs, kind="stable")
         epochs, block = epochs[order], block[order]
-    sizes = np.bincount(epochs, minlength=EPOCHS)
-    present = np.flatnonzero(sizes)
-    sums = np.zeros((EPOCHS, block.shape[1]))
-    sums[present] = np.add.reduceat(block, (np.cumsum(sizes) - sizes)[present], axis=0)
+    sums, stops = np.zeros((EPOCHS, block.shape[1])), np.cumsum(sizes)
+    step = _cached_rows(block)
+    for epoch in np.flatnonzero(sizes):
+        for start in range(stops[epoch] - sizes[epoch], stops[epoch], step):
+            rows = block[start : min(start + step, stops[epoch])]
+            sums[epoch] += np.sum(rows - typical, axis=0)  # the difference first, so that no digits are lost
     return sizes, sums
 
 

@@ -7,33 +7,56 @@ from typing import Any
 
 from .._array import array_namespace, as_like
 from ..typing import Integers
-from ._plan import Chain, Plan
+from ._plan import Batch, Chain, Plan
 
 CHAIN_BYTES = 4_000_000_000  # of both sides' functions at a time
-TILE_BYTES = 3_000_000_000  # of values at a time
+TILE_BYTES = 2_000_000_000  # of values at a time
+
+
+def device_tiles(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, slice, Any]]:
+    """Which functions, which samples, and their values (functions, samples), in the order of the plan's tiles.
+
+    `factors(u)` gives the one-dimensional values for each input. The short chains on both sides are made for very
+    many samples at once, and so are the tiles, of as many functions as memory allows: a launch costs more than
+    thousands of numbers.
+    """
+    for samples, sides in _sides(plan, u, factors):
+        for batch in plan.batches(max(TILE_BYTES // (8 * (samples.stop - samples.start)), 1)):
+            yield slice(batch.start, batch.stop), samples, _fill(sides, batch)
 
 
 def device_blocks(plan: Plan, n_terms: int, u: Any, factors: Any) -> Iterator[Any]:
-    """Values in consecutive blocks of (terms, samples), in the order of the plan's tiles.
-
-    `factors(u)` gives the one-dimensional values for each input. The short chains on both sides are made for very
-    many samples at once, the tiles for as many as memory allows: a launch costs more than thousands of numbers.
-    """
-    xp = array_namespace(u)
-    many = max(CHAIN_BYTES // (8 * (len(plan.left) + len(plan.right))), 1)
+    """Values of all functions in consecutive blocks of (terms, samples)."""
     some = max(TILE_BYTES // (8 * n_terms), 1)
-    for begin in range(0, u.shape[0], many):
-        ones = factors(u[begin : min(begin + many, u.shape[0]), :])
-        left = _chain(plan.left, ones[: plan.split], ones[-1][0, :])
-        right = _chain(plan.right, ones[plan.split :], ones[-1][0, :])
-        for start in range(0, left.shape[1], some):
+    (everything,) = plan.batches(n_terms)
+    for samples, (left, right) in _sides(plan, u, factors):
+        for start in range(0, samples.stop - samples.start, some):
             columns = slice(start, min(start + some, left.shape[1]))
-            yield xp.concat([_tile(xp, left, right, tile, columns) for tile in plan.tiles], axis=0)
+            yield _fill((left[:, columns], right[:, columns]), everything)
 
 
-def _tile(xp: Any, left: Any, right: Any, tile: Any, columns: slice) -> Any:
-    a, b = _rows(xp, left, tile.left)[:, columns], _rows(xp, right, tile.right)[:, columns]
-    return xp.reshape(a[:, None, :] * b[None, :, :], (tile.shape[0] * tile.shape[1], a.shape[1]))
+def _sides(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, tuple[Any, Any]]]:
+    """Values of the functions of both sides, for as many samples at a time as memory allows."""
+    many = max(CHAIN_BYTES // (8 * (len(plan.left) + len(plan.right))), 1)
+    for begin in range(0, u.shape[0], many):
+        samples = slice(begin, min(begin + many, u.shape[0]))
+        ones = factors(u[samples, :])
+        yield (
+            samples,
+            (
+                _chain(plan.left, ones[: plan.split], ones[-1][0, :]),
+                _chain(plan.right, ones[plan.split :], ones[-1][0, :]),
+            ),
+        )
+
+
+def _fill(sides: tuple[Any, Any], batch: Batch) -> Any:
+    xp = array_namespace(sides[0])
+    parts = []
+    for tile in batch.tiles:
+        a, b = _rows(xp, sides[0], tile.left), _rows(xp, sides[1], tile.right)
+        parts.append(xp.reshape(a[:, None, :] * b[None, :, :], (tile.shape[0] * tile.shape[1], a.shape[1])))
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
 
 
 def _rows(xp: Any, values: Any, chosen: slice | Integers) -> Any:

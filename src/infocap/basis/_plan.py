@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +76,25 @@ class Tile(NamedTuple):
     start: int
 
 
+class Batch(NamedTuple):
+    """Neighbouring tiles, and the rows that they fill."""
+
+    tiles: list[Tile]
+    start: int
+    stop: int
+
+    def fill(self, sides: tuple[Floats, Floats], out: Floats) -> None:
+        """Values of the functions, from those of both sides, into out (functions, samples)."""
+        for tile in self.tiles:
+            n_left, n_right = tile.shape
+            where = out[tile.start - self.start : tile.start - self.start + n_left * n_right]
+            np.multiply(
+                sides[0][tile.left][:, None, :],
+                sides[1][tile.right][None, :, :],
+                out=where.reshape(n_left, n_right, where.shape[1]),
+            )
+
+
 class Plan:
     """A basis as products of functions of the first inputs with functions of the rest.
 
@@ -92,21 +111,42 @@ class Plan:
         there = [self.right.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, self.split :])]
         self.tiles, self.row_of = _tiles(np.array(here), np.array(there))
 
-    def fill(
-        self, factors: Sequence[Floats], columns: slice, work: tuple[Floats, Floats], out: Floats
-    ) -> None:
-        """Values of all functions at some samples, into out (terms, samples), in the tiles' order."""
-        left, right = work
-        self.left.fill(factors[: self.split], columns, left)
-        self.right.fill(factors[self.split :], columns, right)
-        for tile in self.tiles:
-            n_left, n_right = tile.shape
-            where = out[tile.start : tile.start + n_left * n_right]
-            np.multiply(
-                left[tile.left][:, None, :],
-                right[tile.right][None, :, :],
-                out=where.reshape(n_left, n_right, where.shape[1]),
+    def fill_sides(self, factors: Sequence[Floats], columns: slice, sides: tuple[Floats, Floats]) -> None:
+        """Values of the functions of both sides at some samples, into two arrays (functions, samples)."""
+        self.left.fill(factors[: self.split], columns, sides[0])
+        self.right.fill(factors[self.split :], columns, sides[1])
+
+    def batches(self, most: int) -> list[Batch]:
+        """All tiles in order, cut and grouped so that none has more than `most` functions."""
+        out: list[Batch] = []
+        for tile in (part for whole in self.tiles for part in _cut(whole, most)):
+            size = tile.shape[0] * tile.shape[1]
+            if out and out[-1].stop - out[-1].start + size <= most:
+                out[-1] = Batch([*out[-1].tiles, tile], out[-1].start, tile.start + size)
+            else:
+                out.append(Batch([tile], tile.start, tile.start + size))
+        return out
+
+
+def _cut(tile: Tile, most: int) -> Iterator[Tile]:
+    """A tile in parts of at most `most` functions, in the same order."""
+    n_left, n_right = tile.shape
+    for left in range(0, n_left, max(most // n_right, 1)):
+        some_left = min(max(most // n_right, 1), n_left - left)
+        for right in range(0, n_right, most):
+            some_right = min(most, n_right - right)
+            yield Tile(
+                _part(tile.left, left, some_left),
+                _part(tile.right, right, some_right),
+                (some_left, some_right),
+                tile.start + left * n_right + right,
             )
+
+
+def _part(chosen: slice | Integers, start: int, size: int) -> Any:
+    if isinstance(chosen, slice):
+        return slice(chosen.start + start, chosen.start + start + size)
+    return chosen[start : start + size]
 
 
 def _tiles(here: Integers, there: Integers) -> tuple[list[Tile], Integers]:

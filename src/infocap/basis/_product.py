@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,16 +16,24 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
 from ._classical import FAMILIES
-from ._device import device_blocks
+from ._device import device_blocks, device_tiles
 from ._family import Family
 from ._index_sets import explicit_set, total_degrees
-from ._plan import Plan
+from ._plan import Batch, Plan
 from ._restore import describe, restore
 
-VALUES_BYTES = (
-    8_000_000  # of values at a time: large enough for the matrix product, small enough for the cache
-)
+VALUES_BYTES = 8_000_000  # of values at a time, where all functions are wanted together
+TILE_BYTES = 3_000_000  # where they are not: stays in the cache next to the core until it is multiplied
+TILE_SAMPLES = 384  # at least: what the matrix product needs to run at full speed
 LONGEST_BLOCK = 4096
+
+
+class Values(NamedTuple):
+    """Values (rows, samples) of some functions at some samples, and which."""
+
+    rows: slice
+    samples: slice
+    values: Any
 
 
 class ProductBasis:
@@ -115,30 +123,66 @@ class ProductBasis:
         For speed the rows come in an order of their own: function l is in row `row_of[l]`. Each block is
         overwritten by the next: use it, do not keep it.
         """
-        if not on_host(u):
+        if on_host(u):
+            yield from (
+                tile.values for tile in self._on_host(u, self._plan.batches(len(self)), self.block_rows)
+            )
+        else:
             yield from device_blocks(self._plan, len(self), u, self._factors)
+
+    def tiles(self, u: Any) -> Iterator[Values]:
+        """The same values in smaller pieces, of some functions at a time, for one matrix product each.
+
+        However many functions there are, the values never take more than a few megabytes, on a graphics card a
+        few hundred; and there they are of all samples where these fit. What is overwritten by the next piece is
+        the same as in `blocks`.
+        """
+        if not on_host(u):
+            for rows, samples, values in device_tiles(self._plan, u, self._factors):
+                yield Values(rows, samples, values)
             return
-        rows = min(self.block_rows, len(u))
-        sizes = len(self), len(self._plan.left), len(self._plan.right)
-        space = _borrow(sum(sizes) * rows)
-        arrays = space[: sum(sizes) * rows].reshape(sum(sizes), rows)
-        values, left, right = np.split(arrays, np.cumsum(sizes)[:-1])
+        yield from self._on_host(u, self._batches, self.tile_samples)
+
+    @property
+    def tile_samples(self) -> int:
+        """Samples in one tile."""
+        samples = TILE_BYTES // (8 * min(len(self), self._tile_rows))
+        return int(min(max(samples - samples % 64, 64), LONGEST_BLOCK))
+
+    @property
+    def _tile_rows(self) -> int:
+        """Functions in one tile, at most."""
+        return max(TILE_BYTES // (8 * TILE_SAMPLES), 1)
+
+    @cached_property
+    def _batches(self) -> list[Batch]:
+        return self._plan.batches(self._tile_rows)
+
+    def _on_host(self, u: Floats, batches: list[Batch], samples: int) -> Iterator[Values]:
+        """The values of each batch of functions, written one after the other into the same array."""
+        samples = min(samples, len(u))
+        sizes = (
+            len(self._plan.left),
+            len(self._plan.right),
+            max(batch.stop - batch.start for batch in batches),
+        )
+        space = _borrow(sum(sizes) * samples)
         try:
-            yield from self._fill(u, rows, values, (left, right))
+            for begin in range(0, len(u), LONGEST_BLOCK):
+                factors = self._factors(u[begin : begin + LONGEST_BLOCK])
+                end = min(begin + LONGEST_BLOCK, len(u))
+                for start in range(begin, end, samples):
+                    n = min(samples, end - start)
+                    left, right, values = np.split(
+                        space[: sum(sizes) * n].reshape(sum(sizes), n), np.cumsum(sizes)[:-1]
+                    )
+                    self._plan.fill_sides(factors, slice(start - begin, start - begin + n), (left, right))
+                    for batch in batches:
+                        out = values[: batch.stop - batch.start]
+                        batch.fill((left, right), out)
+                        yield Values(slice(batch.start, batch.stop), slice(start, start + n), out)
         finally:
             _SPARE.append(space)
-
-    def _fill(self, u: Floats, rows: int, values: Floats, work: tuple[Floats, Floats]) -> Iterator[Floats]:
-        """The blocks of values, written one after the other into the same arrays."""
-        left, right = work
-        for begin in range(0, len(u), LONGEST_BLOCK):
-            factors = self._factors(u[begin : begin + LONGEST_BLOCK])
-            n_rows = min(LONGEST_BLOCK, len(u) - begin)
-            for start in range(0, n_rows, rows):
-                n = min(rows, n_rows - start)
-                columns = slice(start, start + n)
-                self._plan.fill(factors, columns, (left[:, :n], right[:, :n]), values[:, :n])
-                yield values[:, :n]
 
     def sum_over(self, u: Floats, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""

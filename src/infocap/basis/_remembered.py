@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..typing import Floats
-from ._product import ProductBasis
+from ._product import LONGEST_BLOCK, ProductBasis, Values
 
 
 class RememberedBasis(ProductBasis):
@@ -38,6 +38,16 @@ class RememberedBasis(ProductBasis):
             return
         for start in range(first, first + len(u), self.block_rows):
             yield self._values[:, start : min(start + self.block_rows, first + len(u))]
+
+    def tiles(self, u: Floats) -> Iterator[Values]:
+        """As `ProductBasis.tiles`: all functions together, since their values are there already."""
+        first = self._first_row(u)
+        if first is None:
+            yield from super().tiles(u)
+            return
+        for start in range(0, len(u), LONGEST_BLOCK):
+            samples = slice(start, min(start + LONGEST_BLOCK, len(u)))
+            yield Values(slice(0, len(self)), samples, self._values[:, first + start : first + samples.stop])
 
     def _first_row(self, u: Floats) -> int | None:
         """Which row of the design `u` begins with, if it is a slice of it."""

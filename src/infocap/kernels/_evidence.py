@@ -13,7 +13,7 @@ from .._array import array_namespace, as_like, on_host, to_numpy
 from .._parallel import parallel_map
 from ..typing import Floats
 from ._bounds import zero_capacity_bound
-from ._summary import Span, Summary, combine, coordinates, span, squares
+from ._summary import Span, Summary, coordinates, span, squares
 from ._walk import Walk
 
 SHUFFLE_BYTES = 64_000_000  # of shuffled readouts that share one evaluation of the basis
@@ -170,5 +170,5 @@ class Evidence:
 def gather(walk: Walk) -> Evidence:
     """One pass over the data: both ordered halves, and the whole from them."""
     middle = walk.n_samples // 2
-    first, second = walk.summaries(0, middle, walk.n_samples)
-    return Evidence(walk, combine(first, second), (first, second))
+    first, second, whole = walk.summaries_and_whole(0, middle, walk.n_samples)
+    return Evidence(walk, whole, (first, second))

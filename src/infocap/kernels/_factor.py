@@ -27,25 +27,48 @@ def orthonormal_factor(x: Any) -> tuple[Any, Floats, Floats | None]:
     """
     rows, columns = x.shape
     if rows >= 2 * columns:
-        gram = to_numpy(x.T @ x)
-        norms = np.sqrt(np.diag(gram))
-        if np.all(norms > 0) and np.all(np.isfinite(norms)):
-            try:
-                first = np.linalg.cholesky(gram / np.outer(norms, norms)).T
-                if np.min(np.diag(first)) > SAFE_PIVOT:
-                    return _by_cholesky(x, first, norms)
-            except np.linalg.LinAlgError:
-                pass  # not positive definite to rounding: nearly dependent columns
+        triangle = triangle_of_gram(to_numpy(x.T @ x))
+        if triangle is not None:
+            norms = np.sqrt(np.sum(triangle**2, axis=0))
+            if np.min(np.diag(triangle) / norms) > SAFE_PIVOT:
+                return _by_cholesky(x, triangle, norms)
     q, triangle = array_namespace(x).linalg.qr(x)
     return q, to_numpy(triangle), None
 
 
 def _by_cholesky(x: Any, first: Floats, norms: Floats) -> tuple[Any, Floats, Floats]:
-    """The rest of CholeskyQR2, from the first round's factor of the columns scaled to unit length."""
-    inverse = np.linalg.inv(first)
-    finish = inverse / norms[:, None]
-    if np.linalg.norm(inverse) * np.linalg.norm(first) < GOOD_CONDITION:
-        return x, first * norms, finish
+    """The rest of CholeskyQR2, from the first round's triangle and the lengths of its columns."""
+    finish = inverse_of_triangle(first)
+    if condition_bound(first / norms, finish * norms[:, None]) < GOOD_CONDITION:
+        return x, first, finish
     q = x @ as_like(finish, x)
     second = np.linalg.cholesky(to_numpy(q.T @ q)).T
-    return q, (second @ first) * norms, np.linalg.inv(second)
+    return q, second @ first, inverse_of_triangle(second)
+
+
+def triangle_of_gram(gram: Floats) -> Floats | None:
+    """The triangle r of x = q r from x'x, by Cholesky's method; None when it is not positive definite to rounding."""
+    norms = np.sqrt(np.diag(gram))
+    if not (np.all(norms > 0) and np.all(np.isfinite(norms))):
+        return None
+    try:
+        return np.linalg.cholesky(gram / np.outer(norms, norms)).T * norms
+    except np.linalg.LinAlgError:
+        return None
+
+
+def inverse_of_triangle(triangle: Floats) -> Floats:
+    """The inverse of an upper triangle without zeros on its diagonal."""
+    from scipy.linalg.lapack import dtrtri
+
+    inverse, _ = dtrtri(triangle)
+    return inverse
+
+
+def condition_bound(matrix: Floats, inverse: Floats) -> float:
+    """At least the condition number k, and close to it where it is small.
+
+    The product of the Frobenius norms is at least k + 1/k + n - 2 (Cauchy-Schwarz, with the largest and the
+    smallest singular value taken apart from the rest).
+    """
+    return float(np.linalg.norm(matrix) * np.linalg.norm(inverse)) - len(matrix) + 2

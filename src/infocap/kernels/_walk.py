@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import islice, pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from .._array import Table, array_namespace, as_like, on_host, to_numpy
-from .._parallel import parallel_map
+from .._parallel import all_cores, parallel_map
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
+from ._factor import triangle_of_gram
+from ._moments import Frame, Moments, frame_of, moments, moments_there, summary_of
 from ._summary import Summary, combine, summarise
 
 READOUT_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
+
+SHARE_BYTES = 32_000_000  # of sums, above which there is only one set a core
 
 
 def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
     """Consecutive pieces of the rows start to stop, equal, sized to memory and much taller than wide."""
     most = max(READOUT_BYTES // (8 * n_columns), 32 * n_columns)
     count = -(-(stop - start) // most)
+    return _shares(start, stop, count)
+
+
+def _shares(start: int, stop: int, count: int) -> Iterator[tuple[int, int]]:
+    """So many equal stretches of the rows start to stop."""
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
 
@@ -44,6 +55,7 @@ class Walk:
     scale: Floats
     constant: bool
     root_weights: Floats | None = None
+    sample: Floats | None = None  # some rows of the readouts, prepared, from all over the data
 
     @property
     def n_samples(self) -> int:
@@ -64,11 +76,21 @@ class Walk:
         block = self.x.read(start, stop)
         if not on_host(block):
             return self._readouts_there(block, start, stop)
+        return self._weighed(self.prepared(block), start)
+
+    def _weighed(self, block: Floats, start: int) -> Floats:
+        """Rows from `start` on, times the roots of their weights."""
+        return (
+            block
+            if self.root_weights is None
+            else block * self.root_weights[start : start + len(block), None]
+        )
+
+    def prepared(self, block: Floats) -> Floats:
+        """Rows of the table of readouts, shifted and scaled, with the constant first, without weights."""
         out = np.empty((len(block), self.n_readouts))
         out[:, : self.constant] = 1.0
         self.shifted(block, out=out[:, self.constant :])
-        if self.root_weights is not None:
-            out *= self.root_weights[start:stop, None]
         return out
 
     def _readouts_there(self, block: Any, start: int, stop: int) -> Any:
@@ -95,11 +117,15 @@ class Walk:
 
     def targets(self, start: int, stop: int) -> Iterator[Floats]:
         """Values of the basis in blocks of (terms, samples); function l is in row `basis.row_of[l]`."""
-        u = self.u.read(start, stop)
-        if self.x.on_device and not self.u.on_device:
-            u = as_like(u, self.x.source)
-        blocks = self.basis.blocks(u if self.x.on_device else to_numpy(u))
+        blocks = self.basis.blocks(
+            self._inputs_there(start, stop) if self.x.on_device else to_numpy(self.u.read(start, stop))
+        )
         return blocks if self.root_weights is None else self._weighted(blocks, start)
+
+    def _inputs_there(self, start: int, stop: int) -> Any:
+        """Inputs on the device of the readouts."""
+        u = self.u.read(start, stop)
+        return u if self.u.on_device else as_like(u, self.x.source)
 
     def all_targets(self) -> Iterator[tuple[Floats, slice]]:
         """Those of all samples, block by block, with the rows they belong to."""
@@ -126,9 +152,77 @@ class Walk:
 
     def summaries(self, *edges: int) -> list[Summary]:
         """The summaries of the rows between consecutive edges."""
+        *parts, _ = self.summaries_and_whole(*edges)
+        return parts
+
+    def summaries_and_whole(self, *edges: int) -> list[Summary]:
+        """The same, and last the summary of all rows from the first edge to the last."""
+        if min(stop - start for start, stop in pairwise(edges)) >= 2 * self.n_readouts:
+            found = self._by_moments(edges)
+            if found is not None:
+                return found
         stretches = [list(self.pieces(start, stop)) for start, stop in pairwise(edges)]
         parts = iter(parallel_map(self._summarise, [piece for stretch in stretches for piece in stretch]))
-        return [combine(*islice(parts, len(stretch))) for stretch in stretches]
+        separate = [combine(*islice(parts, len(stretch))) for stretch in stretches]
+        return [*separate, combine(*separate)]
 
     def _summarise(self, rows: tuple[int, int]) -> Summary:
         return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.row_of)
+
+    def _by_moments(self, edges: tuple[int, ...]) -> list[Summary] | None:
+        """The same from sums of products; None where some readouts are nearly dependent."""
+        if self.x.on_device:
+            frame, parts = self._moments_there(edges)
+        else:
+            frame, parts = self._frame, []
+            if frame is not None:
+                tasks = [list(_shares(*pair, self._n_shares(edges))) for pair in pairwise(edges)]
+                sums = iter(parallel_map(self._moments, [share for task in tasks for share in task]))
+                parts = [reduce(add, islice(sums, len(task))) for task in tasks]
+        if frame is None:
+            return None
+        found = [
+            summary_of(part, frame, self.constant, self.basis.row_of) for part in (*parts, reduce(add, parts))
+        ]
+        return None if any(summary is None for summary in found) else found  # type: ignore[return-value]
+
+    @cached_property
+    def _frame(self) -> Frame | None:
+        """Coordinates in which the readouts are nearly uncorrelated, as far as some of the rows tell."""
+        if self.sample is None or len(self.sample) < 2 * self.n_readouts:
+            return None
+        return frame_of(np.asarray(np.linalg.qr(self.sample, mode="r")))
+
+    def _n_shares(self, edges: tuple[int, ...]) -> int:
+        """Into how many parts to cut each stretch: enough for all cores, few if each part's sums are large."""
+        with all_cores() as cores:
+            small = 8 * self.n_readouts * len(self.basis) < SHARE_BYTES
+            return -(-(4 if small else 1) * cores // (len(edges) - 1))
+
+    def _moments(self, rows: tuple[int, int]) -> Moments:
+        """Sums of products over some rows, block by block."""
+        frame = self._frame
+        assert frame is not None
+
+        def blocks() -> Iterator[tuple[Floats, Floats, Any]]:
+            for first, last in self.pieces(*rows):
+                x, u = self.x.read(first, last), to_numpy(self.u.read(first, last))
+                for start in range(first, last, self.basis.tile_samples):
+                    some = slice(start - first, start - first + self.basis.tile_samples)
+                    z = frame.coordinates(self._weighed(self.prepared(x[some]), start))
+                    yield z, self._weighed(z, start), self.basis.tiles(u[some])
+
+        return moments(blocks())
+
+    def _moments_there(self, edges: tuple[int, ...]) -> tuple[Frame | None, list[Moments]]:
+        """The same where the data are; there the frame comes from all samples, at the price of one product."""
+        start, stop = edges[0], edges[-1]
+        x = self.readouts(start, stop)
+        frame = frame_of(triangle_of_gram(to_numpy(x.T @ x)))
+        if frame is None:
+            return None, []
+        z = frame.coordinates(x)
+        root = self.root_weights
+        weighted = z if root is None else z * as_like(root[start:stop, None], z)
+        tiles = self.basis.tiles(self._inputs_there(start, stop))
+        return frame, moments_there(z, weighted, tiles, [edge - start for edge in edges])
