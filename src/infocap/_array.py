@@ -17,13 +17,33 @@ def array_namespace(*arrays: Any) -> Any:
     """The functions of the arrays' library: NumPy's, or those of torch, CuPy and others by array-api-compat."""
     if all(isinstance(array, np.ndarray) for array in arrays):
         return np
+    kinds = {type(array) for array in arrays}
+    if len(kinds) == 1 and (known := _NAMESPACES.get(next(iter(kinds)))):
+        return known
     try:
         from array_api_compat import array_namespace as find
     except ImportError:
         raise ParameterError(
             f"arrays of type {type(arrays[0]).__module__} need the package array-api-compat: pip install infocap[gpu]."
         ) from None
-    return find(*arrays)
+    found = find(*arrays)
+    if len(kinds) == 1:
+        _NAMESPACES[kinds.pop()] = found
+    return found
+
+
+_NAMESPACES: dict[type, Any] = {}  # looking one up takes as long as a small product
+
+
+def contiguous(array: Any) -> Any:
+    """The same numbers with neighbours of the last axis next to each other in memory."""
+    if on_host(array):
+        return np.ascontiguousarray(array)
+    return (
+        array.contiguous()
+        if hasattr(array, "contiguous")
+        else array_namespace(array).asarray(array, copy=True)
+    )
 
 
 def on_host(array: Any) -> bool:

@@ -62,6 +62,8 @@ def all_cores() -> Iterator[int]:
 
 def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
     """function(item) for every item, in order, on all cores."""
+    if len(items) == 1:
+        return [function(items[0])]
     with all_cores() as cores:
         threads = min(cores, len(items))
         if threads <= 1:
@@ -71,6 +73,7 @@ def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> 
 
 @cache
 def _controller() -> Any:
+    import scipy.linalg.blas  # noqa: F401 -- comes with a matrix library of its own, which must keep still as well
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import to_numpy
+from .._array import as_like, to_numpy
 from .._check import listed
 from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
 from ..dimension import Repeats
 from ..estimators import Estimate
-from ..kernels import Evidence
+from ..kernels import Evidence, squares
 from ..typing import Floats, Integers
 from ._survey import Survey, fitting_domain
 
@@ -129,12 +129,17 @@ def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
     total, n = evidence.n_samples, min(evidence.n_samples, LAG_ROWS)
     if n < 16 * LAGS:
         return
-    lengths = [n] if n < 64 * LAGS else [n, n // 4]
-    for stretch in dict.fromkeys([(0, n), *((total - length, total) for length in lengths)]):
-        found = _shift_within(evidence, order, *stretch)
+    ends = [_stretch(evidence, order, 0, n)] + [_stretch(evidence, order, total - n, total)] * (total > n)
+    looked_at = [(0, ends[0]), (total - n, ends[-1])][: len(ends)]
+    if n >= 64 * LAGS:
+        looked_at.append((total - n // 4, ends[-1].last(n // 4)))
+    low = _low_degree(evidence.walk.basis.families)
+    y = np.split(low(np.vstack([end.u for end in ends]))[:, 1:], len(ends))
+    for start, stretch in looked_at:
+        found = _shift_within(stretch, y[0 if start == 0 else -1][-stretch.n :], evidence.walk.basis)
         if found is not None:
             best, there, here = found
-            where = "" if stretch[0] == 0 else f" in the stretch from measurement {stretch[0]} on"
+            where = "" if start == 0 else f" in the stretch from measurement {start} on"
             yield (
                 f"readouts look shifted by {best:+d} samples against the inputs{where}: their raw capacity is "
                 f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows."
@@ -142,42 +147,61 @@ def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
             return
 
 
-def _shift_within(
-    evidence: Evidence, order: Integers | None, start: int, stop: int
-) -> tuple[int, float, float] | None:
-    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
-    root = evidence.walk.root_weights
+class _Stretch(NamedTuple):
+    """Some rows in the order of acquisition: whitened readouts, inputs, and roots of weights."""
+
+    z: Any
+    u: Floats
+    root: Floats | None
+
+    @property
+    def n(self) -> int:
+        return len(self.u)
+
+    def last(self, n: int) -> _Stretch:
+        return _Stretch(self.z[self.n - n :, :], self.u[-n:], None if self.root is None else self.root[-n:])
+
+
+def _stretch(evidence: Evidence, order: Integers | None, start: int, stop: int) -> _Stretch:
+    walk = evidence.walk
     if order is None:
-        z, u = evidence.whitened(start, stop), evidence.walk.u.read_on_host(start, stop)
-        root = None if root is None else root[start:stop, None]
+        rows: Integers | slice = slice(start, stop)
+        z, u = evidence.whiten(walk.x.read(start, stop)), walk.u.read_on_host(start, stop)
     else:
         rows = order[start:stop]
-        z, u = evidence.whiten(evidence.walk.x.take(rows)), evidence.walk.u.take(rows)
-        root = None if root is None else root[rows, None]
-        z = z if root is None else z * root
+        z, u = evidence.whiten(walk.x.take(rows)), walk.u.take(rows)
     # A wide density has large values far out, which would decide alone; hence the weights.
-    y = _low_degree(evidence.walk.basis.families)(u)[:, 1:]
-    y = y if root is None else y * root
-    score = {lag: _score(z, y, lag) for lag in range(-LAGS, LAGS + 1)}
-    best = max(score, key=lambda lag: score[lag])
-    if best == 0 or score[best] < score[0] + _chance(z, y, score[best]):
+    root = None if walk.root_weights is None else walk.root_weights[rows, None]
+    return _Stretch(z if root is None else z * as_like(root, z), u, root)
+
+
+def _shift_within(stretch: _Stretch, y: Floats, basis: ProductBasis) -> tuple[int, float, float] | None:
+    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities.
+
+    `y` are the low-degree functions at its inputs.
+    """
+    lags, rank = list(range(-LAGS, LAGS + 1)), stretch.z.shape[1]
+    found = _scores(stretch, y, lags)
+    place = int(np.argmax(found))
+    if lags[place] == 0 or found[place] < found[LAGS] + _chance(stretch.n, rank, y.shape[1], found[place]):
         return None
-    y = evidence.walk.basis(u)[:, 1:]
-    y = y if root is None else y * root
-    there, here = _score(z, y, best), _score(z, y, 0)
-    return (best, there, here) if there > here + _chance(z, y, there) else None
+    there, here = _scores(stretch, basis(stretch.u)[:, 1:], [lags[place], 0]).tolist()
+    doubt = _chance(stretch.n, rank, len(basis) - 1, there)
+    return (lags[place], there, here) if there > here + doubt else None
 
 
-def _score(z: Floats, y: Floats, lag: int) -> float:
-    """Capacity of the functions `y` in readouts taken `lag` samples later."""
-    n = len(z) - abs(lag)
-    late, early = (z[lag:], y[:n]) if lag >= 0 else (z[:n], y[-lag:])
-    return float(np.sum((late.T @ early / n) ** 2))
+def _scores(stretch: _Stretch, y: Floats, lags: list[int]) -> Floats:
+    """Capacity of the functions `y` in readouts taken so many samples later, over the samples common to all lags."""
+    n, size = stretch.n - 2 * LAGS, y.shape[1]
+    y = y if stretch.root is None else y * stretch.root
+    shifted = as_like(np.hstack([y[LAGS - lag : LAGS - lag + n] for lag in lags]), stretch.z)
+    power = squares(stretch.z[LAGS : LAGS + n, :].T @ shifted / n)
+    return power.reshape(len(lags), size).sum(axis=1)
 
 
-def _chance(z: Floats, y: Floats, score: float) -> float:
+def _chance(n: int, rank: int, size: int, score: float) -> float:
     """By how much two scores may differ by chance: six standard deviations."""
-    return float(6 * (np.sqrt(2 * z.shape[1] * y.shape[1]) + 2 * np.sqrt(len(z) * score)) / len(z))
+    return float(6 * (np.sqrt(2 * rank * size) + 2 * np.sqrt(n * score)) / n)
 
 
 def _slow(evidence: Evidence, survey: Survey) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import Table, array_namespace, as_like, on_host, to_numpy
+from .._array import Table, array_namespace, as_like, to_numpy
 from .._check import one_of
 from .._parallel import parallel_map
 from ..basis import DiscreteFamily, Family, ProductBasis
@@ -76,8 +76,11 @@ def survey(u: Table, x: Table, basis: ProductBasis, epochs: Integers) -> Survey:
     """
     n_rows, n_channels = x.shape
     typical = np.median(x.read_on_host(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
-    pieces = [(0, n_rows)] if x.on_device else list(row_blocks(0, n_rows, n_channels))
-    looks = parallel_map(lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical), pieces)
+    if x.on_device:
+        looks = [_look_there(u, x, basis, epochs, typical)]
+    else:
+        pieces = list(row_blocks(0, n_rows, n_channels))
+        looks = parallel_map(lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical), pieces)
     low, at_low = _extreme([look.low for look in looks], [look.at_low for look in looks], np.min)
     high, at_high = _extreme([look.high for look in looks], [look.at_high for look in looks], np.max)
     sizes = np.sum([look.epoch_sizes for look in looks], axis=0)
@@ -120,27 +123,44 @@ def _look(
     inputs, readouts = u.read_on_host(*rows), x.read(*rows)
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
         input_low, input_high = inputs.min(axis=0), inputs.max(axis=0)
-        extremes = _extremes(readouts) if x.on_device else _extremes_in_parts(readouts)
-        for table, values in ((u, (input_low, input_high)), (x, extremes[:2])):
-            if not np.isfinite(values).all():
-                _refuse_bad_values(table)
+        extremes = _extremes_in_parts(readouts)
+        _refuse_not_finite(u, input_low, input_high)
+        _refuse_not_finite(x, *extremes[:2])
         sums = _by_epoch(epochs, readouts, typical)
-    _refuse_outside(u, inputs, rows[0], basis)
-    sample = None if x.on_device else _some(readouts, rows[0], x.shape[0])
-    return Look(*extremes, input_low, input_high, *sums, sample)
+    _refuse_outside(u, rows, input_low, input_high, basis)
+    return Look(*extremes, input_low, input_high, *sums, _some(readouts, rows[0], x.shape[0]))
 
 
-def _extremes(block: Any) -> tuple[Floats, Floats, Integers, Integers]:
+def _look_there(u: Table, x: Table, basis: ProductBasis, epochs: Integers, typical: Floats) -> Look:
+    """The same for all rows of readouts on a device: everything is fetched from there at once."""
+    rows, k, q = (0, x.shape[0]), x.shape[1], u.shape[1]
+    inputs, readouts = u.read(*rows), x.read(*rows)
+    inputs = inputs if u.on_device else as_like(inputs, readouts)
+    xp, sizes = array_namespace(readouts), np.bincount(epochs, minlength=EPOCHS)
+    epoch = xp.arange(EPOCHS, device=readouts.device)[:, None] == as_like(epochs, readouts)[None, :]
+    sums = xp.astype(epoch, xp.float64) @ (readouts - as_like(typical, readouts))
+    parts = [*_extremes(readouts), xp.min(inputs, axis=0), xp.max(inputs, axis=0), xp.reshape(sums, (-1,))]
+    found = to_numpy(xp.concat(parts))
+    low, high, at_low, at_high, input_low, input_high, flat = np.split(
+        found, np.cumsum([k, k, k, k, q, q]).tolist()
+    )
+    _refuse_not_finite(u, input_low, input_high)
+    _refuse_not_finite(x, low, high)
+    _refuse_outside(u, rows, input_low, input_high, basis)
+    counts = at_low.astype(int), at_high.astype(int)
+    return Look(low, high, *counts, input_low, input_high, sizes, flat.reshape(EPOCHS, k), None)
+
+
+def _extremes(block: Any) -> tuple[Any, Any, Any, Any]:
     """The lowest and highest value of each channel, and how many rows sit on them."""
     xp = array_namespace(block)
     low, high = xp.min(block, axis=0), xp.max(block, axis=0)
-    found = xp.stack([low, high, *(_count(xp, block == edge) for edge in (low, high))])
-    low, high, at_low, at_high = to_numpy(found)
-    return low, high, at_low.astype(int), at_high.astype(int)
+    at_low, at_high = (_count(xp, block == edge) for edge in (low, high))
+    return low, high, at_low, at_high
 
 
 def _count(xp: Any, true: Any) -> Any:
-    """How many rows are true, for each column, as floating-point numbers."""
+    """How many rows are true, for each column."""
     if xp is np:
         return np.add.reduce(true.view(np.int8), axis=0, dtype=np.int16 if len(true) < 2**15 else np.int64)
     return xp.sum(xp.astype(true, xp.float64), axis=0)
@@ -174,12 +194,9 @@ def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple
     return extreme, np.sum(np.where(np.array(values) == extreme, counts, 0), axis=0)
 
 
-def _by_epoch(epochs: Integers, block: Any, typical: Floats) -> tuple[Integers, Floats]:
+def _by_epoch(epochs: Integers, block: Floats, typical: Floats) -> tuple[Integers, Floats]:
     """How many rows each epoch has, and the sums of what they differ by from the typical row."""
     sizes = np.bincount(epochs, minlength=EPOCHS)
-    if not on_host(block):
-        member = as_like((np.arange(EPOCHS)[:, None] == epochs).astype(float), block)
-        return sizes, to_numpy(member @ (block - as_like(typical, block)))
     if np.any(epochs[1:] < epochs[:-1]):
         order = np.argsort(epochs, kind="stable")
         epochs, block = epochs[order], block[order]
@@ -205,6 +222,12 @@ def _good_rows(u: Table, x: Table) -> Integers:
     return rows
 
 
+def _refuse_not_finite(table: Table, low: Floats, high: Floats) -> None:
+    """NaN and infinity show in the extremes."""
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        _refuse_bad_values(table)
+
+
 def _refuse_bad_values(table: Table) -> None:
     """Name the first bad cell and count them all."""
     count, first = 0, ""
@@ -220,20 +243,28 @@ def _refuse_bad_values(table: Table) -> None:
     )
 
 
-def _refuse_outside(u: Table, block: Floats, start: int, basis: ProductBasis) -> None:
-    """Inputs the declared distribution cannot produce, beyond the rounding of the type they came in."""
+def _refuse_outside(
+    u: Table, rows: tuple[int, int], lowest: Floats, highest: Floats, basis: ProductBasis
+) -> None:
+    """Inputs the declared distribution cannot produce, beyond the rounding of the type they came in.
+
+    The lowest and highest of each input tell; the rows are read again only to name the culprit, or to compare
+    with levels.
+    """
+    start = rows[0]
     for k, family in enumerate(basis.families):
         low, high = family.bounds
-        column = block[:, k]
-        rounding = u.rounding * float(np.abs(column).max())
+        rounding = u.rounding * max(abs(lowest[k]), abs(highest[k]))
         slack = OUTSIDE * (family.domain[1] - family.domain[0]) + rounding
-        if column.min() < low - slack or column.max() > high + slack:
+        if lowest[k] < low - slack or highest[k] > high + slack:
+            column = u.read_on_host(*rows)[:, k]
             row = int(np.argmax((column < low - slack) | (column > high + slack)))
             raise DataError(
                 f"u is {_exact(column[row], low, high)} at {u.place(start + row, k)}, outside the domain "
                 f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family)}"
             )
         if isinstance(family, DiscreteFamily):
+            column = u.read_on_host(*rows)[:, k]
             levels = family.natural(family.levels)
             gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
             off = np.abs(column - levels[family.nearest(family.standard(column))]) > 1e-6 * gap + rounding

@@ -20,8 +20,9 @@ def device_tiles(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, slic
     many samples at once, and so are the tiles, of as many functions as memory allows: a launch costs more than
     thousands of numbers.
     """
+    batches = plan.batches(max(TILE_BYTES // (8 * min(_many(plan), u.shape[0])), 1))
     for samples, sides in _sides(plan, u, factors):
-        for batch in plan.batches(max(TILE_BYTES // (8 * (samples.stop - samples.start)), 1)):
+        for batch in batches:
             yield slice(batch.start, batch.stop), samples, _fill(sides, batch)
 
 
@@ -37,7 +38,7 @@ def device_blocks(plan: Plan, n_terms: int, u: Any, factors: Any) -> Iterator[An
 
 def _sides(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, tuple[Any, Any]]]:
     """Values of the functions of both sides, for as many samples at a time as memory allows."""
-    many = max(CHAIN_BYTES // (8 * (len(plan.left) + len(plan.right))), 1)
+    many = _many(plan)
     for begin in range(0, u.shape[0], many):
         samples = slice(begin, min(begin + many, u.shape[0]))
         ones = factors(u[samples, :])
@@ -48,6 +49,11 @@ def _sides(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, tuple[Any,
                 _chain(plan.right, ones[plan.split :], ones[-1][0, :]),
             ),
         )
+
+
+def _many(plan: Plan) -> int:
+    """How many samples of both sides fit."""
+    return max(CHAIN_BYTES // (8 * (len(plan.left) + len(plan.right))), 1)
 
 
 def _fill(sides: tuple[Any, Any], batch: Batch) -> Any:
@@ -69,7 +75,7 @@ def _chain(chain: Chain, factors: list[Any], ones: Any) -> Any:
     """Products of a few inputs: the rows of each input's factors that they need, multiplied."""
     xp = array_namespace(ones)
     out = None
-    for values, column in zip(factors, chain.rows.T, strict=True):
-        part = xp.take(values, as_like(column.astype("int64"), values), axis=0)
+    for values, column in zip(factors, chain.columns_like(ones), strict=True):
+        part = xp.take(values, column, axis=0)
         out = part if out is None else out * part
     return ones[None, :] if out is None else out

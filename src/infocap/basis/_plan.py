@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._array import as_like
 from ..typing import Floats, Integers
 from ._family import Family
 from ._index_sets import sort_rows, total_degrees
@@ -35,6 +36,7 @@ class Chain:
         self.rows = sort_rows(complete, total_degrees(families, complete))
         self.position = {row.tobytes(): number for number, row in enumerate(self.rows)}
         self.runs: list[Run] = []
+        self._columns: tuple[Any, list[Any]] | None = None
         first = np.argmax(self.rows > 0, axis=1) if rows.shape[1] else np.zeros(1, int)
         for number, row in enumerate(self.rows[1:], start=1):
             variable = int(first[number])
@@ -57,6 +59,13 @@ class Chain:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def columns_like(self, array: Any) -> list[Any]:
+        """For each input the functions that the products have, in the array's library and on its device."""
+        if self._columns is None or self._columns[0] != (type(array), array.device):
+            columns = [as_like(column.astype(np.int64), array) for column in self.rows.T]
+            self._columns = (type(array), array.device), columns
+        return self._columns[1]
 
     def fill(self, factors: Sequence[Floats], columns: slice, out: Floats) -> None:
         """Values of all functions at some samples, into out (functions, samples)."""
@@ -109,6 +118,7 @@ class Plan:
         self.right = Chain(rows[:, self.split :], families[self.split :])
         here = [self.left.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, : self.split])]
         there = [self.right.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, self.split :])]
+        self._batches: dict[int, list[Batch]] = {}
         self.tiles, self.row_of = _tiles(np.array(here), np.array(there))
 
     def fill_sides(self, factors: Sequence[Floats], columns: slice, sides: tuple[Floats, Floats]) -> None:
@@ -118,7 +128,9 @@ class Plan:
 
     def batches(self, most: int) -> list[Batch]:
         """All tiles in order, cut and grouped so that none has more than `most` functions."""
-        out: list[Batch] = []
+        if most in self._batches:
+            return self._batches[most]
+        out = self._batches[most] = []
         for tile in (part for whole in self.tiles for part in _cut(whole, most)):
             size = tile.shape[0] * tile.shape[1]
             if out and out[-1].stop - out[-1].start + size <= most:

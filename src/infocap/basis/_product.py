@@ -141,7 +141,7 @@ class ProductBasis:
             for rows, samples, values in device_tiles(self._plan, u, self._factors):
                 yield Values(rows, samples, values)
             return
-        yield from self._on_host(u, self._batches, self.tile_samples)
+        yield from self._on_host(u, self._plan.batches(self._tile_rows), self.tile_samples)
 
     @property
     def tile_samples(self) -> int:
@@ -153,10 +153,6 @@ class ProductBasis:
     def _tile_rows(self) -> int:
         """Functions in one tile, at most."""
         return max(TILE_BYTES // (8 * TILE_SAMPLES), 1)
-
-    @cached_property
-    def _batches(self) -> list[Batch]:
-        return self._plan.batches(self._tile_rows)
 
     def _on_host(self, u: Floats, batches: list[Batch], samples: int) -> Iterator[Values]:
         """The values of each batch of functions, written one after the other into the same array."""

@@ -4,7 +4,17 @@ from ._bounds import zero_capacity_bound
 from ._evidence import Evidence, gather
 from ._factor import orthonormal_factor
 from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
-from ._summary import Span, Summary, capacities, combine, coordinates, orthonormal_frame, span, summarise
+from ._summary import (
+    Span,
+    Summary,
+    capacities,
+    combine,
+    coordinates,
+    orthonormal_frame,
+    span,
+    squares,
+    summarise,
+)
 from ._walk import Walk, row_blocks
 
 __all__ = [
@@ -25,6 +35,7 @@ __all__ = [
     "orthonormal_frame",
     "row_blocks",
     "span",
+    "squares",
     "summarise",
     "zero_capacity_bound",
 ]

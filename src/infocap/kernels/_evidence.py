@@ -90,7 +90,8 @@ class Evidence:
 
     def whiten(self, block: Any) -> Any:
         """Rows of the table of readouts, turned into X~: (samples, rank), without the constant."""
-        return self.walk.shifted(block, less=self.space.mean) @ as_like(self._whitening, block)
+        whitening = self._whitening if on_host(block) else self._whitening_there
+        return self.walk.shifted(block, less=self.space.mean) @ whitening
 
     def framed(self, start: int, stop: int) -> Floats:
         """The same with the constant readout first, where there is one: (samples, rank)."""
@@ -103,6 +104,11 @@ class Evidence:
     @cached_property
     def _whitening(self) -> Floats:
         return self.space.whitening * np.sqrt(self.n_samples)
+
+    @cached_property
+    def _whitening_there(self) -> Any:
+        """The same on the device of the readouts, which are read as double precision."""
+        return as_like(self._whitening, self.walk.x.read(0, 1))
 
     @cached_property
     def leverage(self) -> Floats:

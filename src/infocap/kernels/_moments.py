@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from ..typing import Floats, Integers
 from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, inverse_of_triangle, triangle_of_gram
 from ._summary import Summary
@@ -91,7 +91,7 @@ def moments_there(z: Any, weighted: Any, tiles: Iterable[Any], edges: list[int])
     xp = array_namespace(z)
     stretches = [slice(*pair) for pair in pairwise(edges)]
     found: list[dict[int, Any]] = [{} for _ in stretches]
-    wide = weighted.T + 0.0  # in this order in memory
+    wide = contiguous(weighted.T)
     for rows, samples, y in tiles:
         for stretch, parts in zip(stretches, found, strict=True):
             start, stop = max(stretch.start, samples.start), min(stretch.stop, samples.stop)

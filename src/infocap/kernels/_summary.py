@@ -10,7 +10,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_host, to_numpy
 from ..typing import Floats, Integers
-from ._factor import orthonormal_factor
+from ._factor import inverse_of_triangle, orthonormal_factor
 
 RANK_TOLERANCE = 32 * np.finfo(float).eps
 CLEAR_PIVOT = 1e-6  # no doubt about the rank, and no need for a singular value decomposition
@@ -110,7 +110,7 @@ def span(summary: Summary) -> Span:
     scaled = np.where(rounding, 0.0, centred) / np.where(rounding, 1.0, norms)
     norms = np.where(rounding, 1.0, norms)
     if scaled.shape[0] == scaled.shape[1] and np.min(np.abs(np.diag(scaled))) > CLEAR_PIVOT:
-        inverse = np.linalg.inv(scaled)
+        inverse = inverse_of_triangle(scaled)
         if np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT:  # bounds the condition number
             return Span(None, inverse / norms[:, None], mean, summary.constant)
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
