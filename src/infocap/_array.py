@@ -79,6 +79,24 @@ def to_numpy(array: Any) -> Any:
     return np.asarray(array)
 
 
+def empty_like(array: Any, size: int) -> Any:
+    """Room for so many numbers next to an array, where its library can write into it (torch, CuPy), else None."""
+    if type(array).__module__.split(".")[0] not in ("torch", "cupy"):
+        return None
+    xp = array_namespace(array)
+    return xp.empty((size,), dtype=array.dtype, device=array.device)
+
+
+def multiply_into(a: Any, b: Any, out: Any) -> None:
+    """a * b, written into room from `empty_like`."""
+    if type(out).__module__.startswith("torch"):
+        import torch
+
+        torch.mul(a, b, out=out)
+    else:
+        array_namespace(out).multiply(a, b, out=out)
+
+
 def fft(array: Any) -> Any:
     """The discrete Fourier transform along the last axis, in the array's own precision."""
     if on_host(array):

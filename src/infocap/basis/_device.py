@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._array import array_namespace, as_like
+from .._array import array_namespace, as_like, empty_like, multiply_into
 from ..typing import Integers
 from ._plan import Batch, Chain, Plan
 
 CHAIN_BYTES = 4_000_000_000  # of both sides' functions at a time
 TILE_BYTES = 2_000_000_000  # of values at a time
+TILE_SAMPLES = 32_768  # with thousands of functions the product then runs at full speed
 
 
 def device_tiles(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, slice, Any]]:
@@ -20,10 +21,16 @@ def device_tiles(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, slic
     many samples at once, and so are the tiles, of as many functions as memory allows: a launch costs more than
     thousands of numbers.
     """
-    batches = plan.batches(max(TILE_BYTES // (8 * min(_many(plan), u.shape[0])), 1))
-    for samples, sides in _sides(plan, u, factors):
-        for batch in batches:
-            yield slice(batch.start, batch.stop), samples, _fill(sides, batch)
+    tallest = min(TILE_SAMPLES, u.shape[0])
+    batches = plan.batches(max(TILE_BYTES // (8 * tallest), 1))
+    room = empty_like(u, tallest * max(batch.stop - batch.start for batch in batches))
+    for samples, (left, right) in _sides(plan, u, factors):
+        for start in range(samples.start, samples.stop, TILE_SAMPLES):
+            some = slice(start, min(start + TILE_SAMPLES, samples.stop))
+            here = slice(some.start - samples.start, some.stop - samples.start)
+            for batch in batches:
+                values = _fill((left[:, here], right[:, here]), batch, room)
+                yield slice(batch.start, batch.stop), some, values
 
 
 def device_blocks(plan: Plan, n_terms: int, u: Any, factors: Any) -> Iterator[Any]:
@@ -56,12 +63,21 @@ def _many(plan: Plan) -> int:
     return max(CHAIN_BYTES // (8 * (len(plan.left) + len(plan.right))), 1)
 
 
-def _fill(sides: tuple[Any, Any], batch: Batch) -> Any:
-    xp = array_namespace(sides[0])
+def _fill(sides: tuple[Any, Any], batch: Batch, room: Any = None) -> Any:
+    """Values of a batch, in the room for it if there is any: making new arrays and joining them takes longer."""
+    xp, n = array_namespace(sides[0]), sides[0].shape[1]
+    where = None if room is None else xp.reshape(room[: (batch.stop - batch.start) * n], (-1, n))
     parts = []
     for tile in batch.tiles:
-        a, b = _rows(xp, sides[0], tile.left), _rows(xp, sides[1], tile.right)
-        parts.append(xp.reshape(a[:, None, :] * b[None, :, :], (tile.shape[0] * tile.shape[1], a.shape[1])))
+        a, b = _rows(xp, sides[0], tile.left)[:, None, :], _rows(xp, sides[1], tile.right)[None, :, :]
+        size = tile.shape[0] * tile.shape[1]
+        if where is None:
+            parts.append(xp.reshape(a * b, (size, n)))
+        else:
+            start = tile.start - batch.start
+            multiply_into(a, b, xp.reshape(where[start : start + size, :], (*tile.shape, n)))
+    if where is not None:
+        return where
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
 
 

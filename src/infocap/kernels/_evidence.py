@@ -64,8 +64,15 @@ class Evidence:
     @cached_property
     def half_coordinates(self) -> tuple[Any, Any]:
         """The same from the first half of the samples alone, and from the second."""
-        first, second = (coordinates(half, span(half)) for half in self.halves)
+        first, second = (
+            coordinates(half, space) for half, space in zip(self.halves, self.half_spaces, strict=True)
+        )
         return first, second
+
+    @cached_property
+    def half_spaces(self) -> tuple[Span, Span]:
+        """The spaces that the readouts span in the first half and in the second."""
+        return span(self.halves[0]), span(self.halves[1])
 
     @cached_property
     def raw(self) -> Floats:
@@ -177,4 +184,7 @@ def gather(walk: Walk) -> Evidence:
     """One pass over the data: both ordered halves, and the whole from them."""
     middle = walk.n_samples // 2
     first, second, whole = walk.summaries_and_whole(0, middle, walk.n_samples)
-    return Evidence(walk, whole, (first, second))
+    evidence = Evidence(walk, whole, (first, second))
+    if walk.x.on_device:  # while it computes, the processor does what it will have to do anyway
+        _ = evidence.space, evidence.half_spaces
+    return evidence

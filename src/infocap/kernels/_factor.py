@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, to_numpy
+from .._array import array_namespace, as_like, on_host, to_numpy
 from ..typing import Floats
 
 SAFE_PIVOT = 1e-4  # of unit columns; the squared condition number then leaves 8 digits to repair
@@ -46,29 +46,39 @@ def _by_cholesky(x: Any, first: Floats, norms: Floats) -> tuple[Any, Floats, Flo
     return q, second @ first, inverse_of_triangle(second)
 
 
-def triangle_of_gram(gram: Floats) -> Floats | None:
-    """The triangle r of x = q r from x'x, by Cholesky's method; None when it is not positive definite to rounding."""
-    norms = np.sqrt(np.diag(gram))
-    if not (np.all(norms > 0) and np.all(np.isfinite(norms))):
+def triangle_of_gram(gram: Any) -> Any:
+    """The triangle r of x = q r from x'x, by Cholesky's method; None when it is not positive definite to rounding.
+
+    It is where the Gram matrix is, as is what the next two functions give.
+    """
+    xp = array_namespace(gram)
+    norms = xp.sqrt(xp.linalg.diagonal(gram))
+    if on_host(gram) and not (np.all(norms > 0) and np.all(np.isfinite(norms))):
         return None
     try:
-        return np.linalg.cholesky(gram / np.outer(norms, norms)).T * norms
-    except np.linalg.LinAlgError:
-        return None
+        lower = xp.linalg.cholesky(gram / norms / norms[:, None])
+    except Exception as problem:
+        if "LinAlgError" in type(problem).__name__:  # each library has its own
+            return None
+        raise
+    return lower.T * norms
 
 
-def inverse_of_triangle(triangle: Floats) -> Floats:
+def inverse_of_triangle(triangle: Any) -> Any:
     """The inverse of an upper triangle without zeros on its diagonal."""
+    if not on_host(triangle):
+        return array_namespace(triangle).linalg.inv(triangle)
     from scipy.linalg.lapack import dtrtri
 
     inverse, _ = dtrtri(triangle)
     return inverse
 
 
-def condition_bound(matrix: Floats, inverse: Floats) -> float:
+def condition_bound(matrix: Any, inverse: Any) -> Any:
     """At least the condition number k, and close to it where it is small.
 
     The product of the Frobenius norms is at least k + 1/k + n - 2 (Cauchy-Schwarz, with the largest and the
     smallest singular value taken apart from the rest).
     """
-    return float(np.linalg.norm(matrix) * np.linalg.norm(inverse)) - len(matrix) + 2
+    xp = array_namespace(matrix)
+    return xp.sqrt(xp.sum(matrix**2) * xp.sum(inverse**2)) - (matrix.shape[0] - 2)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
+from .._array import array_namespace, as_like, on_host, to_numpy
 from ..typing import Floats, Integers
 from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, inverse_of_triangle, triangle_of_gram
 from ._summary import Summary
@@ -25,40 +25,40 @@ GOOD_ALREADY = 150.0  # of some of the readouts, below which all are good enough
 
 
 class Frame(NamedTuple):
-    """New coordinates z = x @ `matrix` of the readouts, and the way back, x = z @ `triangle`; None: x itself."""
+    """New coordinates z = x @ `matrix` of the readouts, and the way back, x = z @ `triangle`; None: x itself.
 
-    matrix: Floats | None
+    The matrix is where the readouts are, the triangle in the processor's memory.
+    """
+
+    matrix: Any
     triangle: Floats | None
-
-    def coordinates(self, x: Any) -> Any:
-        """z, where x is."""
-        return x if self.matrix is None else x @ as_like(self.matrix, x)
 
 
 AS_THEY_ARE = Frame(None, None)
 
 
-def frame_of(triangle: Floats | None) -> Frame | None:
+def frame_of(triangle: Any) -> Frame | None:
     """The frame in which readouts with this triangle are orthonormal; None where some are nearly dependent."""
     if triangle is None:
         return None
-    norms = np.sqrt(np.sum(triangle**2, axis=0))
-    if not (np.all(norms > 0) and np.all(np.isfinite(norms))):
-        return None
-    scaled = triangle / norms
-    if np.min(np.abs(np.diag(scaled))) <= SAFE_PIVOT:
-        return None
+    xp = array_namespace(triangle)
+    norms = xp.sqrt(xp.sum(triangle**2, axis=0))
+    scaled = triangle / xp.where(norms > 0, norms, xp.ones_like(norms))
+    pivots = xp.abs(xp.linalg.diagonal(scaled))
     inverse = inverse_of_triangle(scaled)
-    if condition_bound(scaled, inverse) < GOOD_ALREADY:
+    pivot, bound = to_numpy(xp.stack([xp.min(pivots), condition_bound(scaled, inverse)])).tolist()
+    if not pivot > SAFE_PIVOT:
+        return None
+    if bound < GOOD_ALREADY:
         return AS_THEY_ARE
-    return Frame(inverse / norms[:, None], triangle)
+    return Frame(inverse / norms[:, None], to_numpy(triangle))
 
 
 @dataclass(eq=False)
 class Moments:
     """z'z and y'z of some samples; the rows of y'z, one a function, are in the order of the basis's rows."""
 
-    gram: Any
+    gram: Floats
     projection: Any
     n_samples: int
 
@@ -83,28 +83,26 @@ def moments(blocks: Iterable[tuple[Floats, Floats, Any]]) -> Moments:
     return Moments(gram, np.concatenate(list(parts.values())), n_samples)
 
 
-def moments_there(z: Any, weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[Moments]:
-    """The same on a device, of each stretch of rows between the edges; nothing is written in place.
+def moments_there(wide: Any, weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[Moments]:
+    """The same on a device, of each stretch of samples between the edges; nothing is written in place.
 
-    There the product is fastest with the samples last in both arrays.
+    The product is fastest there with the samples last in memory in both arrays, so z comes as (readouts, samples).
+    The Gram matrices are fetched before the long work is started, so that what the processor does with them is
+    done meanwhile.
     """
-    xp = array_namespace(z)
+    xp = array_namespace(wide)
     stretches = [slice(*pair) for pair in pairwise(edges)]
+    grams = to_numpy(xp.stack([wide[:, stretch] @ wide[:, stretch].T for stretch in stretches]))
     found: list[dict[int, Any]] = [{} for _ in stretches]
-    wide = contiguous(weighted.T)
     for rows, samples, y in tiles:
         for stretch, parts in zip(stretches, found, strict=True):
             start, stop = max(stretch.start, samples.start), min(stretch.stop, samples.stop)
             if start < stop:
-                part = wide[:, start:stop] @ y[:, start - samples.start : stop - samples.start].T
+                part = weighted[:, start:stop] @ y[:, start - samples.start : stop - samples.start].T
                 parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
     return [
-        Moments(
-            z[stretch, :].T @ z[stretch, :],
-            xp.concat(list(parts.values()), axis=1).T,
-            stretch.stop - stretch.start,
-        )
-        for stretch, parts in zip(stretches, found, strict=True)
+        Moments(gram, xp.concat(list(parts.values()), axis=1).T, stretch.stop - stretch.start)
+        for gram, stretch, parts in zip(grams, stretches, found, strict=True)
     ]
 
 
@@ -123,7 +121,7 @@ def _add_product(y: Floats, z: Floats, out: Floats) -> None:
 
 def summary_of(found: Moments, frame: Frame, constant: bool, row_of: Integers) -> Summary | None:
     """The summary; None where the readouts are too nearly dependent for sums of products."""
-    triangle = triangle_of_gram(to_numpy(found.gram))
+    triangle = triangle_of_gram(found.gram)
     if triangle is None:
         return None
     inverse = inverse_of_triangle(triangle)

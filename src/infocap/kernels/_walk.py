@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Table, array_namespace, as_like, on_host, to_numpy
+from .._array import Table, array_namespace, as_like, contiguous, on_host, to_numpy
 from .._parallel import all_cores, parallel_map
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
@@ -209,7 +209,8 @@ class Walk:
                 x, u = self.x.read(first, last), to_numpy(self.u.read(first, last))
                 for start in range(first, last, self.basis.tile_samples):
                     some = slice(start - first, start - first + self.basis.tile_samples)
-                    z = frame.coordinates(self._weighed(self.prepared(x[some]), start))
+                    z = self._weighed(self.prepared(x[some]), start)
+                    z = z if frame.matrix is None else z @ frame.matrix
                     yield z, self._weighed(z, start), self.basis.tiles(u[some])
 
         return moments(blocks())
@@ -218,11 +219,11 @@ class Walk:
         """The same where the data are; there the frame comes from all samples, at the price of one product."""
         start, stop = edges[0], edges[-1]
         x = self.readouts(start, stop)
-        frame = frame_of(triangle_of_gram(to_numpy(x.T @ x)))
+        frame = frame_of(triangle_of_gram(x.T @ x))
         if frame is None:
             return None, []
-        z = frame.coordinates(x)
+        wide = contiguous(x.T) if frame.matrix is None else frame.matrix.T @ x.T
         root = self.root_weights
-        weighted = z if root is None else z * as_like(root[start:stop, None], z)
+        weighted = wide if root is None else wide * as_like(root[start:stop], wide)
         tiles = self.basis.tiles(self._inputs_there(start, stop))
-        return frame, moments_there(z, weighted, tiles, [edge - start for edge in edges])
+        return frame, moments_there(wide, weighted, tiles, [edge - start for edge in edges])
