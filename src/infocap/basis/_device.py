@@ -7,7 +7,7 @@ from typing import Any
 
 from .._array import array_namespace, as_like, empty_like, multiply_into
 from ..typing import Integers
-from ._plan import Batch, Chain, Plan
+from ._plan import Batch, Chain, Halves, Plan
 
 CHAIN_BYTES = 4_000_000_000  # of both sides' functions at a time
 TILE_BYTES = 2_000_000_000  # of values at a time
@@ -88,10 +88,14 @@ def _rows(xp: Any, values: Any, chosen: slice | Integers) -> Any:
 
 
 def _chain(chain: Chain, factors: list[Any], ones: Any) -> Any:
-    """Products of a few inputs: the rows of each input's factors that they need, multiplied."""
-    xp = array_namespace(ones)
-    out = None
-    for values, column in zip(factors, chain.columns_like(ones), strict=True):
-        part = xp.take(values, column, axis=0)
-        out = part if out is None else out * part
-    return ones[None, :] if out is None else out
+    """Products of a few inputs: the rows that they need of those of the first inputs and of the others, multiplied."""
+    return _products(chain.halves, factors, ones) if factors else ones[None, :]
+
+
+def _products(halves: Halves, factors: list[Any], like: Any) -> Any:
+    xp = array_namespace(like)
+    parts = []
+    for inner, inputs, chosen in zip(halves.inner, halves.inputs, halves.rows_like(like), strict=True):
+        values = factors[inputs.start] if inner is None else _products(inner, factors[inputs], like)
+        parts.append(xp.take(values, chosen, axis=0))
+    return parts[0] if len(parts) == 1 else parts[0] * parts[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,6 @@ class Chain:
         self.rows = sort_rows(complete, total_degrees(families, complete))
         self.position = {row.tobytes(): number for number, row in enumerate(self.rows)}
         self.runs: list[Run] = []
-        self._columns: tuple[Any, list[Any]] | None = None
         first = np.argmax(self.rows > 0, axis=1) if rows.shape[1] else np.zeros(1, int)
         for number, row in enumerate(self.rows[1:], start=1):
             variable = int(first[number])
@@ -60,12 +60,10 @@ class Chain:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def columns_like(self, array: Any) -> list[Any]:
-        """For each input the functions that the products have, in the array's library and on its device."""
-        if self._columns is None or self._columns[0] != (type(array), array.device):
-            columns = [as_like(column.astype(np.int64), array) for column in self.rows.T]
-            self._columns = (type(array), array.device), columns
-        return self._columns[1]
+    @cached_property
+    def halves(self) -> Halves:
+        """The same products made in another way, by a few multiplications of everything."""
+        return Halves(self.rows)
 
     def fill(self, factors: Sequence[Floats], columns: slice, out: Floats) -> None:
         """Values of all functions at some samples, into out (functions, samples)."""
@@ -74,6 +72,36 @@ class Chain:
             parents = out[run.parent : run.parent + run.stop - run.start]
             factor = factors[run.variable][run.function, columns]
             np.multiply(parents, factor, out=out[run.start : run.stop])
+
+
+class Halves:
+    """Products of a few inputs as products of two: of those of the first inputs and of those of the others.
+
+    Where a multiplication of many functions costs no more than one of a few, on a graphics card, this is the way:
+    the depth is the logarithm of the number of inputs.
+    """
+
+    def __init__(self, rows: Integers) -> None:
+        middle = rows.shape[1] // 2
+        self.inputs = [slice(0, middle), slice(middle, rows.shape[1])] if middle else [slice(0, 1)]
+        self.inner: list[Halves | None] = []
+        self._rows: list[Integers] = []
+        self._there: tuple[Any, list[Any]] | None = None
+        for inputs in self.inputs:
+            some = rows[:, inputs]
+            if some.shape[1] == 1:
+                self.inner.append(None)
+                self._rows.append(some[:, 0].astype(np.int64))
+            else:
+                distinct, places = np.unique(some, axis=0, return_inverse=True)
+                self.inner.append(Halves(distinct))
+                self._rows.append(places.reshape(-1).astype(np.int64))
+
+    def rows_like(self, array: Any) -> list[Any]:
+        """Which functions of the two the products have, in the array's library and on its device."""
+        if self._there is None or self._there[0] != (type(array), array.device):
+            self._there = (type(array), array.device), [as_like(rows, array) for rows in self._rows]
+        return self._there[1]
 
 
 class Tile(NamedTuple):

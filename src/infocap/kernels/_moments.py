@@ -25,13 +25,10 @@ GOOD_ALREADY = 150.0  # of some of the readouts, below which all are good enough
 
 
 class Frame(NamedTuple):
-    """New coordinates z = x @ `matrix` of the readouts, and the way back, x = z @ `triangle`; None: x itself.
-
-    The matrix is where the readouts are, the triangle in the processor's memory.
-    """
+    """New coordinates z = x @ `matrix` of the readouts, and the way back, x = z @ `triangle`; None: x itself."""
 
     matrix: Any
-    triangle: Floats | None
+    triangle: Any
 
 
 AS_THEY_ARE = Frame(None, None)
@@ -44,21 +41,41 @@ def frame_of(triangle: Any) -> Frame | None:
     xp = array_namespace(triangle)
     norms = xp.sqrt(xp.sum(triangle**2, axis=0))
     scaled = triangle / xp.where(norms > 0, norms, xp.ones_like(norms))
-    pivots = xp.abs(xp.linalg.diagonal(scaled))
     inverse = inverse_of_triangle(scaled)
-    pivot, bound = to_numpy(xp.stack([xp.min(pivots), condition_bound(scaled, inverse)])).tolist()
+    pivot = xp.min(xp.abs(xp.linalg.diagonal(scaled)))
+    pivot, bound = to_numpy(xp.stack([pivot, condition_bound(scaled, inverse)])).tolist()
     if not pivot > SAFE_PIVOT:
         return None
-    if bound < GOOD_ALREADY:
-        return AS_THEY_ARE
-    return Frame(inverse / norms[:, None], to_numpy(triangle))
+    return AS_THEY_ARE if bound < GOOD_ALREADY else Frame(inverse / norms[:, None], triangle)
+
+
+class Finish(NamedTuple):
+    """What turns z'y into q'y (`inverse`), and the triangle of x with its inverse, in the processor's memory."""
+
+    inverse: Any
+    triangle: Floats
+    triangle_inverse: Floats
+
+
+def finish_of(gram: Any, frame: Frame) -> Finish | None:
+    """The last step, from z'z; None where z is still too nearly dependent for sums of products."""
+    triangle = triangle_of_gram(gram)
+    if triangle is None:
+        return None
+    xp, inverse = array_namespace(gram), inverse_of_triangle(triangle)
+    norms = xp.sqrt(xp.sum(triangle**2, axis=0))
+    if not float(condition_bound(triangle / norms, inverse * norms[:, None])) < GOOD_CONDITION:
+        return None
+    if frame.matrix is None:
+        return Finish(inverse, to_numpy(triangle), to_numpy(inverse))
+    return Finish(inverse, to_numpy(triangle @ frame.triangle), to_numpy(frame.matrix @ inverse))
 
 
 @dataclass(eq=False)
 class Moments:
     """z'z and y'z of some samples; the rows of y'z, one a function, are in the order of the basis's rows."""
 
-    gram: Floats
+    gram: Any
     projection: Any
     n_samples: int
 
@@ -66,6 +83,16 @@ class Moments:
         return Moments(
             self.gram + other.gram, self.projection + other.projection, self.n_samples + other.n_samples
         )
+
+    def summary(self, finish: Finish, constant: bool, row_of: Integers) -> Summary:
+        """The summary, with the functions in their own order."""
+        by_term = self.projection
+        if on_host(by_term):
+            by_term = by_term[row_of]
+        else:
+            by_term = array_namespace(by_term).take(by_term, as_like(row_of, by_term), axis=0)
+        projection = (by_term @ finish.inverse).T
+        return Summary(finish.triangle, projection, self.n_samples, constant, finish.triangle_inverse)
 
 
 def moments(blocks: Iterable[tuple[Floats, Floats, Any]]) -> Moments:
@@ -83,27 +110,20 @@ def moments(blocks: Iterable[tuple[Floats, Floats, Any]]) -> Moments:
     return Moments(gram, np.concatenate(list(parts.values())), n_samples)
 
 
-def moments_there(wide: Any, weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[Moments]:
-    """The same on a device, of each stretch of samples between the edges; nothing is written in place.
+def projections(weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[Any]:
+    """y'z of each stretch of samples between the edges, on a device; nothing is written in place.
 
-    The product is fastest there with the samples last in memory in both arrays, so z comes as (readouts, samples).
-    The Gram matrices are fetched before the long work is started, so that what the processor does with them is
-    done meanwhile.
+    z comes as (readouts, samples): there the product is fastest with the samples last in memory in both arrays.
     """
-    xp = array_namespace(wide)
-    stretches = [slice(*pair) for pair in pairwise(edges)]
-    grams = to_numpy(xp.stack([wide[:, stretch] @ wide[:, stretch].T for stretch in stretches]))
-    found: list[dict[int, Any]] = [{} for _ in stretches]
+    xp = array_namespace(weighted)
+    found: list[dict[int, Any]] = [{} for _ in pairwise(edges)]
     for rows, samples, y in tiles:
-        for stretch, parts in zip(stretches, found, strict=True):
-            start, stop = max(stretch.start, samples.start), min(stretch.stop, samples.stop)
+        for (first, last), parts in zip(pairwise(edges), found, strict=True):
+            start, stop = max(first, samples.start), min(last, samples.stop)
             if start < stop:
                 part = weighted[:, start:stop] @ y[:, start - samples.start : stop - samples.start].T
                 parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
-    return [
-        Moments(gram, xp.concat(list(parts.values()), axis=1).T, stretch.stop - stretch.start)
-        for gram, stretch, parts in zip(grams, stretches, found, strict=True)
-    ]
+    return [xp.concat(list(parts.values()), axis=1).T for parts in found]
 
 
 def _add_product(y: Floats, z: Floats, out: Floats) -> None:
@@ -117,22 +137,3 @@ def _add_product(y: Floats, z: Floats, out: Floats) -> None:
         dgemm(1.0, y.T, z.T, beta=1.0, c=out, trans_a=1, trans_b=1, overwrite_c=1)
     else:
         out += y @ z
-
-
-def summary_of(found: Moments, frame: Frame, constant: bool, row_of: Integers) -> Summary | None:
-    """The summary; None where the readouts are too nearly dependent for sums of products."""
-    triangle = triangle_of_gram(found.gram)
-    if triangle is None:
-        return None
-    inverse = inverse_of_triangle(triangle)
-    norms = np.sqrt(np.sum(triangle**2, axis=0))
-    if condition_bound(triangle / norms, inverse * norms[:, None]) > GOOD_CONDITION:
-        return None
-    by_term = found.projection
-    if on_host(by_term):
-        by_term = by_term[row_of]
-    else:
-        by_term = array_namespace(by_term).take(by_term, as_like(row_of, by_term), axis=0)
-    projection = (by_term @ as_like(inverse, by_term)).T
-    whole = triangle if frame.triangle is None else triangle @ frame.triangle
-    return Summary(whole, projection, found.n_samples, constant)

@@ -29,6 +29,7 @@ class Summary:
     projection: Any
     n_samples: int
     constant: bool = False
+    inverse: Floats | None = None  # of the triangle, where it is known and safe to use
 
 
 def summarise(x: Any, y: Any, constant: bool = False, row_of: Integers | None = None) -> Summary:
@@ -104,6 +105,8 @@ def span(summary: Summary) -> Span:
     triangle, skip = summary.triangle, int(summary.constant)
     centred = triangle[skip:, skip:]
     mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
+    if summary.inverse is not None:
+        return Span(None, summary.inverse[skip:, skip:], mean, summary.constant)
     norms = np.sqrt(np.sum(centred**2, axis=0))
     # What is left of a constant column after centring is rounding, not a direction.
     rounding = norms <= RANK_TOLERANCE * np.sqrt(np.sum(triangle[:, skip:] ** 2, axis=0))

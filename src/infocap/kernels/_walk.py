@@ -16,7 +16,7 @@ from .._parallel import all_cores, parallel_map
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
 from ._factor import triangle_of_gram
-from ._moments import Frame, Moments, frame_of, moments, moments_there, summary_of
+from ._moments import Finish, Frame, Moments, finish_of, frame_of, moments, projections
 from ._summary import Summary, combine, summarise
 
 READOUT_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
@@ -172,19 +172,24 @@ class Walk:
     def _by_moments(self, edges: tuple[int, ...]) -> list[Summary] | None:
         """The same from sums of products; None where some readouts are nearly dependent."""
         if self.x.on_device:
-            frame, parts = self._moments_there(edges)
-        else:
-            frame, parts = self._frame, []
-            if frame is not None:
-                tasks = [list(_shares(*pair, self._n_shares(edges))) for pair in pairwise(edges)]
-                sums = iter(parallel_map(self._moments, [share for task in tasks for share in task]))
-                parts = [reduce(add, islice(sums, len(task))) for task in tasks]
+            return self._by_moments_there(edges)
+        frame = self._frame
         if frame is None:
             return None
-        found = [
-            summary_of(part, frame, self.constant, self.basis.row_of) for part in (*parts, reduce(add, parts))
+        tasks = [list(_shares(*pair, self._n_shares(edges))) for pair in pairwise(edges)]
+        sums = iter(parallel_map(self._moments, [share for task in tasks for share in task]))
+        parts = [reduce(add, islice(sums, len(task))) for task in tasks]
+        parts.append(reduce(add, parts))
+        finishes = [finish_of(part.gram, frame) for part in parts]
+        return self._finished(parts, finishes)
+
+    def _finished(self, parts: list[Moments], finishes: list[Finish | None]) -> list[Summary] | None:
+        summaries = [
+            part.summary(finish, self.constant, self.basis.row_of)
+            for part, finish in zip(parts, finishes, strict=True)
+            if finish is not None
         ]
-        return None if any(summary is None for summary in found) else found  # type: ignore[return-value]
+        return summaries if len(summaries) == len(parts) else None
 
     @cached_property
     def _frame(self) -> Frame | None:
@@ -215,15 +220,27 @@ class Walk:
 
         return moments(blocks())
 
-    def _moments_there(self, edges: tuple[int, ...]) -> tuple[Frame | None, list[Moments]]:
-        """The same where the data are; there the frame comes from all samples, at the price of one product."""
+    def _by_moments_there(self, edges: tuple[int, ...]) -> list[Summary] | None:
+        """The same where the data are; there the frame comes from all samples, at the price of one product.
+
+        All that is small is done before the long work is started: nothing is fetched while that goes on.
+        """
         start, stop = edges[0], edges[-1]
         x = self.readouts(start, stop)
         frame = frame_of(triangle_of_gram(x.T @ x))
         if frame is None:
-            return None, []
+            return None
         wide = contiguous(x.T) if frame.matrix is None else frame.matrix.T @ x.T
+        stretches = [slice(first - start, last - start) for first, last in pairwise(edges)]
+        grams = [wide[:, stretch] @ wide[:, stretch].T for stretch in stretches]
+        grams.append(reduce(add, grams))
+        finishes = [finish_of(gram, frame) for gram in grams]
+        if None in finishes:
+            return None
         root = self.root_weights
         weighted = wide if root is None else wide * as_like(root[start:stop], wide)
         tiles = self.basis.tiles(self._inputs_there(start, stop))
-        return frame, moments_there(wide, weighted, tiles, [edge - start for edge in edges])
+        found = projections(weighted, tiles, [edge - start for edge in edges])
+        sizes = [*(last - first for first, last in pairwise(edges)), stop - start]
+        parts = list(map(Moments, grams, [*found, reduce(add, found)], sizes))
+        return self._finished(parts, finishes)
