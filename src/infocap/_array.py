@@ -97,6 +97,22 @@ def multiply_into(a: Any, b: Any, out: Any) -> None:
         array_namespace(out).multiply(a, b, out=out)
 
 
+def inverse_of_triangle(triangle: Any) -> Any:
+    """The inverse of an upper triangle without zeros on its diagonal."""
+    if on_host(triangle):
+        from scipy.linalg.lapack import dtrtri
+
+        inverse, _ = dtrtri(triangle)
+        return inverse
+    xp = array_namespace(triangle)
+    if type(triangle).__module__.startswith("torch"):
+        import torch
+
+        one = torch.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
+        return torch.linalg.solve_triangular(triangle, one, upper=True)
+    return xp.linalg.inv(triangle)
+
+
 def fft(array: Any) -> Any:
     """The discrete Fourier transform along the last axis, in the array's own precision."""
     if on_host(array):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,31 +157,41 @@ class Plan:
 
     def batches(self, most: int) -> list[Batch]:
         """All tiles in order, cut and grouped so that none has more than `most` functions."""
-        if most in self._batches:
-            return self._batches[most]
-        out = self._batches[most] = []
-        for tile in (part for whole in self.tiles for part in _cut(whole, most)):
-            size = tile.shape[0] * tile.shape[1]
-            if out and out[-1].stop - out[-1].start + size <= most:
-                out[-1] = Batch([*out[-1].tiles, tile], out[-1].start, tile.start + size)
-            else:
-                out.append(Batch([tile], tile.start, tile.start + size))
-        return out
+        if most not in self._batches:
+            groups: list[list[Tile]] = [[]]
+            free = most
+            for tile in self.tiles:
+                rest = [tile]
+                while rest:
+                    piece = rest.pop()
+                    if free < most and piece.shape[1] > free:  # not one row fits
+                        groups.append([])
+                        free = most
+                    fitting, remaining = _cut(piece, free)
+                    groups[-1].append(fitting)
+                    free -= fitting.shape[0] * fitting.shape[1]
+                    rest.extend(reversed(remaining))
+            self._batches[most] = [
+                Batch(group, group[0].start, group[-1].start + prod(group[-1].shape)) for group in groups
+            ]
+        return self._batches[most]
 
 
-def _cut(tile: Tile, most: int) -> Iterator[Tile]:
-    """A tile in parts of at most `most` functions, in the same order."""
-    n_left, n_right = tile.shape
-    for left in range(0, n_left, max(most // n_right, 1)):
-        some_left = min(max(most // n_right, 1), n_left - left)
-        for right in range(0, n_right, most):
-            some_right = min(most, n_right - right)
-            yield Tile(
-                _part(tile.left, left, some_left),
-                _part(tile.right, right, some_right),
-                (some_left, some_right),
-                tile.start + left * n_right + right,
-            )
+def _cut(tile: Tile, free: int) -> tuple[Tile, list[Tile]]:
+    """As many functions of a tile as there is room for, whole rows of it if one fits; and the rest in order."""
+    (n_left, n_right), start = tile.shape, tile.start
+    if n_right > free:  # only where a single row is longer than anything allowed
+        first = Tile(_part(tile.left, 0, 1), _part(tile.right, 0, free), (1, free), start)
+        rest = [Tile(first.left, _part(tile.right, free, n_right - free), (1, n_right - free), start + free)]
+        taken = 1
+    else:
+        taken = min(free // n_right, n_left)
+        first = Tile(_part(tile.left, 0, taken), tile.right, (taken, n_right), start)
+        rest = []
+    if taken < n_left:
+        others = _part(tile.left, taken, n_left - taken)
+        rest.append(Tile(others, tile.right, (n_left - taken, n_right), start + taken * n_right))
+    return first, rest
 
 
 def _part(chosen: slice | Integers, start: int, size: int) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, inverse_of_triangle, on_host, to_numpy
 from ..typing import Floats
 
 SAFE_PIVOT = 1e-4  # of unit columns; the squared condition number then leaves 8 digits to repair
@@ -49,7 +49,7 @@ def _by_cholesky(x: Any, first: Floats, norms: Floats) -> tuple[Any, Floats, Flo
 def triangle_of_gram(gram: Any) -> Any:
     """The triangle r of x = q r from x'x, by Cholesky's method; None when it is not positive definite to rounding.
 
-    It is where the Gram matrix is, as is what the next two functions give.
+    It is where the Gram matrix is.
     """
     xp = array_namespace(gram)
     norms = xp.sqrt(xp.linalg.diagonal(gram))
@@ -62,16 +62,6 @@ def triangle_of_gram(gram: Any) -> Any:
             return None
         raise
     return lower.T * norms
-
-
-def inverse_of_triangle(triangle: Any) -> Any:
-    """The inverse of an upper triangle without zeros on its diagonal."""
-    if not on_host(triangle):
-        return array_namespace(triangle).linalg.inv(triangle)
-    from scipy.linalg.lapack import dtrtri
-
-    inverse, _ = dtrtri(triangle)
-    return inverse
 
 
 def condition_bound(matrix: Any, inverse: Any) -> Any:

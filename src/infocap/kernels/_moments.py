@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, inverse_of_triangle, on_host, to_numpy
 from ..typing import Floats, Integers
-from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, inverse_of_triangle, triangle_of_gram
+from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, triangle_of_gram
 from ._summary import Summary
 
 GOOD_ALREADY = 150.0  # of some of the readouts, below which all are good enough as they are

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, inverse_of_triangle, on_host, to_numpy
 from ..typing import Floats, Integers
-from ._factor import inverse_of_triangle, orthonormal_factor
+from ._factor import orthonormal_factor
 
 RANK_TOLERANCE = 32 * np.finfo(float).eps
 CLEAR_PIVOT = 1e-6  # no doubt about the rank, and no need for a singular value decomposition
