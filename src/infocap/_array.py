@@ -60,7 +60,9 @@ def on_device(array: Any) -> bool:
 
 
 def as_like(values: Any, like: Any) -> Any:
-    """A NumPy array in the library, on the device and in the precision of another array."""
+    """A NumPy array in the library, on the device and in the precision of another array; what is there, stays."""
+    if on_device(values):
+        return values
     values = np.asarray(values)
     if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
@@ -77,6 +79,17 @@ def to_numpy(array: Any) -> Any:
     if not hasattr(array, "__array__") and hasattr(array, "__dlpack__"):
         return np.from_dlpack(array)
     return np.asarray(array)
+
+
+def take_rows(array: Any, rows: Any) -> Any:
+    """Some rows of an array, by their numbers, which are not negative and in the array's own library."""
+    if on_host(array):
+        return array[rows]
+    if type(array).__module__.startswith("torch"):
+        import torch
+
+        return torch.index_select(array, 0, rows)  # the general way looks for negative numbers first
+    return array_namespace(array).take(array, rows, axis=0)
 
 
 def empty_like(array: Any, size: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .._array import array_namespace, as_like, empty_like, multiply_into
+from .._array import array_namespace, as_like, empty_like, multiply_into, take_rows
 from ..typing import Integers
 from ._plan import Batch, Chain, Halves, Plan
 
@@ -70,7 +70,7 @@ def _fill(sides: tuple[Any, Any], batch: Batch, room: Any = None) -> Any:
     where = None if room is None else xp.reshape(room[: (batch.stop - batch.start) * n], (-1, n))
     parts = []
     for tile in batch.tiles:
-        a, b = _rows(xp, sides[0], tile.left)[:, None, :], _rows(xp, sides[1], tile.right)[None, :, :]
+        a, b = _rows(sides[0], tile.left)[:, None, :], _rows(sides[1], tile.right)[None, :, :]
         size = tile.shape[0] * tile.shape[1]
         if where is None:
             parts.append(xp.reshape(a * b, (size, n)))
@@ -82,10 +82,8 @@ def _fill(sides: tuple[Any, Any], batch: Batch, room: Any = None) -> Any:
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
 
 
-def _rows(xp: Any, values: Any, chosen: slice | Integers) -> Any:
-    return (
-        values[chosen, :] if isinstance(chosen, slice) else xp.take(values, as_like(chosen, values), axis=0)
-    )
+def _rows(values: Any, chosen: slice | Integers) -> Any:
+    return values[chosen, :] if isinstance(chosen, slice) else take_rows(values, as_like(chosen, values))
 
 
 def _chain(chain: Chain, factors: list[Any], ones: Any) -> Any:
@@ -94,9 +92,8 @@ def _chain(chain: Chain, factors: list[Any], ones: Any) -> Any:
 
 
 def _products(halves: Halves, factors: list[Any], like: Any) -> Any:
-    xp = array_namespace(like)
     parts = []
     for inner, inputs, chosen in zip(halves.inner, halves.inputs, halves.rows_like(like), strict=True):
         values = factors[inputs.start] if inner is None else _products(inner, factors[inputs], like)
-        parts.append(xp.take(values, chosen, axis=0))
+        parts.append(take_rows(values, chosen))
     return parts[0] if len(parts) == 1 else parts[0] * parts[1]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import as_like, contiguous, on_host, take_rows, to_numpy
 from .._check import one_of, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
@@ -301,8 +301,7 @@ _SPARE: deque[Floats] = deque(maxlen=16)  # arrays for blocks: fresh memory from
 
 def _columns(u: Any, inputs: list[int]) -> Any:
     """Some inputs of a table in another array library, (inputs, samples)."""
-    xp = array_namespace(u)
-    return xp.take(u.T, as_like(np.array(inputs), u), axis=0) if len(inputs) < u.shape[1] else u.T + 0.0
+    return take_rows(u.T, as_like(np.array(inputs), u)) if len(inputs) < u.shape[1] else contiguous(u.T)
 
 
 def _borrow(size: int) -> Floats:

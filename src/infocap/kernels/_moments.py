@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, inverse_of_triangle, on_host, to_numpy
+from .._array import array_namespace, as_like, inverse_of_triangle, take_rows, to_numpy
 from ..typing import Floats, Integers
 from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, triangle_of_gram
 from ._summary import Summary
@@ -86,12 +86,8 @@ class Moments:
 
     def summary(self, finish: Finish, constant: bool, row_of: Integers) -> Summary:
         """The summary, with the functions in their own order."""
-        by_term = self.projection
-        if on_host(by_term):
-            by_term = by_term[row_of]
-        else:
-            by_term = array_namespace(by_term).take(by_term, as_like(row_of, by_term), axis=0)
-        projection = (by_term @ finish.inverse).T
+        by_term = take_rows(self.projection, as_like(row_of, self.projection))
+        projection = (by_term @ as_like(finish.inverse, by_term)).T
         return Summary(finish.triangle, projection, self.n_samples, constant, finish.triangle_inverse)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import islice, pairwise
@@ -21,6 +21,7 @@ from ._summary import Summary, combine, summarise
 
 READOUT_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
 
+FEW_READOUTS = 256  # whose small matrices the processor handles faster than a graphics card
 SHARE_BYTES = 32_000_000  # of sums, above which there is only one set a core
 
 
@@ -227,12 +228,14 @@ class Walk:
         """
         start, stop = edges[0], edges[-1]
         x = self.readouts(start, stop)
-        frame = frame_of(triangle_of_gram(x.T @ x))
+        small: Callable[[Any], Any] = to_numpy if self.n_readouts < FEW_READOUTS else lambda array: array
+        frame = frame_of(triangle_of_gram(small(x.T @ x)))
         if frame is None:
             return None
-        wide = contiguous(x.T) if frame.matrix is None else frame.matrix.T @ x.T
+        wide = contiguous(x.T) if frame.matrix is None else as_like(frame.matrix.T, x) @ x.T
         stretches = [slice(first - start, last - start) for first, last in pairwise(edges)]
-        grams = [wide[:, stretch] @ wide[:, stretch].T for stretch in stretches]
+        together = small(array_namespace(x).stack([wide[:, part] @ wide[:, part].T for part in stretches]))
+        grams = [together[number, ...] for number in range(len(stretches))]
         grams.append(reduce(add, grams))
         finishes = [finish_of(gram, frame) for gram in grams]
         if None in finishes:
