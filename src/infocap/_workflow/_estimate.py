@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import inspect
-import os
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._array import Table, to_numpy
 from .._check import one_of, yes_or_no
+from .._files import memory as machine_memory
 from .._parallel import all_cores
+from .._passes import Passes
 from .._result import CapacityResult
+from .._spread import check_executor, client_in_use
 from ..basis import ProductBasis
 from ..dimension import Repeats, from_repeats
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
-from ._cost import announce, slow_rate
+from ._cost import announce, is_long, slow_rate
 from ._diagnose import diagnose, handled, repeats_off
+from ._memory import Shapes, byte_count, share_out
 from ._survey import EPOCHS, Survey, survey, tables
 
 ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")  # computed where the arrays are
@@ -43,6 +47,8 @@ def estimate(
     acquisition: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
+    memory: str | float | None = None,
+    executor: Any = None,
     **options: Any,
 ) -> CapacityResult:
     """The information processing capacity of a system, from measured inputs and readouts.
@@ -76,6 +82,13 @@ def estimate(
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
         not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
         and so how much lies outside this one.
+    memory
+        How much may be used for the work (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
+        What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
+        cluster as `executor` it holds for each worker.
+    executor
+        Who goes through the data: a `concurrent.futures.Executor` or a `dask.distributed.Client`; this process's
+        threads by default. Files travel as their names, so all workers must see them. See docs/cluster.md.
 
     Examples
     --------
@@ -89,8 +102,14 @@ def estimate(
     """
     estimator, name = _estimator(method, options)
     constant = yes_or_no("constant", constant)
-    inputs, readouts, kept = tables(u, x, basis, complex_as, nan)
+    budget, executor = byte_count(memory), check_executor(executor) or client_in_use(u, x)
+    inputs, readouts, kept = tables(u, x, basis, complex_as, nan, Passes(executor))
     n_given = inputs.source.shape[0]
+    if executor is not None and (inputs.on_device or readouts.on_device):
+        raise ParameterError(
+            f"executor={executor!r} cannot work on arrays that lie on a device; leave executor out, or pass "
+            "NumPy arrays."
+        )
     if name not in ON_DEVICE:
         inputs, readouts = inputs.on_host(), readouts.on_host()
     _refuse_disorder(index, n_given)
@@ -100,9 +119,12 @@ def estimate(
     if kept is not None:
         times, ratio, again = (None if part is None else part[kept] for part in (times, ratio, again))
     order = None if times is None else np.argsort(times, kind="stable")
+    shapes = _shapes(inputs, readouts, basis, constant, (times, ratio, again, kept))
+    passes = share_out(budget, shapes, name, options, executor)
+    passes = replace(passes, progress=is_long(shapes, passes, name))
     with all_cores():
-        found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]))
-        walk = prepare(inputs, readouts, basis, found, constant, ratio)
+        found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]), passes)
+        walk = replace(prepare(inputs, readouts, basis, found, constant, ratio), passes=passes)
         _refuse_impossible(walk)
         announce(walk, name)
         evidence = gather(walk)
@@ -143,6 +165,18 @@ def estimate(
         noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
         metadata={"notes": notes} if notes else {},
     )
+
+
+def _shapes(
+    inputs: Table, readouts: Table, basis: ProductBasis, constant: bool, held: tuple[Any, ...]
+) -> Shapes:
+    """What memory= is shared out among; `held` are the arrays with an entry for each sample."""
+    times, weights, again, kept = (part is not None for part in held)
+    n_readouts = readouts.shape[1] + constant
+    extra = 32 * times + 24 * weights + 10 * kept + 8 * 6 * n_readouts * again
+    on_disk = not (inputs.in_memory and readouts.in_memory)
+    row_bytes = inputs.row_bytes + readouts.row_bytes
+    return Shapes(readouts.shape[0], n_readouts, basis, row_bytes, on_disk, extra)
 
 
 def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
@@ -217,9 +251,8 @@ def _refuse_impossible(walk: Walk) -> None:
     if len(walk.channels) == 0:
         raise DataError("x has no channel that changes from sample to sample; check that the device was on.")
     n_bytes = 8 * (4 * k * terms + walk.basis.block_rows * terms)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 16e9
     days = 2 * n * k * terms / slow_rate(walk) / 86400
-    if n_bytes > 0.8 * memory or days > MOST_DAYS:
+    if n_bytes > 0.8 * machine_memory() or days > MOST_DAYS:
         raise ParameterError(
             f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
             f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
@@ -305,11 +338,10 @@ def _noise_limit(x: Floats, again: Floats, constant: bool) -> tuple[Repeats, Flo
     return from_repeats(x[twice], again[twice], measured_once=once, constant=constant), twice
 
 
-def _epochs(order: Integers | None, n_rows: int) -> Integers:
-    """The stretch of the acquisition that each row belongs to."""
-    stretches = np.arange(n_rows) * EPOCHS // n_rows
+def _epochs(order: Integers | None, n_rows: int) -> Integers | None:
+    """The stretch of the acquisition that each row belongs to; None when the rows are in its order."""
     if order is None:
-        return stretches
-    out = np.empty(n_rows, int)
-    out[order] = stretches
+        return None
+    out = np.empty(n_rows, np.int8)
+    out[order] = np.arange(n_rows) * EPOCHS // n_rows
     return out

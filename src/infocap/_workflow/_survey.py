@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .._array import Table, array_namespace, as_like, on_host, to_numpy
 from .._check import one_of
-from .._parallel import parallel_map
+from .._passes import Passes
 from ..basis import DiscreteFamily, Family, ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import row_blocks
@@ -42,7 +43,12 @@ class Survey:
 
 
 def tables(
-    u: ArrayLike, x: ArrayLike, basis: ProductBasis, complex_as: str | None, nan: str
+    u: ArrayLike,
+    x: ArrayLike,
+    basis: ProductBasis,
+    complex_as: str | None,
+    nan: str,
+    passes: Passes | None = None,
 ) -> tuple[Table, Table, Integers | None]:
     """Inputs and readouts as tables of equally many rows; and the rows kept, if some are dropped."""
     if not isinstance(basis, ProductBasis):
@@ -63,31 +69,32 @@ def tables(
         )
     if nan == "raise":
         return inputs, readouts, None
-    kept = _good_rows(inputs, readouts)
+    kept = _good_rows(inputs, readouts, passes or Passes())
     return inputs.only(kept), readouts.only(kept), kept
 
 
-def survey(u: Table, x: Table, basis: ProductBasis, epochs: Integers) -> Survey:
+def survey(
+    u: Table, x: Table, basis: ProductBasis, epochs: Integers | None, passes: Passes | None = None
+) -> Survey:
     """Read everything once; raise on values that have no meaning.
 
-    `epochs` gives the stretch of the acquisition that each row belongs to.
+    `epochs` gives the stretch of the acquisition that each row belongs to; None means in the order of the rows.
     """
-    n_rows, n_channels = x.shape
+    n_rows = x.shape[0]
     typical = np.median(x.read_on_host(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
-    pieces = [(0, n_rows)] if x.on_device else list(row_blocks(0, n_rows, n_channels))
-    looks = parallel_map(lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical), pieces)
-    low, at_low = _extreme([look.low for look in looks], [look.at_low for look in looks], np.min)
-    high, at_high = _extreme([look.high for look in looks], [look.at_high for look in looks], np.max)
-    sizes = np.sum([look.epoch_sizes for look in looks], axis=0)
+    job = _Looking(u, x, basis, typical, epochs, (0, n_rows))
+    (look,) = (passes or Passes()).fold(job, (0, n_rows))
+    for table, bad in ((u, look.bad_inputs), (x, look.bad_readouts)):
+        _refuse_bad_values(table, bad)
     return Survey(
         typical,
-        low,
-        high,
-        np.maximum(at_low, at_high) / n_rows,
-        np.min([look.input_low for look in looks], axis=0),
-        np.max([look.input_high for look in looks], axis=0),
-        sizes,
-        np.sum([look.epoch_sums for look in looks], axis=0) / np.maximum(sizes, 1)[:, None],
+        look.low,
+        look.high,
+        np.maximum(look.at_low, look.at_high) / n_rows,
+        look.input_low,
+        look.input_high,
+        look.epoch_sizes,
+        look.epoch_sums / np.maximum(look.epoch_sizes, 1)[:, None],
     )
 
 
@@ -102,6 +109,69 @@ class Look(NamedTuple):
     input_high: Floats
     epoch_sizes: Integers
     epoch_sums: Floats
+    bad_inputs: tuple[int, str]  # how many are NaN or infinite, and the first of them in words
+    bad_readouts: tuple[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Looking:
+    """The look at all rows as a job for a pass; see `_passes.Job`."""
+
+    u: Table
+    x: Table
+    basis: ProductBasis
+    typical: Floats
+    epochs: Integers | None
+    place: tuple[int, int]  # the first row's number, and how many rows there are in all
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Inputs and readouts."""
+        return self.u, self.x
+
+    def part(self, start: int, stop: int) -> Self:
+        """The job for these rows alone."""
+        first, total = self.place
+        return replace(
+            self,
+            u=self.u.part(start, stop),
+            x=self.x.part(start, stop),
+            epochs=None if self.epochs is None else self.epochs[start:stop],
+            place=(first + start, total),
+        )
+
+    def held(self) -> Self:
+        """The job with its rows in memory."""
+        return replace(self, u=self.u.held(), x=self.x.held())
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of rows."""
+        return iter([(start, stop)]) if self.x.on_device else row_blocks(start, stop, self.x.shape[1])
+
+    def run(self, rows: tuple[int, int]) -> Look:
+        """Check and describe one block of rows."""
+        if self.epochs is not None:
+            epochs = self.epochs[slice(*rows)]
+        else:
+            first, total = self.place
+            epochs = np.arange(first + rows[0], first + rows[1]) * EPOCHS // total
+        return _look(self.u, self.x, self.basis, rows, epochs, self.typical)
+
+    def merge(self, a: Look, b: Look) -> Look:
+        """What two blocks show together."""
+        low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
+        return Look(
+            low,
+            high,
+            np.where(a.low == low, a.at_low, 0) + np.where(b.low == low, b.at_low, 0),
+            np.where(a.high == high, a.at_high, 0) + np.where(b.high == high, b.at_high, 0),
+            np.minimum(a.input_low, b.input_low),
+            np.maximum(a.input_high, b.input_high),
+            a.epoch_sizes + b.epoch_sizes,
+            a.epoch_sums + b.epoch_sums,
+            (a.bad_inputs[0] + b.bad_inputs[0], a.bad_inputs[1] or b.bad_inputs[1]),
+            (a.bad_readouts[0] + b.bad_readouts[0], a.bad_readouts[1] or b.bad_readouts[1]),
+        )
 
 
 def _look(
@@ -116,14 +186,10 @@ def _look(
     inputs, readouts = u.read_on_host(*rows), x.read(*rows)
     xp = array_namespace(readouts)
     with np.errstate(over="ignore", invalid="ignore"):  # a sum that overflows is looked at again
-        for table, block in ((u, inputs), (x, readouts)):
-            finite = array_namespace(block).isfinite
-            if not finite(block.sum() if on_host(block) else xp.sum(block)) and not bool(
-                xp.all(finite(block))
-            ):
-                _refuse_bad_values(table)
+        bad_inputs, bad_readouts = _bad_values(u, inputs, rows[0]), _bad_values(x, readouts, rows[0])
         sums = _by_epoch(epochs, readouts - as_like(typical, readouts))
-    _refuse_outside(u, inputs, rows[0], basis)
+    if not bad_inputs[0]:
+        _refuse_outside(u, inputs, rows[0], basis)
     low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
     return Look(
         to_numpy(low),
@@ -133,13 +199,20 @@ def _look(
         inputs.min(axis=0),
         inputs.max(axis=0),
         *sums,
+        bad_inputs,
+        bad_readouts,
     )
 
 
-def _extreme(values: list[Floats], counts: list[Integers], choose: Any) -> tuple[Floats, Integers]:
-    """The extreme of each channel over all blocks, and how many rows sit on it."""
-    extreme = choose(values, axis=0)
-    return extreme, np.sum(np.where(np.array(values) == extreme, counts, 0), axis=0)
+def _bad_values(table: Table, block: Any, start: int) -> tuple[int, str]:
+    """How many values of a block are NaN or infinite, and the first of them in words."""
+    xp = array_namespace(block)
+    if xp.isfinite(block.sum() if on_host(block) else xp.sum(block)) or bool(xp.all(xp.isfinite(block))):
+        return 0, ""
+    block = to_numpy(block)
+    rows, columns = np.nonzero(~np.isfinite(block))
+    place = table.place(start + int(rows[0]), int(columns[0]))
+    return len(rows), f"{block[rows[0], columns[0]]} at {place}"
 
 
 def _by_epoch(epochs: Integers, block: Any) -> tuple[Integers, Floats]:
@@ -157,32 +230,57 @@ def _by_epoch(epochs: Integers, block: Any) -> tuple[Integers, Floats]:
     return sizes, sums
 
 
-def _good_rows(u: Table, x: Table) -> Integers:
+def _good_rows(u: Table, x: Table, passes: Passes) -> Integers:
     """The numbers of the rows that are finite in both tables."""
-    good = [
-        np.isfinite(u.read_on_host(start, stop)).all(axis=1)
-        & np.isfinite(x.read_on_host(start, stop)).all(axis=1)
-        for start, stop in row_blocks(0, x.shape[0], x.shape[1])
-    ]
+    (good,) = passes.fold(_Sifting(u, x), (0, x.shape[0]))
     rows = np.flatnonzero(np.concatenate(good))
     if not len(rows):
         raise DataError("every row of u and x has a NaN or infinite value; there is nothing left to use.")
     return rows
 
 
-def _refuse_bad_values(table: Table) -> None:
+@dataclass(frozen=True, eq=False)
+class _Sifting:
+    """Which rows are finite, as a job for a pass: a list of arrays of truth values."""
+
+    u: Table
+    x: Table
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Inputs and readouts."""
+        return self.u, self.x
+
+    def part(self, start: int, stop: int) -> Self:
+        """The job for these rows alone."""
+        return replace(self, u=self.u.part(start, stop), x=self.x.part(start, stop))
+
+    def held(self) -> Self:
+        """The job with its rows in memory."""
+        return replace(self, u=self.u.held(), x=self.x.held())
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of rows."""
+        return row_blocks(start, stop, self.x.shape[1])
+
+    def run(self, rows: tuple[int, int]) -> list[np.ndarray]:
+        """Those of one block."""
+        both = np.hstack([table.read_on_host(*rows) for table in self.tables])
+        return [np.asarray(np.isfinite(both).all(axis=1))]
+
+    def merge(self, a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
+        """One after the other."""
+        return a + b
+
+
+def _refuse_bad_values(table: Table, bad: tuple[int, str]) -> None:
     """Name the first bad cell and count them all."""
-    count, first = 0, ""
-    for start, stop in row_blocks(0, table.shape[0], table.shape[1]):
-        block = table.read_on_host(start, stop)
-        rows, columns = np.nonzero(~np.isfinite(block))
-        count += len(rows)
-        if len(rows) and not first:
-            first = f"{block[rows[0], columns[0]]} at {table.place(start + int(rows[0]), int(columns[0]))}"
-    raise DataError(
-        f"{table.name} has {count} NaN or infinite values, the first {first}; "
-        "repair the data, or pass nan='drop' to leave such rows out."
-    )
+    count, first = bad
+    if count:
+        raise DataError(
+            f"{table.name} has {count} NaN or infinite values, the first {first}; "
+            "repair the data, or pass nan='drop' to leave such rows out."
+        )
 
 
 def _refuse_outside(u: Table, block: Floats, start: int, basis: ProductBasis) -> None:

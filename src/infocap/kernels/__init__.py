@@ -1,13 +1,14 @@
 """The numerical core: summarise blocks of samples, combine the summaries, read capacities off them."""
 
 from ._bounds import zero_capacity_bound
-from ._evidence import Evidence, gather
+from ._evidence import SHUFFLE_BYTES, Evidence, gather
 from ._factor import orthonormal_factor
 from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
 from ._summary import Span, Summary, capacities, combine, coordinates, orthonormal_frame, span, summarise
-from ._walk import Walk, row_blocks
+from ._walk import Walk, block_bytes, row_blocks
 
 __all__ = [
+    "SHUFFLE_BYTES",
     "Evidence",
     "LeastSquares",
     "NoFit",
@@ -16,6 +17,7 @@ __all__ = [
     "Span",
     "Summary",
     "Walk",
+    "block_bytes",
     "capacities",
     "combine",
     "coordinates",

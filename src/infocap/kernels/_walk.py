@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice, pairwise
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 
 from .._array import Table, array_namespace, as_like, on_host, to_numpy
-from .._parallel import parallel_map
+from .._passes import Passes
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
 from ._summary import Summary, combine, summarise
@@ -18,9 +18,14 @@ from ._summary import Summary, combine, summarise
 READOUT_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
 
 
+def block_bytes(n_columns: int) -> int:
+    """Bytes of the largest block of rows that is worked on at a time."""
+    return 8 * n_columns * max(READOUT_BYTES // (8 * n_columns), 32 * n_columns)
+
+
 def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
     """Consecutive pieces of the rows start to stop, equal, sized to memory and much taller than wide."""
-    most = max(READOUT_BYTES // (8 * n_columns), 32 * n_columns)
+    most = block_bytes(n_columns) // (8 * n_columns)
     count = -(-(stop - start) // most)
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
@@ -44,6 +49,11 @@ class Walk:
     scale: Floats
     constant: bool
     root_weights: Floats | None = None
+    passes: Passes = field(default_factory=Passes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Who makes the passes stays behind: executors do not travel."""
+        return vars(self) | {"passes": Passes()}
 
     @property
     def n_samples(self) -> int:
@@ -104,10 +114,11 @@ class Walk:
     def all_targets(self) -> Iterator[tuple[Floats, slice]]:
         """Those of all samples, block by block, with the rows they belong to."""
         row = 0
-        for piece in self.pieces(0, self.n_samples):
-            for y in self.targets(*piece):
-                yield y, slice(row, row + y.shape[1])
-                row += y.shape[1]
+        for part in self.slabs():
+            for piece in part.pieces(0, part.n_samples):
+                for y in part.targets(*piece):
+                    yield y, slice(row, row + y.shape[1])
+                    row += y.shape[1]
 
     def _weighted(self, blocks: Iterator[Floats], row: int) -> Iterator[Floats]:
         assert self.root_weights is not None
@@ -126,9 +137,77 @@ class Walk:
 
     def summaries(self, *edges: int) -> list[Summary]:
         """The summaries of the rows between consecutive edges."""
-        stretches = [list(self.pieces(start, stop)) for start, stop in pairwise(edges)]
-        parts = iter(parallel_map(self._summarise, [piece for stretch in stretches for piece in stretch]))
-        return [combine(*islice(parts, len(stretch))) for stretch in stretches]
+        return self.passes.fold(Summaries(self), edges)
+
+    def square_sums(self, *edges: int) -> list[Floats]:
+        """The sums of y² of every target over the rows between consecutive edges."""
+        return self.passes.fold(SquareSums(self), edges)
+
+    def slabs(self) -> Iterator[Walk]:
+        """Walks over consecutive stretches of the rows, each in memory, the next one read meanwhile."""
+        return (job.walk for job in self.passes.slabs(WalkJob(self)))
+
+    def part(self, start: int, stop: int) -> Walk:
+        """A walk over these rows alone, numbered from 0."""
+        root = None if self.root_weights is None else self.root_weights[start:stop]
+        return replace(self, u=self.u.part(start, stop), x=self.x.part(start, stop), root_weights=root)
+
+    def held(self) -> Walk:
+        """The same walk with its rows in memory."""
+        return replace(self, u=self.u.held(), x=self.x.held())
 
     def _summarise(self, rows: tuple[int, int]) -> Summary:
         return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.row_of)
+
+
+@dataclass(frozen=True, eq=False)
+class WalkJob:
+    """Something that a walk adds up over its rows; see `_passes.Job`. Sums are what most of them add."""
+
+    walk: Walk
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Inputs and readouts."""
+        return self.walk.u, self.walk.x
+
+    def part(self, start: int, stop: int) -> Self:
+        """The job for these rows alone."""
+        return replace(self, walk=self.walk.part(start, stop))
+
+    def held(self) -> Self:
+        """The job with its rows in memory."""
+        return replace(self, walk=self.walk.held())
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of rows."""
+        return self.walk.pieces(start, stop)
+
+    def run(self, rows: tuple[int, int]) -> Any:
+        """What one block adds."""
+        raise NotImplementedError
+
+    def merge(self, a: Any, b: Any) -> Any:
+        """The sum of two outcomes."""
+        return a + b
+
+
+class Summaries(WalkJob):
+    """The summary of readouts and targets."""
+
+    def run(self, rows: tuple[int, int]) -> Summary:
+        """That of one block."""
+        return self.walk._summarise(rows)
+
+    def merge(self, a: Summary, b: Summary) -> Summary:
+        """That of both together."""
+        return combine(a, b)
+
+
+class SquareSums(WalkJob):
+    """The sum of y² of every target, (terms,)."""
+
+    def run(self, rows: tuple[int, int]) -> Floats:
+        """That of one block."""
+        u, weights = self.walk.u.read(*rows), self.walk.weights(*rows)
+        return self.walk.basis.sum_over(u, weights, power=2)
