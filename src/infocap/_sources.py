@@ -41,11 +41,15 @@ class FileRows:
 class Hdf5Rows:
     """The rows of an HDF5 data set, by file and name; opened when first read."""
 
-    def __init__(self, path: str, name: str, shape: tuple[int, int], chunks: Any) -> None:
+    def __init__(self, path: str, name: str, shape: tuple[int, ...], chunks: Any) -> None:
         self.path, self.name, self.shape, self.chunks = path, name, shape, chunks
 
     def __getitem__(self, rows: slice) -> Any:
         return self._dataset[rows]
+
+    def with_chunks(self) -> Hdf5Rows:
+        """The same, after a look at how the file is cut into chunks."""
+        return Hdf5Rows(self.path, self.name, self.shape, self._dataset.chunks)
 
     @cached_property
     def _dataset(self) -> Any:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,7 +102,7 @@ def estimate(
     >>> print(f"{result.total:.1f} of {result.n_readouts}, exactly {system.exact().sum():.1f}")
     6.0 of 6, exactly 6.0
     """
-    estimator, name = _estimator(method, options)
+    estimator, name = chosen_estimator(method, options)
     constant = yes_or_no("constant", constant)
     budget, executor = byte_count(memory), check_executor(executor) or client_in_use(u, x)
     inputs, readouts, kept = tables(u, x, basis, complex_as, nan, Passes(executor))
@@ -128,9 +130,29 @@ def estimate(
         _refuse_impossible(walk)
         announce(walk, name)
         evidence = gather(walk)
-        _refuse_too_few(evidence)
+    method_chosen = estimator, name, options
+    beyond = None if again is None else partial(_beyond, inputs, readouts, again, basis, constant)
+    dropped = 0 if kept is None else n_given - len(kept)
+    return conclude(evidence, found, method_chosen, constant, order, beyond, dropped)
+
+
+def conclude(
+    evidence: Evidence,
+    found: Survey,
+    method: tuple[Estimator, str, dict[str, Any]],
+    constant: bool,
+    order: Integers | None = None,
+    beyond: Callable[[float], tuple[Repeats, list[str]]] | None = None,
+    dropped: int = 0,
+) -> CapacityResult:
+    """Run the estimator (a function, its name, its options), look for what is wrong, and say it all.
+
+    `beyond` tells from the total what repeats allow and what to warn of; `dropped` rows were left out.
+    """
+    estimator, name, options = method
+    _refuse_too_few(evidence)
     # Small matrices are handled faster by one thread than by several that wait for each other.
-    small = walk.n_samples * len(basis) < SMALL
+    small = evidence.n_samples * len(evidence.walk.basis) < SMALL
     with all_cores() if small else nullcontext():
         chosen = _run(estimator, evidence, options)
     total = float(np.sum(chosen.capacity)) if chosen.total is None else chosen.total
@@ -138,11 +160,11 @@ def estimate(
         messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order, name, options)]
     notes = handled(evidence, found, constant)
     noise_limit = None
-    if again is not None:
-        noise_limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
-        messages += repeats_off(inputs.take(np.flatnonzero(twice)), basis, noise_limit, total)
-    if kept is not None and len(kept) < n_given:
-        notes.insert(0, f"{n_given - len(kept)} rows with NaN or infinite values were dropped.")
+    if beyond is not None:
+        noise_limit, said = beyond(total)
+        messages += said
+    if dropped:
+        notes.insert(0, f"{dropped} rows with NaN or infinite values were dropped.")
     for message in messages:
         warn(message)
     return CapacityResult(
@@ -157,7 +179,7 @@ def estimate(
         n_samples=evidence.n_samples,
         n_readouts=evidence.n_readouts,
         rank=evidence.rank,
-        basis=basis,
+        basis=evidence.walk.basis,
         method=name,
         checks=(*messages, *notes),
         coordinates=_small_enough(evidence),
@@ -165,6 +187,14 @@ def estimate(
         noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
         metadata={"notes": notes} if notes else {},
     )
+
+
+def _beyond(
+    inputs: Table, readouts: Table, again: Floats, basis: ProductBasis, constant: bool, total: float
+) -> tuple[Repeats, list[str]]:
+    """What repeats say about the total over a complete basis, and what speaks against them."""
+    limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
+    return limit, [*repeats_off(inputs.take(np.flatnonzero(twice)), basis, limit, total)]
 
 
 def _shapes(
@@ -186,7 +216,7 @@ def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
     return tuple(to_numpy(part) for part in (evidence.coordinates, *evidence.half_coordinates))
 
 
-def _estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
+def chosen_estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
     """The function behind a name, after its options are checked."""
     if isinstance(method, str):
         one_of("method", method, ESTIMATORS)

@@ -80,22 +80,20 @@ def survey(
 
     `epochs` gives the stretch of the acquisition that each row belongs to; None means in the order of the rows.
     """
+    typical, look = looks(u, x, basis, epochs, passes or Passes())
+    return look.survey(typical, x.shape[0])
+
+
+def looks(
+    u: Table, x: Table, basis: ProductBasis, epochs: Integers | None, passes: Passes
+) -> tuple[Floats, Look]:
+    """A typical value of each channel, and what all rows show."""
     n_rows = x.shape[0]
     typical = np.median(x.read_on_host(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
-    job = _Looking(u, x, basis, typical, epochs, (0, n_rows))
-    (look,) = (passes or Passes()).fold(job, (0, n_rows))
+    (look,) = passes.fold(_Looking(u, x, basis, typical, epochs, (0, n_rows)), (0, n_rows))
     for table, bad in ((u, look.bad_inputs), (x, look.bad_readouts)):
         _refuse_bad_values(table, bad)
-    return Survey(
-        typical,
-        look.low,
-        look.high,
-        np.maximum(look.at_low, look.at_high) / n_rows,
-        look.input_low,
-        look.input_high,
-        look.epoch_sizes,
-        look.epoch_sums / np.maximum(look.epoch_sizes, 1)[:, None],
-    )
+    return typical, look
 
 
 class Look(NamedTuple):
@@ -111,6 +109,35 @@ class Look(NamedTuple):
     epoch_sums: Floats
     bad_inputs: tuple[int, str]  # how many are NaN or infinite, and the first of them in words
     bad_readouts: tuple[int, str]
+
+    def merged(self, other: Look) -> Look:
+        """What both show together."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Look(
+            low,
+            high,
+            np.where(self.low == low, self.at_low, 0) + np.where(other.low == low, other.at_low, 0),
+            np.where(self.high == high, self.at_high, 0) + np.where(other.high == high, other.at_high, 0),
+            np.minimum(self.input_low, other.input_low),
+            np.maximum(self.input_high, other.input_high),
+            self.epoch_sizes + other.epoch_sizes,
+            self.epoch_sums + other.epoch_sums,
+            (self.bad_inputs[0] + other.bad_inputs[0], self.bad_inputs[1] or other.bad_inputs[1]),
+            (self.bad_readouts[0] + other.bad_readouts[0], self.bad_readouts[1] or other.bad_readouts[1]),
+        )
+
+    def survey(self, typical: Floats, n_rows: int) -> Survey:
+        """The same as shares and means, once all rows were looked at."""
+        return Survey(
+            typical,
+            self.low,
+            self.high,
+            np.maximum(self.at_low, self.at_high) / n_rows,
+            self.input_low,
+            self.input_high,
+            self.epoch_sizes,
+            self.epoch_sums / np.maximum(self.epoch_sizes, 1)[:, None],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,19 +186,7 @@ class _Looking:
 
     def merge(self, a: Look, b: Look) -> Look:
         """What two blocks show together."""
-        low, high = np.minimum(a.low, b.low), np.maximum(a.high, b.high)
-        return Look(
-            low,
-            high,
-            np.where(a.low == low, a.at_low, 0) + np.where(b.low == low, b.at_low, 0),
-            np.where(a.high == high, a.at_high, 0) + np.where(b.high == high, b.at_high, 0),
-            np.minimum(a.input_low, b.input_low),
-            np.maximum(a.input_high, b.input_high),
-            a.epoch_sizes + b.epoch_sizes,
-            a.epoch_sums + b.epoch_sums,
-            (a.bad_inputs[0] + b.bad_inputs[0], a.bad_inputs[1] or b.bad_inputs[1]),
-            (a.bad_readouts[0] + b.bad_readouts[0], a.bad_readouts[1] or b.bad_readouts[1]),
-        )
+        return a.merged(b)
 
 
 def _look(

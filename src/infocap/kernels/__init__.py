@@ -1,20 +1,23 @@
 """The numerical core: summarise blocks of samples, combine the summaries, read capacities off them."""
 
 from ._bounds import zero_capacity_bound
-from ._evidence import SHUFFLE_BYTES, Evidence, gather
+from ._evidence import SHUFFLE_BYTES, Evidence, LeveragePower, LeverageSquares, gather
 from ._factor import orthonormal_factor
 from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
 from ._summary import Span, Summary, capacities, combine, coordinates, orthonormal_frame, span, summarise
-from ._walk import Walk, block_bytes, row_blocks
+from ._walk import Summaries, Walk, block_bytes, row_blocks
 
 __all__ = [
     "SHUFFLE_BYTES",
     "Evidence",
     "LeastSquares",
+    "LeveragePower",
+    "LeverageSquares",
     "NoFit",
     "Regression",
     "Ridge",
     "Span",
+    "Summaries",
     "Summary",
     "Walk",
     "block_bytes",
