@@ -1,15 +1,28 @@
 """Data larger than memory: read in blocks that fit a budget, with the same answer."""
 
+import _thread
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import infocap
 from infocap._array import Table
 from infocap._passes import Passes
 from infocap._sources import FileRows
+from infocap._workflow._cost import announce
 from infocap._workflow._memory import byte_count
 from infocap._workflow._survey import _Sifting
+from infocap.cli import main
 from infocap.errors import ParameterError
 
 BASIS = infocap.product_basis("legendre", 3, 4)
@@ -208,3 +221,169 @@ def test_control_variate_takes_least_squares_where_the_search_does_not_fit(tmp_p
     result = infocap.estimate(u, memmap(tmp_path, x), BASIS, memory="80MB")
     fitted = infocap.estimate(u, x, BASIS, fit="least-squares")
     assert_allclose(result.capacity, fitted.capacity, rtol=1e-9, atol=1e-12)
+
+
+def recorded(channel=()):
+    return infocap.Recording(U, X, np.arange(N), channel=channel, metadata={"operator": "Ada"})
+
+
+def stored(folder):
+    from infocap.experiment import Plan, Store
+
+    plan = Plan(n_inputs=3, max_degree=2, n_samples=128, seed=1, reference_every=16)
+    system = infocap.systems.RandomFeatures(3, 5, seed=1)
+    with Store(folder / "run.db", plan) as store:
+        for one in list(store.remaining()):
+            store.record(one.number, system(one.u[None])[0], one.kind)
+    return folder / "run.db"
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".h5", ".zarr", ".npy", ".db", "others.h5"])
+def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
+    files = [tmp_path / f"run{suffix}"]
+    if suffix == ".npy":
+        files = [tmp_path / "u.npy", tmp_path / "x.npy"]
+        np.save(files[0], U)
+        np.save(files[1], X)
+    elif suffix == ".db":
+        stored(tmp_path)
+    elif suffix == "others.h5":
+        import h5py
+
+        with h5py.File(files[0], "w") as file:
+            file["lab/u"], file["lab/x"], file["index"] = U, X, np.arange(N)
+    else:
+        recorded(tuple("abcdefghijkl")).save(files[0])
+    names = {"u": "lab/u", "x": "lab/x"} if suffix == "others.h5" else {}
+    whole, there = infocap.read(*files, **names), infocap.read(*files, **names, in_memory=False)
+    assert not isinstance(there.readouts, np.ndarray) or isinstance(there.readouts, np.memmap)
+    assert (there.channel, there.readout_unit) == (whole.channel, whole.readout_unit)
+    for name in ("index", "reference", "noise", *(["acquired"] if suffix != "others.h5" else [])):
+        ours, theirs = getattr(there, name), getattr(whole, name)
+        assert (ours is None) == (theirs is None)
+        assert ours is None or np.array_equal(ours, theirs)
+    for ours, theirs in ((there.inputs, whole.inputs), (there.readouts, whole.readouts)):
+        assert ours.shape == theirs.shape
+        assert np.array_equal(np.asarray(ours[7:50]), theirs[7:50])
+    basis = infocap.product_basis("legendre", 3, 2)
+    plain, result = (infocap.analyse(one, basis, method="raw", growth=False) for one in (whole, there))
+    assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
+    assert result.checks == plain.checks
+    assert result.metadata["provenance"].get("plan") == plain.metadata["provenance"].get("plan")
+    for name, value in plain.metadata.get("drift", {}).items():
+        assert result.metadata["drift"][name] == (value if isinstance(value, str) else pytest.approx(value))
+
+
+def test_what_cannot_stay_in_its_file_is_read_whole(tmp_path):
+    infocap.Recording(U, X + 1j, np.arange(N)).save(tmp_path / "run.nc")
+    recorded().save(tmp_path / "run.csv")
+    for name in ("run.nc", "run.csv"):
+        assert isinstance(infocap.read(tmp_path / name, in_memory=False).readouts, np.ndarray)
+
+
+def test_the_store_notices_damage_while_it_is_read(tmp_path):
+    path = stored(tmp_path)
+    there = infocap.read(path, in_memory=False)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE entry SET time = time + 1 WHERE kind = 'sample' AND number = 5")
+    with pytest.raises(infocap.errors.DataError, match=r"sample 5 of .* changed or is damaged"):
+        there.readouts[0:10]
+
+
+class Zeros:
+    """Many rows that take no memory."""
+
+    def __init__(self, n_rows, columns):
+        self.shape, self.reads, self.stop_at = (n_rows, columns), 0, None
+
+    def __getitem__(self, rows):
+        self.reads += 1
+        if self.reads == self.stop_at:
+            _thread.interrupt_main()
+        return np.zeros((len(range(*rows.indices(self.shape[0]))), self.shape[1]))
+
+
+def test_a_pass_can_be_interrupted():
+    """Ctrl-C ends it soon, though most is still to come, and nobody goes on reading."""
+    x = Zeros(10**8, K)
+    x.stop_at = 20
+    with pytest.raises(KeyboardInterrupt):
+        infocap.estimate(Zeros(10**8, 3), x, BASIS, method="raw", memory="60MB")
+    time.sleep(0.3)
+    reads = x.reads
+    time.sleep(0.3)
+    assert x.reads == reads < 100
+
+
+def test_passes_that_are_expected_to_be_long_count_their_rows(monkeypatch):
+    counted = []
+
+    @contextmanager
+    def bar(wanted, rows):
+        yield counted.append if wanted else abs  # workers do not count
+
+    monkeypatch.setattr("infocap._workflow._estimate.is_long", lambda *_: True)
+    monkeypatch.setattr("infocap._passes._bar", bar)
+    infocap.estimate(U, X, BASIS, method="threshold-richardson")
+    assert sum(counted) == 3 * N  # a look, the summaries, the leverages
+    counted.clear()
+    with ThreadPoolExecutor(2) as pool:
+        infocap.estimate(U, X, BASIS, method="raw", executor=pool)
+    assert sum(counted) == 2 * N
+
+
+def test_a_long_job_on_disk_is_announced(capsys):
+    x = SimpleNamespace(on_device=False, in_memory=False, row_bytes=8 * 72)
+    basis = infocap.product_basis("legendre", 5, 3)
+    job = SimpleNamespace(n_samples=20_000_000, n_readouts=73, basis=basis, x=x, passes=Passes(memory=10**9))
+    announce(job, "threshold-richardson")
+    assert "20,000,000 samples, 73 readouts, 56 functions, method 'threshold-richardson': up to 3 min" in (
+        capsys.readouterr().err
+    )
+    with ThreadPoolExecutor(2) as pool:
+        job.passes = Passes(pool)
+        announce(job, "raw")
+    assert "2 workers" in capsys.readouterr().err
+
+
+def test_the_command_takes_a_budget(tmp_path):
+    recorded().save(tmp_path / "run.nc")
+    arguments = ["estimate", str(tmp_path / "run.nc"), "--degree", "4", "--method", "threshold-richardson"]
+    found = CliRunner().invoke(main, [*arguments, "--memory", "50MB", "-o", str(tmp_path / "result.nc")])
+    assert found.exit_code == 0, found.output
+    result = infocap.load_result(tmp_path / "result.nc")
+    assert_allclose(result.capacity, PLAIN["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13)
+    refused = CliRunner().invoke(main, [*arguments, "--memory", "lots"])
+    assert "memory='lots' is no amount of memory" in str(refused.exception)
+
+
+CHILD = """
+import sys, warnings
+import numpy as np
+import infocap
+warnings.simplefilter("ignore")
+u = np.memmap(sys.argv[1] + "/u.bin", float, "r").reshape(-1, 3)
+x = np.memmap(sys.argv[1] + "/x.bin", float, "r").reshape(-1, 40)
+basis = infocap.product_basis("legendre", 3, 4)
+infocap.estimate(u[:10_000], x[:10_000], basis, method="threshold-richardson", memory=sys.argv[2])
+before = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+infocap.estimate(u, x, basis, method="threshold-richardson", memory=sys.argv[2])
+print(before, int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells VmHWM")
+def test_resident_memory_stays_within_the_budget(tmp_path):
+    """960 MB of readouts under 100 MB: VmHWM, which counts mapped pages too, grows by less than the budget."""
+    rng = np.random.default_rng(0)
+    with (tmp_path / "u.bin").open("wb") as inputs, (tmp_path / "x.bin").open("wb") as readouts:
+        for _ in range(30):
+            rng.uniform(-1, 1, (100_000, 3)).tofile(inputs)
+            rng.standard_normal((100_000, 40)).tofile(readouts)
+    command = [sys.executable, "-c", CHILD, str(tmp_path), "100MB"]
+    before, after = map(
+        int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    )
+    assert (after - before) * 1024 < 100e6
+    assert after * 1024 < 400e6

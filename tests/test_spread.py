@@ -287,3 +287,40 @@ def test_a_file_open_for_writing_is_refused(tmp_path):
         file["x"] = X
         with pytest.raises(ParameterError, match="open for writing"):
             infocap.estimate(U, file["x"], BASIS, executor=Counting())
+
+
+def test_the_command_takes_a_cluster(client, tmp_path):
+    from click.testing import CliRunner
+
+    from infocap.cli import main
+
+    infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
+    arguments = [
+        "estimate",
+        str(tmp_path / "run.nc"),
+        "--degree",
+        "4",
+        "--method",
+        "raw",
+        "-o",
+        str(tmp_path / "a.nc"),
+    ]
+    found = CliRunner().invoke(main, [*arguments, "--scheduler", client.scheduler.address])
+    assert found.exit_code == 0, found.output + str(found.exception)
+    assert_allclose(
+        infocap.load_result(tmp_path / "a.nc").capacity, PLAIN["raw"].capacity, rtol=1e-10, atol=1e-13
+    )
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from infocap.cli import main
+
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("infocap.cli._estimate.CONNECT_S", 0.5)
+    infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
+    found = CliRunner().invoke(
+        main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"]
+    )
+    assert "--scheduler tcp://127.0.0.1:1 cannot be reached" in str(found.exception)

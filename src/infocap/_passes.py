@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar
 
 from ._array import Table
+from ._heap import kept_memory
 from ._parallel import all_cores, thread_pool
 from ._spread import Stretch, spread
 
@@ -139,7 +140,8 @@ class _Elsewhere:
 
     def __call__(self, job: Job) -> Any:
         edges = (0, job.tables[0].shape[0])
-        return Passes(slab_bytes=self.slab_bytes, threads=1).fold(job, edges)[0]
+        with kept_memory():
+            return Passes(slab_bytes=self.slab_bytes, threads=1).fold(job, edges)[0]
 
 
 def _in_order(tasks: Iterator[_Task], threads: int) -> Iterator[tuple[int, int, Any]]:

@@ -13,19 +13,21 @@ from ._memory import Shapes
 SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
 SLOW_CORE = 1e10  # and one core of it, as a worker has
 DEVICE_RATE = 5e11  # and any graphics card for computing
+SLOW_DISK = 3e8  # bytes a second that any disk in use gives
+PASSES = 3  # over the data: a look, the summaries, the leverages
 LONG = 30.0  # seconds
 
 
 def announce(walk: Walk, method: str) -> None:
     """One line on the terminal for what takes longer than half a minute."""
     n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
-    passes = getattr(walk, "passes", Passes())
+    passes, row_bytes = walk.passes, 0 if walk.x.in_memory else walk.x.row_bytes
     n_bytes = 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
     if method == "control-variate":
         n_bytes += _control_variate_bytes(n, k, terms, walk.basis.block_rows, passes)
     if passes.memory is not None:
         n_bytes = min(n_bytes + 4 * (passes.slab_bytes or 0), passes.memory)
-    seconds = _seconds(n, k, terms, method, passes, slow_rate(walk))
+    seconds = _seconds(n, k, terms, method, passes, slow_rate(walk)) + PASSES * n * row_bytes / SLOW_DISK
     if seconds > LONG:
         print(
             f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: up to "
@@ -38,7 +40,8 @@ def announce(walk: Walk, method: str) -> None:
 def is_long(shapes: Shapes, passes: Passes, method: str) -> bool:
     """Whether a person would like to see how far it is."""
     n, k, terms = shapes.n_samples, shapes.n_readouts, len(shapes.basis)
-    return _seconds(n, k, terms, method, passes, SLOW_RATE) > LONG
+    reading = PASSES * n * shapes.row_bytes / SLOW_DISK if shapes.on_disk else 0.0
+    return _seconds(n, k, terms, method, passes, SLOW_RATE) + reading > LONG
 
 
 def slow_rate(walk: Walk) -> float:

@@ -118,7 +118,7 @@ def _refuse(memory: int, needed: float, shapes: Shapes) -> None:
             "index_set='hyperbolic'"
         )
     else:
-        cut = "no basis would fit"
+        cut = "no basis would fit: use fewer readouts"
     raise ParameterError(
         f"memory={memory / 1e6:,.0f} MB is too little for {shapes.n_readouts} readouts and {terms:,} functions, which "
         f"take {needed / 1e6:,.0f} MB; {cut}, or allow more memory."
