@@ -274,6 +274,21 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
         assert result.metadata["drift"][name] == (value if isinstance(value, str) else pytest.approx(value))
 
 
+def test_channels_keep_their_names_in_the_file(tmp_path):
+    x = X.copy()
+    x[:, 3] = 0.5
+    infocap.Recording(U, x, np.arange(N), channel=tuple("abcdefghijkl")).save(tmp_path / "run.nc")
+    result = infocap.analyse(infocap.read(tmp_path / "run.nc", in_memory=False), BASIS, method="raw")
+    assert "column 'd'" in " ".join(result.notes)
+
+
+def test_repeats_that_do_not_fit_are_refused_before_they_are_read():
+    with pytest.raises(ParameterError, match="is too little"):
+        infocap.estimate(
+            Zeros(10**8, 3), Zeros(10**8, K), BASIS, method="raw", repeats=Zeros(10**8, K), memory="1GB"
+        )
+
+
 def test_what_cannot_stay_in_its_file_is_read_whole(tmp_path):
     infocap.Recording(U, X + 1j, np.arange(N)).save(tmp_path / "run.nc")
     recorded().save(tmp_path / "run.csv")

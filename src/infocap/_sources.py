@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -88,8 +89,20 @@ class Chunks:
         return found
 
 
+class Labelled:
+    """Rows with names of their columns, for sources that have none."""
+
+    def __init__(self, source: Any, columns: Sequence[str]) -> None:
+        self.source, self.columns, self.shape = source, list(columns), source.shape
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.source[rows]
+
+
 def read_in_place(source: Any) -> Any:
     """The form of a source that infocap reads: memory maps by file, labelled arrays by what they hold."""
+    if isinstance(source, Labelled):
+        source = source.source
     if is_labelled(source):
         if source.chunks is not None:
             return source.data

@@ -14,6 +14,7 @@ import numpy as np
 from .._array import Table
 from .._recording import Recording
 from .._result import CapacityResult
+from .._sources import Labelled
 from .._version import __version__
 from ..basis import ProductBasis
 from ..dimension import indicator
@@ -118,8 +119,10 @@ def _spread(readouts: Any) -> Floats:
 def _named(recording: Recording) -> Any:
     """The readouts with the names of their channels, for messages."""
     x, names = recording.readouts, recording.channel
-    if type(x) is not np.ndarray or x.ndim != 2 or x.shape[1] != len(names):
+    if len(np.shape(x)) != 2 or np.shape(x)[1] != len(names):
         return x
+    if type(x) is not np.ndarray:
+        return Labelled(x, names)
     import xarray as xr
 
     return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from .._passes import Passes
+from .._passes import SLAB_BYTES, Passes
 from .._spread import in_this_process, is_client, n_slots
 from ..estimators import MOST_CONTROLS, dictionary_size, search_bytes, squares_bytes
 from ..kernels import Walk
-from ._memory import Shapes
+from ._memory import SLABS, Shapes
 
 SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
 SLOW_CORE = 1e10  # and one core of it, as a worker has
@@ -25,13 +25,15 @@ def announce(walk: Walk, method: str) -> None:
     n_bytes = 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
     if method == "control-variate":
         n_bytes += _control_variate_bytes(n, k, terms, walk.basis.block_rows, passes)
+    if row_bytes:
+        n_bytes += SLABS * (passes.slab_bytes or SLAB_BYTES)
     if passes.memory is not None:
-        n_bytes = min(n_bytes + 4 * (passes.slab_bytes or 0), passes.memory)
+        n_bytes = min(n_bytes, passes.memory)
     seconds = _seconds(n, k, terms, method, passes, slow_rate(walk)) + PASSES * n * row_bytes / SLOW_DISK
     if seconds > LONG:
         print(
             f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: up to "
-            f"{_duration(seconds)} and {n_bytes / 1e9:.1f} GB{_each(passes)}.",
+            f"{_duration(seconds)} and {_size(n_bytes)}{_each(passes)}.",
             file=sys.stderr,
             flush=True,
         )
@@ -79,6 +81,10 @@ def _by(passes: Passes) -> str:
 
 def _each(passes: Passes) -> str:
     return "" if passes.executor is None or in_this_process(passes.executor) else " in each process"
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"
 
 
 def _duration(seconds: float) -> str:

@@ -33,6 +33,7 @@ ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")  # c
 MOST_DAYS = 2.0
 SMALL = 400_000  # values of the basis
 WEIGHT_ERRORS = 6.0  # how far the mean of weights may be from 1, in standard errors
+SIFTED_SHARE = 16  # of the memory allowed, read at a time to find rows with missing values
 KEPT_BYTES = 64_000_000  # of coordinates; larger ones are not kept, and capacity_of says so
 
 
@@ -105,7 +106,8 @@ def estimate(
     estimator, name = chosen_estimator(method, options)
     constant = yes_or_no("constant", constant)
     budget, executor = byte_count(memory), check_executor(executor) or client_in_use(u, x)
-    inputs, readouts, kept = tables(u, x, basis, complex_as, nan, Passes(executor))
+    sifting = Passes(executor, None if budget is None else budget // SIFTED_SHARE)
+    inputs, readouts, kept = tables(u, x, basis, complex_as, nan, sifting)
     n_given = inputs.source.shape[0]
     if executor is not None and (inputs.on_device or readouts.on_device):
         raise ParameterError(
@@ -114,6 +116,9 @@ def estimate(
         )
     if name not in ON_DEVICE:
         inputs, readouts = inputs.on_host(), readouts.on_host()
+    shapes = _shapes(inputs, readouts, basis, constant, (index, acquisition, weights, repeats, kept))
+    passes = share_out(budget, shapes, name, options, executor)
+    passes = replace(passes, progress=is_long(shapes, passes, name))
     _refuse_disorder(index, n_given)
     times = None if acquisition is None else _one_a_row("acquisition", acquisition, n_given)
     ratio = None if weights is None else _weights(weights, n_given)
@@ -121,9 +126,6 @@ def estimate(
     if kept is not None:
         times, ratio, again = (None if part is None else part[kept] for part in (times, ratio, again))
     order = None if times is None else np.argsort(times, kind="stable")
-    shapes = _shapes(inputs, readouts, basis, constant, (times, ratio, again, kept))
-    passes = share_out(budget, shapes, name, options, executor)
-    passes = replace(passes, progress=is_long(shapes, passes, name))
     with all_cores():
         found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]), passes)
         walk = replace(prepare(inputs, readouts, basis, found, constant, ratio), passes=passes)
@@ -201,9 +203,9 @@ def _shapes(
     inputs: Table, readouts: Table, basis: ProductBasis, constant: bool, held: tuple[Any, ...]
 ) -> Shapes:
     """What memory= is shared out among; `held` are the arrays with an entry for each sample."""
-    times, weights, again, kept = (part is not None for part in held)
+    index, times, weights, again, kept = (part is not None for part in held)
     n_readouts = readouts.shape[1] + constant
-    extra = 32 * times + 24 * weights + 10 * kept + 8 * 6 * n_readouts * again
+    extra = 24 * index + 32 * times + 24 * weights + 10 * kept + 8 * 6 * n_readouts * again
     on_disk = not (inputs.in_memory and readouts.in_memory)
     row_bytes = inputs.row_bytes + readouts.row_bytes
     return Shapes(readouts.shape[0], n_readouts, basis, row_bytes, on_disk, extra)
