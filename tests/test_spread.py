@@ -235,6 +235,22 @@ def test_arrays_in_a_cluster_are_reduced_there(client, monkeypatch):
         same(infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client), "raw")
 
 
+def test_rows_keep_their_order_wherever_blocks_lie(client):
+    """Blocks lie on workers by turns; what is dropped and weighted must still be the right rows."""
+    import dask.array as da
+
+    x, rng = X.copy(), np.random.default_rng(0)
+    x[rng.integers(0, N, 40), 3] = np.nan
+    weights = rng.uniform(0.5, 1.5, N)
+    weights /= weights.mean()
+    arguments = {"method": "chi2", "nan": "drop", "weights": weights}
+    plain = infocap.estimate(U, x, BASIS, **arguments)
+    there = client.persist(da.from_array(x, chunks=(100, K)))
+    result = infocap.estimate(U, there, BASIS, executor=client, **arguments)
+    assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
+    assert result.checks == plain.checks
+
+
 def test_a_client_in_use_takes_the_work_on_dask_arrays(client, tmp_path, monkeypatch):
     import dask.array as da
 

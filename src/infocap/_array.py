@@ -152,10 +152,19 @@ class Table:
         """Rows that the source keeps together: to read one of them costs as much as to read all."""
         return chunk_rows(self.source)
 
-    @property
-    def first_source_row(self) -> int:
-        """The row of the source that this table begins with."""
-        return self._span[0] if self._rows is None else int(self._rows[0])
+    def rows_within(self, first: int, stop: int) -> tuple[int, int]:
+        """The rows of this table that lie between these rows of the source."""
+        if self._rows is not None:
+            a, b = np.searchsorted(self._rows, [first, stop])
+            return int(a), int(b)
+        a, b = np.clip([first, stop], *self._span) - self._span[0]
+        return int(a), int(b)
+
+    def source_rows(self, start: int, stop: int) -> tuple[int, int]:
+        """The stretch of the source in which the rows start to stop of this table lie."""
+        if self._rows is not None:
+            return int(self._rows[start]), int(self._rows[stop - 1]) + 1
+        return self._span[0] + start, self._span[0] + stop
 
     def on_host(self) -> Table:
         """The same table in the processor's memory."""
@@ -177,12 +186,8 @@ class Table:
 
     def _cut(self) -> Table:
         """The same table with nothing but its own rows behind it, read now."""
-        if self._rows is None:
-            first, stop = self._span
-            rows = None
-        else:
-            first, stop = int(self._rows[0]), int(self._rows[-1]) + 1
-            rows = self._rows - first
+        first, stop = self.source_rows(0, self.shape[0])
+        rows = None if self._rows is None else self._rows - first
         block = self._slice(first, stop)
         return self._with(source=block, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first)
 

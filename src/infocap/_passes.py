@@ -114,7 +114,7 @@ class Passes:
         rows = max((self.slab_bytes or SLAB_BYTES) // row_bytes, block[1] - block[0])
         chunk = max(table.chunk_rows for table in job.tables)
         rows -= rows % chunk if rows >= chunk else 0
-        offset = job.tables[-1].first_source_row % rows
+        offset = job.tables[-1].source_rows(0, 1)[0] % rows
         edges = [start, *range(start - (start + offset) % rows + rows, stop, rows), stop]
         return pairwise(edges)
 

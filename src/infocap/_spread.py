@@ -149,17 +149,18 @@ class Dask(Crew):
 class DaskHoldings(Dask):
     """Arrays that a Dask cluster has in its memory: each worker reduces the blocks it holds."""
 
-    def __init__(self, client: Any, held: list[list[_Block] | None]) -> None:
+    def __init__(self, client: Any, job: Any, held: list[list[_Block] | None]) -> None:
         super().__init__(client)
-        self._held = held
+        self._tables, self._held = job.tables, held
         self._where = client.who_has([block.future for blocks in held for block in blocks or ()])
 
     def cut(self, edges: Sequence[int], whole: Stretch) -> list[tuple[Stretch, ...]]:
         """One task for all that a worker holds of a whole; the blocks of the widest table decide."""
-        blocks = next(blocks for blocks in reversed(self._held) if blocks is not None)
+        number = max(number for number, blocks in enumerate(self._held) if blocks is not None)
         by_owner: dict[tuple[str, ...], list[Stretch]] = {}
-        for block in blocks:
-            start, stop = max(block.start, whole[0]), min(block.stop, whole[1])
+        for block in self._held[number] or ():
+            start, stop = self._tables[number].rows_within(block.start, block.stop)
+            start, stop = max(start, whole[0]), min(stop, whole[1])
             if start < stop:
                 owners = tuple(self._where.get(block.future.key, ()))[:1]
                 by_owner.setdefault(owners, []).append((start, stop))
@@ -168,14 +169,16 @@ class DaskHoldings(Dask):
     def submit(self, there: Callable[[Any], Any], job: Any, stretches: tuple[Stretch, ...]) -> Any:
         """Blocks are named, so that Dask brings the task to where they are."""
         parts = [_packed(job.part(*stretch)) for stretch in stretches]
-        named = [
-            [
-                (block.start, block.future)
-                for block in blocks or ()
-                if any(block.start < stop and block.stop > start for start, stop in stretches)
-            ]
-            for blocks in self._held
-        ]
+        named = []
+        for table, blocks in zip(job.tables, self._held, strict=True):
+            wanted = [table.source_rows(*stretch) for stretch in stretches]
+            named.append(
+                [
+                    (block.start, block.future)
+                    for block in blocks or ()
+                    if any(block.start < stop and block.stop > start for start, stop in wanted)
+                ]
+            )
         for part in parts:
             for table, blocks in zip(part.tables, self._held, strict=True):
                 if blocks is not None:
@@ -197,7 +200,7 @@ def _on_holder(there: Callable[[Any], Any], parts: list[Any], named: list[list[t
 
 
 class _Block(NamedTuple):
-    """Rows start to stop of an array in the memory of a cluster."""
+    """Rows start to stop of an array in the memory of a cluster, numbered as in the array."""
 
     start: int
     stop: int
@@ -208,7 +211,8 @@ def crew_of(executor: Any, job: Any) -> Crew:
     """The workers behind whatever was given as executor."""
     if is_client(executor):
         held = [_holdings(executor, table) for table in job.tables]
-        return Dask(executor) if all(blocks is None for blocks in held) else DaskHoldings(executor, held)
+        nothing = all(blocks is None for blocks in held)
+        return Dask(executor) if nothing else DaskHoldings(executor, job, held)
     count = getattr(executor, "_max_workers", None) or cpu_count() or 1
     if isinstance(executor, ThreadPoolExecutor):
         return Crew(executor, count)

@@ -13,7 +13,7 @@ from .._check import one_of
 from .._passes import Passes
 from ..basis import DiscreteFamily, Family, ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels import row_blocks
+from ..kernels import in_order, row_blocks
 from ..typing import ArrayLike, Floats, Integers
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
@@ -248,7 +248,7 @@ def _by_epoch(epochs: Integers, block: Any) -> tuple[Integers, Floats]:
 def _good_rows(u: Table, x: Table, passes: Passes) -> Integers:
     """The numbers of the rows that are finite in both tables."""
     (good,) = passes.fold(_Sifting(u, x), (0, x.shape[0]))
-    rows = np.flatnonzero(np.concatenate(good))
+    rows = np.flatnonzero(in_order(good))
     if not len(rows):
         raise DataError("every row of u and x has a NaN or infinite value; there is nothing left to use.")
     return rows
@@ -256,10 +256,11 @@ def _good_rows(u: Table, x: Table, passes: Passes) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class _Sifting:
-    """Which rows are finite, as a job for a pass: a list of arrays of truth values."""
+    """Which rows are finite, as a job for a pass: a list of first rows and arrays of truth values."""
 
     u: Table
     x: Table
+    first: int = 0
 
     @property
     def tables(self) -> tuple[Table, Table]:
@@ -268,7 +269,7 @@ class _Sifting:
 
     def part(self, start: int, stop: int) -> Self:
         """The job for these rows alone."""
-        return replace(self, u=self.u.part(start, stop), x=self.x.part(start, stop))
+        return replace(self, u=self.u.part(start, stop), x=self.x.part(start, stop), first=self.first + start)
 
     def held(self) -> Self:
         """The job with its rows in memory."""
@@ -278,13 +279,13 @@ class _Sifting:
         """Blocks of rows."""
         return row_blocks(start, stop, self.x.shape[1])
 
-    def run(self, rows: tuple[int, int]) -> list[np.ndarray]:
+    def run(self, rows: tuple[int, int]) -> list[tuple[int, np.ndarray]]:
         """Those of one block."""
         both = np.hstack([table.read_on_host(*rows) for table in self.tables])
-        return [np.asarray(np.isfinite(both).all(axis=1))]
+        return [(self.first + rows[0], np.asarray(np.isfinite(both).all(axis=1)))]
 
-    def merge(self, a: list[np.ndarray], b: list[np.ndarray]) -> list[np.ndarray]:
-        """One after the other."""
+    def merge(self, a: list[Any], b: list[Any]) -> list[Any]:
+        """Both lists."""
         return a + b
 
 

@@ -5,7 +5,7 @@ from ._evidence import SHUFFLE_BYTES, Evidence, LeveragePower, LeverageSquares, 
 from ._factor import orthonormal_factor
 from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
 from ._summary import Span, Summary, capacities, combine, coordinates, orthonormal_frame, span, summarise
-from ._walk import Summaries, Walk, block_bytes, row_blocks
+from ._walk import Summaries, Walk, block_bytes, in_order, row_blocks
 
 __all__ = [
     "SHUFFLE_BYTES",
@@ -25,6 +25,7 @@ __all__ = [
     "combine",
     "coordinates",
     "gather",
+    "in_order",
     "inverse_of_gram",
     "orthonormal_factor",
     "orthonormal_frame",

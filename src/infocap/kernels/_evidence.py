@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from .._array import array_namespace, as_like, on_host, to_numpy
 from ..typing import Floats
 from ._bounds import zero_capacity_bound
 from ._summary import Span, Summary, combine, coordinates, span, squares
-from ._walk import Walk, WalkJob
+from ._walk import Walk, WalkJob, in_order
 
 SHUFFLE_BYTES = 64_000_000  # of shuffled readouts that share one evaluation of the basis
 LEVERAGE_ROWS = 512  # whitened at a time, so that they stay in cache
@@ -119,7 +119,7 @@ class Evidence:
     @cached_property
     def leverage(self) -> Floats:
         """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
-        return np.concatenate(self._sum(Leverages))
+        return in_order(self._sum(Leverages))
 
     @cached_property
     def leverage_power(self) -> float:
@@ -192,12 +192,19 @@ class LeverageJob(WalkJob):
         return np.concatenate(parts)
 
 
+@dataclass(frozen=True, eq=False)
 class Leverages(LeverageJob):
-    """The leverages themselves, in a list of arrays."""
+    """The leverages themselves, in a list of first rows and arrays."""
 
-    def run(self, rows: tuple[int, int]) -> list[Floats]:
+    first: int = 0
+
+    def part(self, start: int, stop: int) -> Leverages:
+        """The job for these rows alone; it remembers where they are."""
+        return replace(super().part(start, stop), first=self.first + start)
+
+    def run(self, rows: tuple[int, int]) -> list[tuple[int, Floats]]:
         """Those of one block."""
-        return [self.leverage(rows)]
+        return [(self.first + rows[0], self.leverage(rows))]
 
 
 class LeveragePower(LeverageJob):

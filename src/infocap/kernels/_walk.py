@@ -30,6 +30,11 @@ def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
 
+def in_order(blocks: list[tuple[int, Any]]) -> Any:
+    """Blocks with the number of their first row as one array: workers need not finish in the order of the rows."""
+    return np.concatenate([block for _, block in sorted(blocks, key=lambda block: block[0])])
+
+
 @dataclass(frozen=True, eq=False)
 class Walk:
     """Inputs, readouts and targets of one data set, ready to be read in blocks.
