@@ -475,11 +475,16 @@ def test_repeats_follow_rows_that_are_dropped():
 def test_long_jobs_are_announced(capsys):
     from types import SimpleNamespace
 
+    from infocap._passes import Passes
     from infocap._workflow._cost import announce
 
     def job(n_samples, n_readouts, basis, on_device=False):
         return SimpleNamespace(
-            n_samples=n_samples, n_readouts=n_readouts, basis=basis, x=SimpleNamespace(on_device=on_device)
+            n_samples=n_samples,
+            n_readouts=n_readouts,
+            basis=basis,
+            x=SimpleNamespace(on_device=on_device, in_memory=True),
+            passes=Passes(),
         )
 
     announce(job(1024, 11, BASIS), "control-variate")

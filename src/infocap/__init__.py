@@ -8,7 +8,20 @@ from ._recording import Recording, read
 from ._result import CapacityResult, load_result
 from ._sampling import draw, draw_weighted
 from ._version import __version__
-from ._workflow import analyse, compare, convergence, estimate, probe, sweep
+from ._workflow import (
+    Part,
+    analyse,
+    combine,
+    common_frame,
+    compare,
+    convergence,
+    estimate,
+    load_frame,
+    load_part,
+    probe,
+    summarise,
+    sweep,
+)
 from .basis import ProductBasis, product_basis
 from .estimators import ESTIMATORS, Estimate
 from .kernels import Evidence
@@ -18,11 +31,14 @@ __all__ = [
     "CapacityResult",
     "Estimate",
     "Evidence",
+    "Part",
     "ProductBasis",
     "Recording",
     "__version__",
     "analyse",
     "basis",
+    "combine",
+    "common_frame",
     "compare",
     "convergence",
     "dimension",
@@ -32,12 +48,15 @@ __all__ = [
     "estimate",
     "estimators",
     "experiment",
+    "load_frame",
+    "load_part",
     "load_result",
     "plot",
     "probe",
     "product_basis",
     "read",
     "report",
+    "summarise",
     "sweep",
     "systems",
     "tasks",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from ._sources import chunk_rows, in_memory, read_in_place, travelling
 from .errors import DataError, ParameterError
 from .typing import ArrayLike, Floats, Integers
 
@@ -179,6 +179,7 @@ class Table:
 
     Only ``.shape`` and row slices of the source are used, so nothing larger than a block is ever loaded.
     Blocks may be asked for by several threads; sources other than NumPy arrays are read by one at a time.
+    A table can be cut (`part`), brought into memory (`held`) and pickled; a file then travels as its name.
     """
 
     def __init__(self, source: ArrayLike, name: str, complex_as: str | None = None) -> None:
@@ -189,45 +190,102 @@ class Table:
         self.complex_as = complex_as
         self.on_device = on_device(source)
         self._rows: Integers | None = None  # row numbers, when only some are wanted
+        self._span = (0, 0)  # otherwise those from the first of these to the second
+        self._numbered = 0  # what the source's first row is called
         self._lock = Lock()
         self._refuse_wrong_shape()
+        self._span = (0, int(source.shape[0]))
         first = to_numpy(self._slice(0, 1))
         self._refuse_wrong_type(first)
         self.columns = self._column_names(first)
+        self.row_bytes = first.nbytes
+        self.source = read_in_place(source)
         narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
         self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
 
     @property
     def shape(self) -> tuple[int, int]:
         """(rows, columns) as read, after leaving out rows and splitting complex columns."""
-        return self.source.shape[0] if self._rows is None else len(self._rows), len(self.columns)
+        n_rows = self._span[1] - self._span[0] if self._rows is None else len(self._rows)
+        return n_rows, len(self.columns)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in memory already."""
+        return self.on_device or in_memory(self.source)
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows that the source keeps together: to read one of them costs as much as to read all."""
+        return chunk_rows(self.source)
+
+    def rows_within(self, first: int, stop: int) -> tuple[int, int]:
+        """The rows of this table that lie between these rows of the source."""
+        if self._rows is not None:
+            a, b = np.searchsorted(self._rows, [first, stop])
+            return int(a), int(b)
+        a, b = np.clip([first, stop], *self._span) - self._span[0]
+        return int(a), int(b)
+
+    def source_rows(self, start: int, stop: int) -> tuple[int, int]:
+        """The stretch of the source in which the rows start to stop of this table lie."""
+        if self._rows is not None:
+            return int(self._rows[start]), int(self._rows[stop - 1]) + 1
+        return self._span[0] + start, self._span[0] + stop
 
     def on_host(self) -> Table:
         """The same table in the processor's memory."""
-        if not self.on_device:
-            return self
-        chosen = copy.copy(self)
-        chosen.source, chosen.on_device = to_numpy(self.source), False
-        return chosen
+        return self._with(source=to_numpy(self.source), on_device=False) if self.on_device else self
 
     def only(self, rows: Integers) -> Table:
         """The same table with only these rows, given by increasing numbers."""
-        chosen = copy.copy(self)
-        chosen._rows = rows if self._rows is None else self._rows[rows]
+        return self._with(_rows=rows + self._span[0] if self._rows is None else self._rows[rows])
+
+    def part(self, start: int, stop: int) -> Table:
+        """The rows start to stop as a table of their own; nothing is read."""
+        if self._rows is not None:
+            return self._with(_rows=self._rows[start:stop])
+        return self._with(_span=(self._span[0] + start, self._span[0] + stop))
+
+    def held(self) -> Table:
+        """The same table with its rows in memory, as they came."""
+        return self if self.in_memory else self._cut()
+
+    def _cut(self) -> Table:
+        """The same table with nothing but its own rows behind it, read now."""
+        first, stop = self.source_rows(0, self.shape[0])
+        rows = None if self._rows is None else self._rows - first
+        block = self._slice(first, stop)
+        return self._with(source=block, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first)
+
+    def _with(self, **changes: Any) -> Table:
+        chosen = object.__new__(Table)
+        chosen.__dict__.update(self.__dict__ | changes)
         return chosen
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: files by name, arrays as the rows that are in use."""
+        source = travelling(self.source)
+        table = self._cut() if source is None else self._with(source=source)
+        return {name: value for name, value in vars(table).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
 
     def read(self, start: int, stop: int) -> Any:
         """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
         if self._rows is None:
-            return self._convert(self._slice(start, stop), start)
+            first = self._span[0] + start
+            return self._convert(self._slice(first, self._span[0] + stop), start)
         rows = self._rows[start:stop]
         first = int(rows[0])
         block = self._slice(first, int(rows[-1]) + 1)
         if self.on_device:
             return self._convert(
-                array_namespace(block).take(block, as_like(rows - first, block), axis=0), first
+                array_namespace(block).take(block, as_like(rows - first, block), axis=0), start
             )
-        return self._convert(block[rows - first], first)
+        return self._convert(block[rows - first], start)
 
     def read_on_host(self, start: int, stop: int) -> Floats:
         """The same as a NumPy array, wherever the source is."""
@@ -257,8 +315,8 @@ class Table:
 
     def place(self, row: int, column: int) -> str:
         """How to name a cell in a message."""
-        row = row if self._rows is None else int(self._rows[row])
-        return f"row {row}, {self.column(column)}"
+        row = self._span[0] + row if self._rows is None else int(self._rows[row])
+        return f"row {self._numbered + row}, {self.column(column)}"
 
     def column(self, number: int) -> str:
         """How to name a column in a message."""

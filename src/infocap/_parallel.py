@@ -68,7 +68,7 @@ def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> 
         threads = min(cores, len(items))
         if threads <= 1:
             return [function(item) for item in items]
-        return list(_pool(threads).map(function, items))
+        return list(thread_pool(threads).map(function, items))
 
 
 @cache
@@ -80,7 +80,7 @@ def _controller() -> Any:
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
+def thread_pool(threads: int) -> ThreadPoolExecutor:
     """Threads that stay: new ones would ask the system for new memory at every call."""
     return ThreadPoolExecutor(threads, thread_name_prefix="infocap")
 
@@ -89,7 +89,7 @@ def _start_anew() -> None:
     """A forked process has none of its parent's threads, and must not wait for them."""
     global _cores
     _cores = _Cores()
-    _pool.cache_clear()
+    thread_pool.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from .._check import one_of
+from .._check import one_of, yes_or_no
 from .._files import Contents, open_hdf5
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike
 from ._csv_file import csv_rows
 from ._hdf5_file import load_own, refuse_other
+from ._in_place import read_in_place
 from ._layout import FORMAT
 from ._mat_file import load_own_mat, open_mat
 from ._numpy_file import open_npy, open_npz
@@ -24,6 +25,7 @@ from ._own_csv import restore
 from ._recording import Recording
 from ._rows import Rows, arrange, table
 from ._store_file import load_store
+from ._store_rows import store_in_place
 from ._variables import rows_of
 from ._zarr_file import load_own_zarr, open_zarr
 
@@ -46,7 +48,12 @@ UNKNOWN_ROWS = (
 
 
 def read(
-    path: str | Path, readouts: str | Path | None = None, *, u: str | None = None, x: str | None = None
+    path: str | Path,
+    readouts: str | Path | None = None,
+    *,
+    u: str | None = None,
+    x: str | None = None,
+    in_memory: bool = True,
 ) -> Recording:
     """Read a recording from a file, or from two: the first with the inputs, the second with the readouts.
 
@@ -60,6 +67,9 @@ def read(
         Names of the inputs and of the readouts in a file of somebody else's: a variable (``"run1/spectra"``,
         ``"data.u"``), or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without
         them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and ``x``, ``readouts``, ``outputs`` are looked for.
+    in_memory
+        False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr, NumPy
+        files and stores; others, and complex or packed numbers, are read whole all the same.
 
     A variable or column ``index`` is the number of the row in the design, by which rows are sorted; the second time
     it appears the row is a repeat, -1 marks measurements at a constant input, -2 drift references. ``acquired`` or
@@ -67,8 +77,12 @@ def read(
     """
     path = Path(path)
     if readouts is None and (path.suffix.lower() in STORES or _is_store(path)):
-        return load_store(path)
+        return load_store(path) if yes_or_no("in_memory", in_memory) else store_in_place(path)
     one_of("path suffix", path.suffix.lower(), (*ARRAYS, *TEXTS, *STORES))
+    if not yes_or_no("in_memory", in_memory):
+        found = read_in_place(path, None if readouts is None else Path(readouts), u, x)
+        if found is not None:
+            return found
     if readouts is not None:
         return _read_two(path, Path(readouts), u, x)
     if path.suffix.lower() == ".npy":

@@ -41,7 +41,7 @@ def read_entries(path: Path) -> StoreContents:
 def _read_in_place_or_copied(path: Path) -> StoreContents:
     """After a loss of power the log must be worked in first, which only a writer can do: then in a copy."""
     try:
-        with closing(_open_read_only(path)) as connection:
+        with closing(open_read_only(path)) as connection:
             return _select(connection)
     except sqlite3.Error as problem:
         if _code(problem) not in UNREADY:
@@ -60,7 +60,7 @@ def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
-def _open_read_only(path: Path) -> sqlite3.Connection:
+def open_read_only(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing, while another process may write."""
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30.0)
     connection.text_factory = bytes  # damaged text must not stop the reading of the rest

@@ -32,6 +32,12 @@ def rows_of(contents: Contents, u: str | None, x: str | None, roles: str = "ux")
     return rows
 
 
+def chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> list[str]:
+    """The names of the variables that are the inputs or the readouts."""
+    names = list(contents.variables)
+    return [names[number] for number in _chosen(contents, names, role, asked, alone)]
+
+
 def _chosen(contents: Contents, names: list[str], role: str, asked: str | None, alone: bool) -> list[int]:
     if asked is not None:
         return matching(contents.path, names, asked, role, str(contents))

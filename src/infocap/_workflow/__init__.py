@@ -1,22 +1,32 @@
-"""What users call: estimate, analyse, probe, sweep, convergence, compare."""
+"""What users call: estimate, analyse, probe, sweep, convergence, compare, summarise, combine."""
 
 from ._analyse import analyse
+from ._combine import combine, common_frame
 from ._compare import Comparison, compare
 from ._compare_text import decimals
 from ._convergence import Convergence, convergence
 from ._estimate import estimate
+from ._part import Frame, Part, load_frame, load_part
 from ._probe import probe
+from ._summarise import summarise
 from ._sweep import Sweep, sweep
 
 __all__ = [
     "Comparison",
     "Convergence",
+    "Frame",
+    "Part",
     "Sweep",
     "analyse",
+    "combine",
+    "common_frame",
     "compare",
     "convergence",
     "decimals",
     "estimate",
+    "load_frame",
+    "load_part",
     "probe",
+    "summarise",
     "sweep",
 ]

@@ -14,6 +14,7 @@ import numpy as np
 from .._array import Table
 from .._recording import Recording
 from .._result import CapacityResult
+from .._sources import Labelled
 from .._version import __version__
 from ..basis import ProductBasis
 from ..dimension import indicator
@@ -27,6 +28,7 @@ LEAST = 2  # samples a readout in the smallest of them
 DRIFTING = 2.0  # variance of the reference, relative to what neighbouring measurements say is noise
 CHANCE = 6.0  # over the root of the number of references: scatter of that ratio, noise common to all readouts included
 REFERENCES = 8  # fewer say nothing about drift
+SPREAD_ROWS = 8192  # read at a time
 
 
 def analyse(
@@ -50,6 +52,9 @@ def analyse(
     - ``"factors"``: factor analysis, when the recording has noise repeats at a constant input;
     - ``"drift"``: how far the reference moved, when it was measured.
 
+    Growth and factors need all readouts in memory; they are left out for a recording that stays in its file
+    (``read(..., in_memory=False)``). `memory` and `executor` are those of `estimate`.
+
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
@@ -58,6 +63,7 @@ def analyse(
     >>> result.metadata["growth"]["n_samples"]
     [32, 64, 128, 256, 512, 1024]
     """
+    means = {name: options.pop(name) for name in ("memory", "executor") if name in options}
     settings: dict[str, Any] = {
         "method": method,
         "constant": constant,
@@ -76,12 +82,14 @@ def analyse(
         acquisition=recording.acquired,
         repeats=recording.repeats,
         **settings,
+        **means,
     )
     checks = list(recording.checks)
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
-    if growth:
+    in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
+    if growth and in_memory:
         metadata["growth"] = _growth(recording, basis, result, settings)
-    if recording.noise is not None:
+    if recording.noise is not None and in_memory:
         metadata["factors"], said = _factors(recording, nan)
         checks += said
     if recording.reference is not None and len(recording.reference) >= REFERENCES:
@@ -92,11 +100,29 @@ def analyse(
     return replace(result, checks=(*result.checks, *checks), metadata=metadata)
 
 
+def _spread(readouts: Any) -> Floats:
+    """The standard deviation of each readout, missing values left out, block by block."""
+    count, mean, square = (np.zeros(readouts.shape[1]) for _ in range(3))
+    for start in range(0, readouts.shape[0], SPREAD_ROWS):
+        block = np.asarray(readouts[start : start + SPREAD_ROWS], dtype=float)
+        here = np.isfinite(block).sum(axis=0)
+        known = np.where(np.isfinite(block), block, 0.0)
+        own = known.sum(axis=0) / np.maximum(here, 1)
+        total = np.maximum(count + here, 1)
+        square += np.where(np.isfinite(block), (block - own) ** 2, 0.0).sum(axis=0)
+        square += (own - mean) ** 2 * count * here / total
+        mean = mean + (own - mean) * here / total
+        count += here
+    return np.sqrt(square / np.maximum(count, 1))
+
+
 def _named(recording: Recording) -> Any:
     """The readouts with the names of their channels, for messages."""
     x, names = recording.readouts, recording.channel
-    if type(x) is not np.ndarray or x.ndim != 2 or x.shape[1] != len(names):
+    if len(np.shape(x)) != 2 or np.shape(x)[1] != len(names):
         return x
+    if type(x) is not np.ndarray:
+        return Labelled(x, names)
     import xarray as xr
 
     return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})
@@ -185,7 +211,7 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
     the device moved slowly (von Neumann's ratio).
     """
     reference = np.asarray(recording.reference, dtype=float)
-    spread = np.nanstd(np.asarray(recording.readouts, dtype=float), axis=0)
+    spread = _spread(recording.readouts)
     live = (spread > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
         return {}, []

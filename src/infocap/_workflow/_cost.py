@@ -1,40 +1,90 @@
-"""How long an estimation will take, told beforehand when it is long."""
+"""How long an estimation will take and how much memory, told beforehand when it is long."""
 
 from __future__ import annotations
 
 import sys
 
-from ..estimators import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size
+from .._passes import SLAB_BYTES, Passes
+from .._spread import in_this_process, is_client, n_slots
+from ..estimators import MOST_CONTROLS, dictionary_size, search_bytes, squares_bytes
 from ..kernels import Walk
+from ._memory import SLABS, Shapes
 
 SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
+SLOW_CORE = 1e10  # and one core of it, as a worker has
 DEVICE_RATE = 5e11  # and any graphics card for computing
+SLOW_DISK = 3e8  # bytes a second that any disk in use gives
+PASSES = 3  # over the data: a look, the summaries, the leverages
 LONG = 30.0  # seconds
 
 
 def announce(walk: Walk, method: str) -> None:
     """One line on the terminal for what takes longer than half a minute."""
     n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
-    work, n_bytes = 6.0 * n * k * (k + terms), 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
+    passes, row_bytes = walk.passes, 0 if walk.x.in_memory else walk.x.row_bytes
+    n_bytes = 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
     if method == "control-variate":
-        dictionary = min(dictionary_size(n, terms), DICTIONARY_BYTES // (8 * n))
-        controls = min(dictionary, n, MOST_CONTROLS)
-        work += 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
-        work += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
-        n_bytes += 8.0 * n * (6 * k + 4 * dictionary)
-    seconds = work / slow_rate(walk)
+        n_bytes += _control_variate_bytes(n, k, terms, walk.basis.block_rows, passes)
+    if row_bytes:
+        n_bytes += SLABS * (passes.slab_bytes or SLAB_BYTES)
+    if passes.memory is not None:
+        n_bytes = min(n_bytes, passes.memory)
+    seconds = _seconds(n, k, terms, method, passes, slow_rate(walk)) + PASSES * n * row_bytes / SLOW_DISK
     if seconds > LONG:
         print(
-            f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}: up to "
-            f"{_duration(seconds)} and {n_bytes / 1e9:.1f} GB.",
+            f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: up to "
+            f"{_duration(seconds)} and {_size(n_bytes)}{_each(passes)}.",
             file=sys.stderr,
             flush=True,
         )
 
 
+def is_long(shapes: Shapes, passes: Passes, method: str) -> bool:
+    """Whether a person would like to see how far it is."""
+    n, k, terms = shapes.n_samples, shapes.n_readouts, len(shapes.basis)
+    reading = PASSES * n * shapes.row_bytes / SLOW_DISK if shapes.on_disk else 0.0
+    return _seconds(n, k, terms, method, passes, SLOW_RATE) + reading > LONG
+
+
 def slow_rate(walk: Walk) -> float:
     """Operations a second, at least, where the data are."""
     return DEVICE_RATE if walk.x.on_device else SLOW_RATE
+
+
+def _seconds(n: int, k: int, terms: int, method: str, passes: Passes, rate: float) -> float:
+    """Passes share the work; what a method does besides is done here."""
+    work = 6.0 * n * k * (k + terms)
+    alone = 0.0
+    if method == "control-variate":
+        dictionary = dictionary_size(n, terms)
+        controls = min(dictionary, n, MOST_CONTROLS)
+        alone = 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
+        alone += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
+    shared = rate if passes.executor is None else SLOW_CORE * n_slots(passes.executor)
+    return work / shared + alone / rate
+
+
+def _control_variate_bytes(n: int, k: int, terms: int, block_rows: int, passes: Passes) -> float:
+    search = search_bytes(n, k, terms)
+    if passes.memory is not None and search > passes.memory:
+        return squares_bytes(n, k, terms, block_rows)
+    return search
+
+
+def _by(passes: Passes) -> str:
+    """Who works, in words."""
+    if passes.executor is None:
+        return ""
+    what = "threads of a Dask cluster" if is_client(passes.executor) else "workers"
+    return f", {n_slots(passes.executor)} {what}"
+
+
+def _each(passes: Passes) -> str:
+    return "" if passes.executor is None or in_this_process(passes.executor) else " in each process"
+
+
+def _size(n_bytes: float) -> str:
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"
 
 
 def _duration(seconds: float) -> str:

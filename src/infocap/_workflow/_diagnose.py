@@ -95,9 +95,13 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
     else:
         small = _low_degree(basis.families)
-        z = np.abs(small.sum_over(evidence.walk.u.read_on_host(0, n), evidence.walk.weights(0, n))) / np.sqrt(
-            n
-        )
+        z = np.abs(
+            sum(
+                small.sum_over(part.u.read_on_host(*piece), part.weights(*piece))
+                for part in evidence.walk.slabs()
+                for piece in part.pieces(0, part.n_samples)
+            )
+        ) / np.sqrt(n)
         labels, low = small.labels, small.degrees > 0
     if not low.any():
         return

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import inspect
-import os
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._array import Table, to_numpy
 from .._check import one_of, yes_or_no
+from .._files import memory as machine_memory
 from .._parallel import all_cores
+from .._passes import Passes
 from .._result import CapacityResult
+from .._spread import check_executor, client_in_use
 from ..basis import ProductBasis
 from ..dimension import Repeats, from_repeats
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
-from ._cost import announce, slow_rate
+from ._cost import announce, is_long, slow_rate
 from ._diagnose import diagnose, handled, repeats_off
+from ._memory import Shapes, byte_count, share_out
 from ._survey import EPOCHS, Survey, survey, tables
 
 ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")  # computed where the arrays are
 MOST_DAYS = 2.0
 SMALL = 400_000  # values of the basis
 WEIGHT_ERRORS = 6.0  # how far the mean of weights may be from 1, in standard errors
+SIFTED_SHARE = 16  # of the memory allowed, read at a time to find rows with missing values
 KEPT_BYTES = 64_000_000  # of coordinates; larger ones are not kept, and capacity_of says so
 
 
@@ -44,6 +50,8 @@ def estimate(
     acquisition: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
+    memory: str | float | None = None,
+    executor: Any = None,
     **options: Any,
 ) -> CapacityResult:
     """The information processing capacity of a system, from measured inputs and readouts.
@@ -77,6 +85,13 @@ def estimate(
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
         not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
         and so how much lies outside this one.
+    memory
+        How much may be used for the work (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
+        What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
+        cluster as `executor` it holds for each worker.
+    executor
+        Who goes through the data: a `concurrent.futures.Executor` or a `dask.distributed.Client`; this process's
+        threads by default. Files travel as their names, so all workers must see them. See docs/cluster.md.
 
     Examples
     --------
@@ -88,12 +103,22 @@ def estimate(
     >>> print(f"{result.total:.1f} of {result.n_readouts}, exactly {system.exact().sum():.1f}")
     6.0 of 6, exactly 6.0
     """
-    estimator, name = _estimator(method, options)
+    estimator, name = chosen_estimator(method, options)
     constant = yes_or_no("constant", constant)
-    inputs, readouts, kept = tables(u, x, basis, complex_as, nan)
+    budget, executor = byte_count(memory), check_executor(executor) or client_in_use(u, x)
+    sifting = Passes(executor, None if budget is None else budget // SIFTED_SHARE)
+    inputs, readouts, kept = tables(u, x, basis, complex_as, nan, sifting)
     n_given = inputs.source.shape[0]
+    if executor is not None and (inputs.on_device or readouts.on_device):
+        raise ParameterError(
+            f"executor={executor!r} cannot work on arrays that lie on a device; leave executor out, or pass "
+            "NumPy arrays."
+        )
     if name not in ON_DEVICE:
         inputs, readouts = inputs.on_host(), readouts.on_host()
+    shapes = _shapes(inputs, readouts, basis, constant, (index, acquisition, weights, repeats, kept))
+    passes = share_out(budget, shapes, name, options, executor)
+    passes = replace(passes, progress=is_long(shapes, passes, name))
     _refuse_disorder(index, n_given)
     times = None if acquisition is None else _one_a_row("acquisition", acquisition, n_given)
     ratio = None if weights is None else _weights(weights, n_given)
@@ -102,14 +127,34 @@ def estimate(
         times, ratio, again = (None if part is None else part[kept] for part in (times, ratio, again))
     order = None if times is None else np.argsort(times, kind="stable")
     with all_cores():
-        found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]))
-        walk = prepare(inputs, readouts, basis, found, constant, ratio)
+        found = survey(inputs, readouts, basis, _epochs(order, readouts.shape[0]), passes)
+        walk = replace(prepare(inputs, readouts, basis, found, constant, ratio), passes=passes)
         _refuse_impossible(walk)
         announce(walk, name)
         evidence = gather(walk)
-        _refuse_too_few(evidence)
+    method_chosen = estimator, name, options
+    beyond = None if again is None else partial(_beyond, inputs, readouts, again, basis, constant)
+    dropped = 0 if kept is None else n_given - len(kept)
+    return conclude(evidence, found, method_chosen, constant, order, beyond, dropped)
+
+
+def conclude(
+    evidence: Evidence,
+    found: Survey,
+    method: tuple[Estimator, str, dict[str, Any]],
+    constant: bool,
+    order: Integers | None = None,
+    beyond: Callable[[float], tuple[Repeats, list[str]]] | None = None,
+    dropped: int = 0,
+) -> CapacityResult:
+    """Run the estimator (a function, its name, its options), look for what is wrong, and say it all.
+
+    `beyond` tells from the total what repeats allow and what to warn of; `dropped` rows were left out.
+    """
+    estimator, name, options = method
+    _refuse_too_few(evidence)
     # Small matrices are handled faster by one thread than by several that wait for each other.
-    small = walk.n_samples * len(basis) < SMALL
+    small = evidence.n_samples * len(evidence.walk.basis) < SMALL
     with all_cores() if small else nullcontext():
         chosen = _run(estimator, evidence, options)
     total = float(np.sum(chosen.capacity)) if chosen.total is None else chosen.total
@@ -117,11 +162,11 @@ def estimate(
         messages = [*chosen.checks, *diagnose(evidence, found, chosen, total, order, name, options)]
     notes = handled(evidence, found, constant)
     noise_limit = None
-    if again is not None:
-        noise_limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
-        messages += repeats_off(inputs.take(np.flatnonzero(twice)), basis, noise_limit, total)
-    if kept is not None and len(kept) < n_given:
-        notes.insert(0, f"{n_given - len(kept)} rows with NaN or infinite values were dropped.")
+    if beyond is not None:
+        noise_limit, said = beyond(total)
+        messages += said
+    if dropped:
+        notes.insert(0, f"{dropped} rows with NaN or infinite values were dropped.")
     for message in messages:
         warn(message)
     return CapacityResult(
@@ -136,7 +181,7 @@ def estimate(
         n_samples=evidence.n_samples,
         n_readouts=evidence.n_readouts,
         rank=evidence.rank,
-        basis=basis,
+        basis=evidence.walk.basis,
         method=name,
         checks=(*messages, *notes),
         coordinates=_small_enough(evidence),
@@ -146,6 +191,26 @@ def estimate(
     )
 
 
+def _beyond(
+    inputs: Table, readouts: Table, again: Floats, basis: ProductBasis, constant: bool, total: float
+) -> tuple[Repeats, list[str]]:
+    """What repeats say about the total over a complete basis, and what speaks against them."""
+    limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
+    return limit, [*repeats_off(inputs.take(np.flatnonzero(twice)), basis, limit, total)]
+
+
+def _shapes(
+    inputs: Table, readouts: Table, basis: ProductBasis, constant: bool, held: tuple[Any, ...]
+) -> Shapes:
+    """What memory= is shared out among; `held` are the arrays with an entry for each sample."""
+    index, times, weights, again, kept = (part is not None for part in held)
+    n_readouts = readouts.shape[1] + constant
+    extra = 24 * index + 32 * times + 24 * weights + 10 * kept + 8 * 6 * n_readouts * again
+    on_disk = not (inputs.in_memory and readouts.in_memory)
+    row_bytes = inputs.row_bytes + readouts.row_bytes
+    return Shapes(readouts.shape[0], n_readouts, basis, row_bytes, on_disk, extra)
+
+
 def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
     """The coordinates if they are small enough to travel with the result, else nothing."""
     if 3 * 8 * evidence.rank * len(evidence.raw) > KEPT_BYTES:
@@ -153,7 +218,7 @@ def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
     return tuple(to_numpy(part) for part in (evidence.coordinates, *evidence.half_coordinates))
 
 
-def _estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
+def chosen_estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[Estimator, str]:
     """The function behind a name, after its options are checked."""
     if isinstance(method, str):
         one_of("method", method, ESTIMATORS)
@@ -219,9 +284,8 @@ def _refuse_impossible(walk: Walk) -> None:
     if len(walk.channels) == 0:
         raise DataError("x has no channel that changes from sample to sample; check that the device was on.")
     n_bytes = 8 * (4 * k * terms + walk.basis.block_rows * terms)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 16e9
     days = 2 * n * k * terms / slow_rate(walk) / 86400
-    if n_bytes > 0.8 * memory or days > MOST_DAYS:
+    if n_bytes > 0.8 * machine_memory() or days > MOST_DAYS:
         raise ParameterError(
             f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
             f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
@@ -307,11 +371,10 @@ def _noise_limit(x: Floats, again: Floats, constant: bool) -> tuple[Repeats, Flo
     return from_repeats(x[twice], again[twice], measured_once=once, constant=constant), twice
 
 
-def _epochs(order: Integers | None, n_rows: int) -> Integers:
-    """The stretch of the acquisition that each row belongs to."""
-    stretches = np.arange(n_rows) * EPOCHS // n_rows
+def _epochs(order: Integers | None, n_rows: int) -> Integers | None:
+    """The stretch of the acquisition that each row belongs to; None when the rows are in its order."""
     if order is None:
-        return stretches
-    out = np.empty(n_rows, int)
-    out[order] = stretches
+        return None
+    out = np.empty(n_rows, np.int8)
+    out[order] = np.arange(n_rows) * EPOCHS // n_rows
     return out

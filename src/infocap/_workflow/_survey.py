@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from .._array import Table, array_namespace, as_like, to_numpy
 from .._check import one_of
-from .._parallel import parallel_map
+from .._passes import Job, Passes
 from ..basis import DiscreteFamily, Family, ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels import row_blocks
+from ..kernels import in_order, row_blocks
 from ..typing import ArrayLike, Floats, Integers
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
@@ -44,7 +45,12 @@ class Survey:
 
 
 def tables(
-    u: ArrayLike, x: ArrayLike, basis: ProductBasis, complex_as: str | None, nan: str
+    u: ArrayLike,
+    x: ArrayLike,
+    basis: ProductBasis,
+    complex_as: str | None,
+    nan: str,
+    passes: Passes | None = None,
 ) -> tuple[Table, Table, Integers | None]:
     """Inputs and readouts as tables of equally many rows; and the rows kept, if some are dropped."""
     if not isinstance(basis, ProductBasis):
@@ -65,36 +71,31 @@ def tables(
         )
     if nan == "raise":
         return inputs, readouts, None
-    kept = _good_rows(inputs, readouts)
+    kept = _good_rows(inputs, readouts, passes or Passes())
     return inputs.only(kept), readouts.only(kept), kept
 
 
-def survey(u: Table, x: Table, basis: ProductBasis, epochs: Integers) -> Survey:
+def survey(
+    u: Table, x: Table, basis: ProductBasis, epochs: Integers | None, passes: Passes | None = None
+) -> Survey:
     """Read everything once; raise on values that have no meaning.
 
-    `epochs` gives the stretch of the acquisition that each row belongs to.
+    `epochs` gives the stretch of the acquisition that each row belongs to; None means in the order of the rows.
     """
-    n_rows, n_channels = x.shape
+    typical, look = looks(u, x, basis, epochs, passes or Passes())
+    return look.survey(typical, x.shape[0])
+
+
+def looks(
+    u: Table, x: Table, basis: ProductBasis, epochs: Integers | None, passes: Passes
+) -> tuple[Floats, Look]:
+    """A typical value of each channel, and what all rows show."""
+    n_rows = x.shape[0]
     typical = np.median(x.read_on_host(0, min(TYPICAL_ROWS, n_rows - (n_rows + 1) % 2)), axis=0)
-    if x.on_device:
-        looks = [_look_there(u, x, basis, epochs, typical)]
-    else:
-        pieces = list(row_blocks(0, n_rows, n_channels))
-        looks = parallel_map(lambda rows: _look(u, x, basis, rows, epochs[slice(*rows)], typical), pieces)
-    low, at_low = _extreme([look.low for look in looks], [look.at_low for look in looks], np.min)
-    high, at_high = _extreme([look.high for look in looks], [look.at_high for look in looks], np.max)
-    sizes = np.sum([look.epoch_sizes for look in looks], axis=0)
-    return Survey(
-        typical,
-        low,
-        high,
-        np.maximum(at_low, at_high) / n_rows,
-        np.min([look.input_low for look in looks], axis=0),
-        np.max([look.input_high for look in looks], axis=0),
-        sizes,
-        np.sum([look.epoch_sums for look in looks], axis=0) / np.maximum(sizes, 1)[:, None],
-        None if x.on_device else np.vstack([look.sample for look in looks]),  # type: ignore[misc]
-    )
+    (look,) = passes.fold(_Looking(u, x, basis, typical, epochs, (0, n_rows)), (0, n_rows))
+    for table, bad in ((u, look.bad_inputs), (x, look.bad_readouts)):
+        _refuse_bad_values(table, bad)
+    return typical, look
 
 
 class Look(NamedTuple):
@@ -108,7 +109,91 @@ class Look(NamedTuple):
     input_high: Floats
     epoch_sizes: Integers
     epoch_sums: Floats
-    sample: Floats | None
+    bad_inputs: tuple[int, str]  # how many are NaN or infinite, and the first of them in words
+    bad_readouts: tuple[int, str]
+    sample: Floats | None = None  # some rows of the readouts
+
+    def merged(self, other: Look) -> Look:
+        """What both show together."""
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Look(
+            low,
+            high,
+            np.where(self.low == low, self.at_low, 0) + np.where(other.low == low, other.at_low, 0),
+            np.where(self.high == high, self.at_high, 0) + np.where(other.high == high, other.at_high, 0),
+            np.minimum(self.input_low, other.input_low),
+            np.maximum(self.input_high, other.input_high),
+            self.epoch_sizes + other.epoch_sizes,
+            self.epoch_sums + other.epoch_sums,
+            (self.bad_inputs[0] + other.bad_inputs[0], self.bad_inputs[1] or other.bad_inputs[1]),
+            (self.bad_readouts[0] + other.bad_readouts[0], self.bad_readouts[1] or other.bad_readouts[1]),
+            None if self.sample is None or other.sample is None else np.vstack([self.sample, other.sample]),
+        )
+
+    def survey(self, typical: Floats, n_rows: int) -> Survey:
+        """The same as shares and means, once all rows were looked at."""
+        return Survey(
+            typical,
+            self.low,
+            self.high,
+            np.maximum(self.at_low, self.at_high) / n_rows,
+            self.input_low,
+            self.input_high,
+            self.epoch_sizes,
+            self.epoch_sums / np.maximum(self.epoch_sizes, 1)[:, None],
+            self.sample,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Looking(Job):
+    """The look at all rows as a job for a pass; see `_passes.Job`."""
+
+    u: Table
+    x: Table
+    basis: ProductBasis
+    typical: Floats
+    epochs: Integers | None
+    place: tuple[int, int]  # the first row's number, and how many rows there are in all
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Inputs and readouts."""
+        return self.u, self.x
+
+    def part(self, start: int, stop: int) -> Self:
+        """The job for these rows alone."""
+        first, total = self.place
+        return replace(
+            self,
+            u=self.u.part(start, stop),
+            x=self.x.part(start, stop),
+            epochs=None if self.epochs is None else self.epochs[start:stop],
+            place=(first + start, total),
+        )
+
+    def held(self) -> Self:
+        """The job with its rows in memory."""
+        return replace(self, u=self.u.held(), x=self.x.held())
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of rows."""
+        return iter([(start, stop)]) if self.x.on_device else row_blocks(start, stop, self.x.shape[1])
+
+    def run(self, rows: tuple[int, int]) -> Look:
+        """Check and describe one block of rows."""
+        if self.epochs is not None:
+            epochs = self.epochs[slice(*rows)]
+        else:
+            first, total = self.place
+            epochs = np.arange(first + rows[0], first + rows[1]) * EPOCHS // total
+        if self.x.on_device:
+            return _look_there(self.u, self.x, self.basis, rows, epochs, self.typical)
+        return _look(self.u, self.x, self.basis, rows, epochs, self.typical, self.place[1])
+
+    def merge(self, a: Look, b: Look) -> Look:
+        """What two blocks show together."""
+        return a.merged(b)
 
 
 def _look(
@@ -118,37 +203,48 @@ def _look(
     rows: tuple[int, int],
     epochs: Integers,
     typical: Floats,
+    n_rows: int,
 ) -> Look:
     """Check and describe one block of rows."""
     inputs, readouts = u.read_on_host(*rows), x.read(*rows)
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
         input_low, input_high = inputs.min(axis=0), inputs.max(axis=0)
         extremes = _extremes_in_parts(readouts)
-        _refuse_not_finite(u, input_low, input_high)
-        _refuse_not_finite(x, *extremes[:2])
+        bad_inputs = _bad_values(u, rows, input_low, input_high)
+        bad_readouts = _bad_values(x, rows, *extremes[:2])
         sums = _by_epoch(epochs, readouts, typical)
-    _refuse_outside(u, rows, input_low, input_high, basis)
-    return Look(*extremes, input_low, input_high, *sums, _some(readouts, rows[0], x.shape[0]))
+    if not bad_inputs[0]:
+        _refuse_outside(u, rows, input_low, input_high, basis)
+    sample = _some(readouts, rows[0], n_rows)
+    return Look(*extremes, input_low, input_high, *sums, bad_inputs, bad_readouts, sample)
 
 
-def _look_there(u: Table, x: Table, basis: ProductBasis, epochs: Integers, typical: Floats) -> Look:
-    """The same for all rows of readouts on a device: everything is fetched from there at once."""
-    rows, k, q = (0, x.shape[0]), x.shape[1], u.shape[1]
+def _look_there(
+    u: Table, x: Table, basis: ProductBasis, rows: tuple[int, int], epochs: Integers, typical: Floats
+) -> Look:
+    """The same for readouts on a device: everything is fetched from there at once."""
+    k, q = x.shape[1], u.shape[1]
     inputs, readouts = u.read(*rows), x.read(*rows)
     inputs = inputs if u.on_device else as_like(inputs, readouts)
     xp, sizes = array_namespace(readouts), np.bincount(epochs, minlength=EPOCHS)
     epoch = xp.arange(EPOCHS, device=readouts.device)[:, None] == as_like(epochs, readouts)[None, :]
-    sums = xp.astype(epoch, xp.float64) @ (readouts - as_like(typical, readouts))
-    parts = [*_extremes(readouts), xp.min(inputs, axis=0), xp.max(inputs, axis=0), xp.reshape(sums, (-1,))]
+    by_epoch = xp.astype(epoch, xp.float64) @ (readouts - as_like(typical, readouts))
+    parts = [
+        *_extremes(readouts),
+        xp.min(inputs, axis=0),
+        xp.max(inputs, axis=0),
+        xp.reshape(by_epoch, (-1,)),
+    ]
     found = to_numpy(xp.concat(parts))
     low, high, at_low, at_high, input_low, input_high, flat = np.split(
         found, np.cumsum([k, k, k, k, q, q]).tolist()
     )
-    _refuse_not_finite(u, input_low, input_high)
-    _refuse_not_finite(x, low, high)
-    _refuse_outside(u, rows, input_low, input_high, basis)
+    bad_inputs, bad_readouts = _bad_values(u, rows, input_low, input_high), _bad_values(x, rows, low, high)
+    if not bad_inputs[0]:
+        _refuse_outside(u, rows, input_low, input_high, basis)
     counts = at_low.astype(int), at_high.astype(int)
-    return Look(low, high, *counts, input_low, input_high, sizes, flat.reshape(EPOCHS, k), None)
+    sums = flat.reshape(EPOCHS, k)
+    return Look(low, high, *counts, input_low, input_high, sizes, sums, bad_inputs, bad_readouts, None)
 
 
 def _extremes(block: Any) -> tuple[Any, Any, Any, Any]:
@@ -209,38 +305,68 @@ def _by_epoch(epochs: Integers, block: Floats, typical: Floats) -> tuple[Integer
     return sizes, sums
 
 
-def _good_rows(u: Table, x: Table) -> Integers:
+def _bad_values(table: Table, rows: tuple[int, int], low: Floats, high: Floats) -> tuple[int, str]:
+    """How many values of a block are NaN or infinite, which its extremes show, and the first of them in words."""
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return 0, ""
+    block = table.read_on_host(*rows)
+    places = np.argwhere(~np.isfinite(block))
+    row, column = (int(number) for number in places[0])
+    return len(places), f"{block[row, column]} at {table.place(rows[0] + row, column)}"
+
+
+def _good_rows(u: Table, x: Table, passes: Passes) -> Integers:
     """The numbers of the rows that are finite in both tables."""
-    good = [
-        np.isfinite(u.read_on_host(start, stop)).all(axis=1)
-        & np.isfinite(x.read_on_host(start, stop)).all(axis=1)
-        for start, stop in row_blocks(0, x.shape[0], x.shape[1])
-    ]
-    rows = np.flatnonzero(np.concatenate(good))
+    (good,) = passes.fold(_Sifting(u, x), (0, x.shape[0]))
+    rows = np.flatnonzero(in_order(good))
     if not len(rows):
         raise DataError("every row of u and x has a NaN or infinite value; there is nothing left to use.")
     return rows
 
 
-def _refuse_not_finite(table: Table, low: Floats, high: Floats) -> None:
-    """NaN and infinity show in the extremes."""
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        _refuse_bad_values(table)
+@dataclass(frozen=True, eq=False)
+class _Sifting(Job):
+    """Which rows are finite, as a job for a pass: a list of first rows and arrays of truth values."""
+
+    u: Table
+    x: Table
+    first: int = 0
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Inputs and readouts."""
+        return self.u, self.x
+
+    def part(self, start: int, stop: int) -> Self:
+        """The job for these rows alone."""
+        return replace(self, u=self.u.part(start, stop), x=self.x.part(start, stop), first=self.first + start)
+
+    def held(self) -> Self:
+        """The job with its rows in memory."""
+        return replace(self, u=self.u.held(), x=self.x.held())
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of rows."""
+        return row_blocks(start, stop, self.x.shape[1])
+
+    def run(self, rows: tuple[int, int]) -> list[tuple[int, np.ndarray]]:
+        """Those of one block."""
+        both = np.hstack([table.read_on_host(*rows) for table in self.tables])
+        return [(self.first + rows[0], np.asarray(np.isfinite(both).all(axis=1)))]
+
+    def merge(self, a: list[Any], b: list[Any]) -> list[Any]:
+        """Both lists."""
+        return a + b
 
 
-def _refuse_bad_values(table: Table) -> None:
+def _refuse_bad_values(table: Table, bad: tuple[int, str]) -> None:
     """Name the first bad cell and count them all."""
-    count, first = 0, ""
-    for start, stop in row_blocks(0, table.shape[0], table.shape[1]):
-        block = table.read_on_host(start, stop)
-        rows, columns = np.nonzero(~np.isfinite(block))
-        count += len(rows)
-        if len(rows) and not first:
-            first = f"{block[rows[0], columns[0]]} at {table.place(start + int(rows[0]), int(columns[0]))}"
-    raise DataError(
-        f"{table.name} has {count} NaN or infinite values, the first {first}; "
-        "repair the data, or pass nan='drop' to leave such rows out."
-    )
+    count, first = bad
+    if count:
+        raise DataError(
+            f"{table.name} has {count} NaN or infinite values, the first {first}; "
+            "repair the data, or pass nan='drop' to leave such rows out."
+        )
 
 
 def _refuse_outside(

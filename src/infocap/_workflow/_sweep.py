@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_complete
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from .._check import whole_number, yes_or_no
 from .._netcdf import axis_values
 from .._result import CapacityResult
 from .._sampling import draw
+from .._spread import as_executor, check_executor
 from .._version import __version__
 from ..basis import ProductBasis
 from ..basis._remembered import RememberedBasis
@@ -145,7 +147,7 @@ def sweep(
     n_samples: int,
     *,
     seed: int | None = None,
-    executor: Executor | None = None,
+    executor: Any = None,
     path: str | Path | None = None,
     progress: bool = True,
     design: str = "sobol",
@@ -168,7 +170,8 @@ def sweep(
     settings
         Values of each parameter: ``{"power_dbm": [1.0, 4.5], "length_m": [5, 40]}``.
     executor
-        Any `concurrent.futures.Executor`; processes need a `make_system` that can be pickled.
+        Any `concurrent.futures.Executor`, or a `dask.distributed.Client`; processes need a `make_system` that can be
+        pickled.
     path
         A folder that keeps each result as soon as it is there. The same call goes on where it was stopped, and
         takes further values of the settings; another basis, design, seed or method is refused.
@@ -213,7 +216,7 @@ def sweep(
     with tqdm(
         total=len(points), initial=len(found), desc="Sweep", disable=not yes_or_no("progress", progress)
     ) as bar:
-        for number, result in _run(job, points, missing, executor):
+        for number, result in _run(job, points, missing, as_executor(check_executor(executor))):
             if shelf:
                 shelf.save(points[number], result)
             found[number] = result
@@ -305,8 +308,16 @@ class _Keyed:
         return isinstance(other, _Keyed) and self.token == other.token
 
 
-@functools.lru_cache(maxsize=1)
+_drawing = Lock()  # a worker with several threads draws and evaluates once all the same
+
+
 def _inputs_of(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
+    with _drawing:
+        return _drawn(keyed)
+
+
+@functools.lru_cache(maxsize=1)
+def _drawn(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
     return keyed.job.inputs()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from ._choose_basis import Wanted, choose_basis
 from ._outputs import FILE, check_distinct, check_pictures, check_results, draw, plot_options
 from ._summary import summary
 from ._terminal import in_options, say_checks, warnings_kept, wrapped
+
+CONNECT_S = 20
 
 
 @click.command()
@@ -42,6 +46,10 @@ from ._terminal import in_options, say_checks, warnings_kept, wrapped
 )
 @click.option("--complex-as", type=click.Choice(["abs2", "split"]), help="What complex readouts mean.")
 @click.option("--no-growth", is_flag=True, help="Do not follow the total with the number of samples.")
+@click.option("--memory", help="Read the file in blocks, and use no more memory than this, such as 1GB.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Of a Dask cluster that does the work, such as tcp://node1:8786."
+)
 @click.option("-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv; may be given again.")
 @plot_options
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
@@ -63,6 +71,8 @@ def estimate(
     nan: str,
     complex_as: str | None,
     no_growth: bool,
+    memory: str | None,
+    scheduler: str | None,
     output: tuple[Path, ...],
     plot: tuple[Path, ...],
     matrix: tuple[Path, ...],
@@ -81,21 +91,27 @@ def estimate(
     check_pictures([*plot, *matrix, *bars, *growth])
     check_distinct(*output, *plot, *matrix, *bars, *growth)
     with in_options(), warnings_kept() as warned:
-        recording = read_recording(file, readouts, u, x)
+        large = memory is not None or scheduler is not None
+        if large and growth:
+            raise ParameterError("--growth needs all rows in memory; leave --memory and --scheduler out.")
+        recording = read_recording(file, readouts, u, x, in_memory=not large)
         basis, said = choose_basis(recording, Wanted(family, degree, domain, index_set, max_interactions))
         if matrix and basis.n_inputs != 2:
             raise ParameterError(f"--matrix needs 2 inputs; {file} has {basis.n_inputs}. Use --bars.")
         if not quiet:
             click.echo(wrapped(f"{file}: {'; '.join([_contents(recording), *said])}."))
-        result = analyse(
-            recording,
-            basis,
-            method=method,
-            constant=not no_constant,
-            nan=nan,
-            complex_as=complex_as,
-            growth=not no_growth,
-        )
+        with cluster(scheduler) as executor:
+            result = analyse(
+                recording,
+                basis,
+                method=method,
+                constant=not no_constant,
+                nan=nan,
+                complex_as=complex_as,
+                growth=not (no_growth or large),
+                memory=memory,
+                executor=executor,
+            )
         written = [result.save(path) for path in output]
         written += draw(result, plot, matrix, bars, growth)
     if not quiet:
@@ -107,9 +123,36 @@ def estimate(
         context.exit(1)
 
 
-def read_recording(file: Path, readouts: Path | None, u: str | None, x: str | None) -> Recording:
+@contextmanager
+def cluster(address: str | None) -> Iterator[Any]:
+    """The client of a Dask cluster; None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise ParameterError(
+            "--scheduler needs the package distributed: pip install infocap[dask]."
+        ) from None
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as problem:
+        raise ParameterError(
+            f"--scheduler {address} cannot be reached ({' '.join(str(problem).split())}); start `dask scheduler` and "
+            "give the address that it prints."
+        ) from None
+    with client:
+        yield client
+
+
+def read_recording(
+    file: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool = True
+) -> Recording:
     """A recording from one file, or from one with inputs and one with readouts."""
     named: dict[str, Any] = {name: value for name, value in (("u", u), ("x", x)) if value is not None}
+    if not in_memory:
+        named["in_memory"] = False
     files: Any = (file,) if readouts is None else (file, readouts)
     return read(*files, **named)
 

@@ -17,6 +17,7 @@ from ..errors import DataError, ParameterError
 
 PICTURES = (".png", ".pdf", ".svg")
 BEGINNINGS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}
+ARCHIVE = (b"PK\x03\x04",)
 PAGE = b'name="generator" content="infocap'
 FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -38,6 +39,18 @@ def check_results(paths: Iterable[Path]) -> None:
     for path in paths:
         one_of("output suffix", path.suffix, (".nc", ".csv"))
         _check_place(path, is_result(path), "an infocap result")
+
+
+def check_part(path: Path) -> None:
+    """Refuse a place where no summary of a part can go."""
+    one_of("output suffix", path.suffix, (".sum",))
+    _check_place(path, _begins(path, ARCHIVE), "a summary of infocap")
+
+
+def check_frame(path: Path) -> None:
+    """Refuse a place where no frame can go."""
+    one_of("output suffix", path.suffix, (".frame",))
+    _check_place(path, _begins(path, ARCHIVE), "a frame of infocap")
 
 
 def check_pictures(paths: Iterable[Path]) -> None:

@@ -24,6 +24,8 @@ WORDS = (
     (r"\b(nan|complex_as|index_set|method)='([\w-]+)'", r"--\1 \2"),
     (r"--complex_as", "--complex-as"),
     (r"--index_set", "--index-set"),
+    (r"\btotal=(\d+)", r"--total \1"),
+    (r"\bstart=", "--start"),
 )  # fmt: skip
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from .._check import one_of, probability
 from ..basis import product_basis
+from ..errors import ParameterError
 from ..kernels import Evidence
-from ._cross_fit import ENOUGH_SAMPLES, STABLE_GAIN, CrossFit, Search, uncontrolled
+from ._cross_fit import ENOUGH_SAMPLES, STABLE_GAIN, CrossFit, Search, search_bytes, uncontrolled
 from ._estimate import Estimate
 from ._least_squares import least_squares
 from ._second_order import LEAST_EIGENVALUE, Block, SecondOrder, second_order
@@ -53,15 +54,23 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     n, terms = evidence.n_samples, len(evidence.walk.basis)
     independent = _balance(evidence) > BALANCED
     checks: list[str] = []
+    memory = evidence.walk.passes.memory
     too_large = 8 * 6 * n * evidence.rank > SEARCH_BYTES
+    if memory is not None:
+        too_large = search_bytes(n, evidence.n_readouts, terms) > memory
     if fit == "least-squares" or (fit == "auto" and too_large):
         found, problem = _fast(evidence, independent)
         if found is not None:
             return _estimate(evidence, found, false_discovery_rate, independent, checks)
+        if too_large and memory is not None:
+            raise ParameterError(
+                f"least squares is not stable here ({problem}), and the search for the best fit takes more than "
+                f"memory={memory / 1e6:,.0f} MB; allow more, or use method='threshold-richardson'."
+            )
         checks.append(
             f"least squares is not stable here ({problem}); the search for the best fit took its place."
         )
-    z = np.vstack([evidence.framed(*piece) for piece in evidence.walk.pieces(0, n)])
+    z = evidence.all_framed()
     best = uncontrolled(evidence, z) if fit == "none" else Search(evidence, z).best()
     found = _expand(evidence, best, independent)
     unstable = _unstable(found)
@@ -111,10 +120,11 @@ def _balance(evidence: Evidence) -> float:
     if len(small) == 1:
         return 1.0
     total, square = np.zeros((2, len(small)))
-    for start, stop in evidence.walk.pieces(0, evidence.n_samples):
-        u, weights = evidence.walk.u.read(start, stop), evidence.walk.weights(start, stop)
-        total += small.sum_over(u, weights)
-        square += small.sum_over(u, None if weights is None else weights**2, power=2)
+    for part in evidence.walk.slabs():
+        for start, stop in part.pieces(0, part.n_samples):
+            u, weights = part.u.read(start, stop), part.weights(start, stop)
+            total += small.sum_over(u, weights)
+            square += small.sum_over(u, None if weights is None else weights**2, power=2)
     return float(np.mean(total[1:] ** 2 / square[1:]))
 
 

@@ -292,6 +292,12 @@ def dictionary_size(n_samples: int, terms: int) -> int:
     return int(max(most, terms + LEAST_EXTRA))
 
 
+def search_bytes(n_samples: int, n_readouts: int, terms: int) -> float:
+    """Memory that the search takes: readouts and residuals, the dictionary and what it is factored into."""
+    dictionary = min(dictionary_size(n_samples, terms), DICTIONARY_BYTES // (8 * n_samples))
+    return 8.0 * n_samples * (6 * n_readouts + 4 * dictionary)
+
+
 def _gram(z: Floats, e: Floats, b: Floats) -> Floats:
     """E[z z'] = E[f f'] + E[z e' + e z' - e e'], the first known from the coefficients of f."""
     mixed = z.T @ e

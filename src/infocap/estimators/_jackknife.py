@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def with_jackknife(
     found = np.array([values(Evidence(evidence.walk, combine(*halves), halves)) for halves in left_out])
     whole = values(evidence)
     if normalised:
-        powers = np.array([_power(evidence, *stretch) for stretch in pairwise(edges)])
+        powers = np.array(evidence.walk.square_sums(*edges))
         left = n - np.diff(edges)
         found *= left[:, None] / (powers.sum(axis=0) - powers)
         whole = whole / evidence.target_power
@@ -62,12 +62,6 @@ def with_jackknife(
         standard_error=_spread(found),
         total_standard_error=float(_spread(found[:, shown].sum(axis=1))),
     )
-
-
-def _power(evidence: Evidence, start: int, stop: int) -> Floats:
-    """The sum of y² over some rows, for every function."""
-    walk = evidence.walk
-    return walk.basis.sum_over(walk.u.read(start, stop), walk.weights(start, stop), power=2)
 
 
 def _all_but_one(parts: list[Summary]) -> list[Summary]:

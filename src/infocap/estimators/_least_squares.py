@@ -52,13 +52,19 @@ def least_squares(evidence: Evidence, independent: bool) -> tuple[SecondOrder, f
     return found, noise_gain
 
 
+def squares_bytes(n_samples: int, n_readouts: int, terms: int, block_rows: int) -> float:
+    """Memory that the two passes take: matrices of all functions, a few blocks, a number for each sample."""
+    return 8.0 * (4 * terms * terms + 8 * terms * (block_rows + n_readouts) + 3 * n_samples)
+
+
 def _samples(evidence: Evidence) -> Iterator[tuple[Floats, Floats]]:
     """Targets (terms, samples) in the row order of the basis's blocks, and readouts (samples, rank)."""
-    for start, stop in evidence.walk.pieces(0, evidence.n_samples):
-        z, row = evidence.framed(start, stop), 0
-        for y in evidence.walk.targets(start, stop):
-            yield y, z[row : row + y.shape[1]]
-            row += y.shape[1]
+    for part in evidence.walk.slabs():
+        for start, stop in part.pieces(0, part.n_samples):
+            z, row = evidence.framed(start, stop, part), 0
+            for y in part.targets(start, stop):
+                yield y, z[row : row + y.shape[1]]
+                row += y.shape[1]
 
 
 def _sums(evidence: Evidence) -> tuple[Floats, Floats, Floats]:

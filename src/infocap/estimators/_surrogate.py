@@ -6,7 +6,7 @@ import numpy as np
 
 from .._check import whole_number
 from ..errors import ParameterError
-from ..kernels import Evidence
+from ..kernels import SHUFFLE_BYTES, Evidence
 from ._estimate import Estimate
 from ._jackknife import with_jackknife
 
@@ -28,3 +28,8 @@ def surrogate(
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
     estimate = Estimate(np.where(c > threshold * (1 + 1e-12), c, 0.0), threshold)
     return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)
+
+
+def surrogate_bytes(n_samples: int, n_readouts: int) -> float:
+    """Memory that shuffles take: all readouts, one shuffle of them at least, and an order."""
+    return 8.0 * n_samples * (3 * n_readouts + 2) + SHUFFLE_BYTES

@@ -1,7 +1,7 @@
 """The numerical core: summarise blocks of samples, combine the summaries, read capacities off them."""
 
 from ._bounds import zero_capacity_bound
-from ._evidence import Evidence, gather
+from ._evidence import SHUFFLE_BYTES, Evidence, LeveragePower, LeverageSquares, gather
 from ._factor import orthonormal_factor
 from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
 from ._summary import (
@@ -15,21 +15,27 @@ from ._summary import (
     squares,
     summarise,
 )
-from ._walk import Walk, row_blocks
+from ._walk import Summaries, Walk, block_bytes, in_order, row_blocks
 
 __all__ = [
+    "SHUFFLE_BYTES",
     "Evidence",
     "LeastSquares",
+    "LeveragePower",
+    "LeverageSquares",
     "NoFit",
     "Regression",
     "Ridge",
     "Span",
+    "Summaries",
     "Summary",
     "Walk",
+    "block_bytes",
     "capacities",
     "combine",
     "coordinates",
     "gather",
+    "in_order",
     "inverse_of_gram",
     "orthonormal_factor",
     "orthonormal_frame",

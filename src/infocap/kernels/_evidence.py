@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .._array import array_namespace, as_like, on_host, to_numpy
-from .._parallel import parallel_map
 from ..typing import Floats
 from ._bounds import zero_capacity_bound
 from ._summary import Span, Summary, coordinates, span, squares
-from ._walk import Walk
+from ._walk import Walk, WalkJob, in_order
 
 SHUFFLE_BYTES = 64_000_000  # of shuffled readouts that share one evaluation of the basis
 LEVERAGE_ROWS = 512  # whitened at a time, so that they stay in cache
@@ -90,23 +89,36 @@ class Evidence:
         """Richardson's 2 C_N - C_{N/2}: the part of the bias that falls as 1/N is gone."""
         return 2 * self.raw - self.raw_half
 
-    def whitened(self, start: int, stop: int) -> Floats:
-        """Readouts X~ of the rows start to stop, with sample covariance 1, without the constant."""
-        z = self.whiten(self.walk.x.read_on_host(start, stop))
-        return z if self.walk.root_weights is None else z * self.walk.root_weights[start:stop, None]
+    def whitened(self, start: int, stop: int, walk: Walk | None = None) -> Floats:
+        """Readouts X~ of the rows start to stop, with sample covariance 1, without the constant.
+
+        `walk` is another one over some of the samples, such as `Walk.slabs` gives, whose rows are then meant.
+        """
+        walk = walk or self.walk
+        z = self.whiten(walk.x.read_on_host(start, stop))
+        return z if walk.root_weights is None else z * walk.root_weights[start:stop, None]
 
     def whiten(self, block: Any) -> Any:
         """Rows of the table of readouts, turned into X~: (samples, rank), without the constant."""
         whitening = self._whitening if on_host(block) else self._whitening_there
-        return self.walk.shifted(block, less=self.space.mean) @ whitening
+        return _whitened(self.walk, block, self.space.mean, whitening)
 
-    def framed(self, start: int, stop: int) -> Floats:
+    def framed(self, start: int, stop: int, walk: Walk | None = None) -> Floats:
         """The same with the constant readout first, where there is one: (samples, rank)."""
-        z = self.whitened(start, stop)
+        z = self.whitened(start, stop, walk)
         if not self.walk.constant:
             return z
-        root = self.walk.root_weights
+        root = (walk or self.walk).root_weights
         return np.column_stack([np.ones(len(z)) if root is None else root[start:stop], z])
+
+    def all_framed(self) -> Floats:
+        """Those of all samples, in memory."""
+        blocks = [
+            self.framed(*piece, part)
+            for part in self.walk.slabs()
+            for piece in part.pieces(0, part.n_samples)
+        ]
+        return np.vstack(blocks)
 
     @cached_property
     def _whitening(self) -> Floats:
@@ -120,26 +132,20 @@ class Evidence:
     @cached_property
     def leverage(self) -> Floats:
         """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
-        middle = self.n_samples // 2
-        pieces = [*self.walk.pieces(0, middle), *self.walk.pieces(middle, self.n_samples)]
-        leverage = np.concatenate(parallel_map(self._leverage, pieces)) + self.walk.constant
-        weights = self.walk.weights(0, self.n_samples)
-        return leverage if weights is None else leverage * weights
-
-    def _leverage(self, rows: tuple[int, int]) -> Floats:
-        block = self.walk.x.read(*rows)
-        if not on_host(block):
-            return to_numpy(array_namespace(block).sum(self.whiten(block) ** 2, axis=1))
-        parts = []
-        for start in range(0, len(block), LEVERAGE_ROWS):
-            z = self.whiten(block[start : start + LEVERAGE_ROWS])
-            parts.append(np.einsum("ij,ij->i", z, z))
-        return np.concatenate(parts)
+        return in_order(self._sum(Leverages))
 
     @cached_property
     def leverage_power(self) -> float:
         """S_N, the mean of leverage² (paper, eq. SN)."""
-        return float(np.mean(self.leverage**2))
+        return float(self._sum(LeveragePower)) / self.n_samples
+
+    def _sum(self, job: type[LeverageJob]) -> Any:
+        """What a job on whitened readouts adds up over all samples."""
+        whitening = self._whitening_there if self.walk.x.on_device else self._whitening
+        whole = job(self.walk, self.space.mean, whitening)
+        middle = self.n_samples // 2
+        first, second = self.walk.passes.fold(whole, (0, middle, self.n_samples))
+        return whole.merge(first, second)
 
     @cached_property
     def zero_capacity_bound(self) -> Floats:
@@ -149,26 +155,18 @@ class Evidence:
     @cached_property
     def leverage_bound(self) -> Floats:
         """mean(leverage y²) / N: the expected C_N of a target whose capacity is zero, read off the data."""
-        return self._mean_square(self.leverage) / self.n_samples
+        return self._sum(LeverageSquares) / self.n_samples**2
 
     @cached_property
     def target_power(self) -> Floats:
         """The sample mean of y² of every target; 1 in expectation."""
-        return self._mean_square(None)
-
-    def _mean_square(self, weights: Floats | None) -> Floats:
-        total = np.zeros(len(self.walk.basis))
-        for start, stop in self.walk.pieces(0, self.n_samples):
-            part, own = None if weights is None else weights[start:stop], self.walk.weights(start, stop)
-            if own is not None:
-                part = own if part is None else part * own
-            total += self.walk.basis.sum_over(self.walk.u.read(start, stop), part, power=2)
+        (total,) = self.walk.square_sums(0, self.n_samples)
         return total / self.n_samples
 
     def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
         """C_N of every target after the samples of the readouts are put in random order, `count` times."""
         generator = np.random.default_rng(seed)
-        rows = np.vstack([self.framed(*piece) for piece in self.walk.pieces(0, self.n_samples)])
+        rows = self.all_framed()
         at_once = min(max(SHUFFLE_BYTES // rows.nbytes, 1), 8)
         for begin in range(0, count, at_once):
             orders = [generator.permutation(self.n_samples) for _ in range(min(at_once, count - begin))]
@@ -178,6 +176,67 @@ class Evidence:
                 projection += mixed[among].T @ y.T
             squares = (projection[:, self.walk.basis.row_of] / self.n_samples) ** 2
             yield from squares.reshape(len(orders), rows.shape[1], -1).sum(axis=1)
+
+
+def _whitened(walk: Walk, block: Any, mean: Floats, whitening: Any) -> Any:
+    return walk.shifted(block, less=mean) @ whitening
+
+
+@dataclass(frozen=True, eq=False)
+class LeverageJob(WalkJob):
+    """Something to add up that needs the leverage of every sample."""
+
+    mean: Floats
+    whitening: Any
+
+    def leverage(self, rows: tuple[int, int]) -> Floats:
+        """sum_i X~_i² of some samples, the constant included."""
+        leverage = self._leverage(self.walk.x.read(*rows)) + self.walk.constant
+        weights = self.walk.weights(*rows)
+        return leverage if weights is None else leverage * weights
+
+    def _leverage(self, block: Any) -> Floats:
+        if not on_host(block):
+            z = _whitened(self.walk, block, self.mean, self.whitening)
+            return to_numpy(array_namespace(block).sum(z**2, axis=1))
+        parts = []
+        for start in range(0, len(block), LEVERAGE_ROWS):
+            z = _whitened(self.walk, block[start : start + LEVERAGE_ROWS], self.mean, self.whitening)
+            parts.append(np.einsum("ij,ij->i", z, z))
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Leverages(LeverageJob):
+    """The leverages themselves, in a list of first rows and arrays."""
+
+    first: int = 0
+
+    def part(self, start: int, stop: int) -> Leverages:
+        """The job for these rows alone; it remembers where they are."""
+        return replace(super().part(start, stop), first=self.first + start)
+
+    def run(self, rows: tuple[int, int]) -> list[tuple[int, Floats]]:
+        """Those of one block."""
+        return [(self.first + rows[0], self.leverage(rows))]
+
+
+class LeveragePower(LeverageJob):
+    """The sum of leverage²."""
+
+    def run(self, rows: tuple[int, int]) -> float:
+        """That of one block."""
+        return float(np.sum(self.leverage(rows) ** 2))
+
+
+class LeverageSquares(LeverageJob):
+    """The sum of leverage times y² of every target, (terms,)."""
+
+    def run(self, rows: tuple[int, int]) -> Floats:
+        """That of one block."""
+        leverage, weights = self.leverage(rows), self.walk.weights(*rows)
+        leverage = leverage if weights is None else leverage * weights
+        return self.walk.basis.sum_over(self.walk.u.read(*rows), leverage, power=2)
 
 
 def gather(walk: Walk) -> Evidence:

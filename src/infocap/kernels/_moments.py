@@ -84,6 +84,12 @@ class Moments:
             self.gram + other.gram, self.projection + other.projection, self.n_samples + other.n_samples
         )
 
+    def add(self, other: Moments) -> None:
+        """Add those of further samples to these."""
+        self.gram += other.gram
+        self.projection += other.projection
+        self.n_samples += other.n_samples
+
     def summary(self, finish: Finish, constant: bool, row_of: Integers) -> Summary:
         """The summary, with the functions in their own order."""
         by_term = take_rows(self.projection, as_like(row_of, self.projection))

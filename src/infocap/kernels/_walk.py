@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import islice, pairwise
+from itertools import pairwise
 from operator import add
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .._array import Table, array_namespace, as_like, contiguous, on_host, to_numpy
-from .._parallel import all_cores, parallel_map
+from .._passes import Job, Passes
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
 from ._factor import triangle_of_gram
@@ -22,19 +22,23 @@ from ._summary import Summary, combine, summarise
 READOUT_BYTES = 4_000_000  # of readouts at a time; small enough to share out among cores
 
 FEW_READOUTS = 256  # whose small matrices the processor handles faster than a graphics card
-SHARE_BYTES = 32_000_000  # of sums, above which there is only one set a core
+
+
+def block_bytes(n_columns: int) -> int:
+    """Bytes of the largest block of rows that is worked on at a time."""
+    return 8 * n_columns * max(READOUT_BYTES // (8 * n_columns), 32 * n_columns)
 
 
 def row_blocks(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
     """Consecutive pieces of the rows start to stop, equal, sized to memory and much taller than wide."""
-    most = max(READOUT_BYTES // (8 * n_columns), 32 * n_columns)
+    most = block_bytes(n_columns) // (8 * n_columns)
     count = -(-(stop - start) // most)
-    return _shares(start, stop, count)
-
-
-def _shares(start: int, stop: int, count: int) -> Iterator[tuple[int, int]]:
-    """So many equal stretches of the rows start to stop."""
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
+
+
+def in_order(blocks: list[tuple[int, Any]]) -> Any:
+    """Blocks with the number of their first row as one array: workers need not finish in the order of the rows."""
+    return np.concatenate([block for _, block in sorted(blocks, key=lambda block: block[0])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +60,13 @@ class Walk:
     scale: Floats
     constant: bool
     root_weights: Floats | None = None
+    passes: Passes = field(default_factory=Passes)
     sample: Floats | None = None  # some rows of the readouts, prepared, from all over the data
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Who makes the passes stays behind, executors do not travel; so does what only serves to plan them."""
+        left = {"passes": Passes(), "sample": None, "_frame": None}
+        return vars(self) | {name: value for name, value in left.items() if name in vars(self)}
 
     @property
     def n_samples(self) -> int:
@@ -77,9 +87,9 @@ class Walk:
         block = self.x.read(start, stop)
         if not on_host(block):
             return self._readouts_there(block, start, stop)
-        return self._weighed(self.prepared(block), start)
+        return self.weighed(self.prepared(block), start)
 
-    def _weighed(self, block: Floats, start: int) -> Floats:
+    def weighed(self, block: Floats, start: int) -> Floats:
         """Rows from `start` on, times the roots of their weights."""
         return (
             block
@@ -131,10 +141,11 @@ class Walk:
     def all_targets(self) -> Iterator[tuple[Floats, slice]]:
         """Those of all samples, block by block, with the rows they belong to."""
         row = 0
-        for piece in self.pieces(0, self.n_samples):
-            for y in self.targets(*piece):
-                yield y, slice(row, row + y.shape[1])
-                row += y.shape[1]
+        for part in self.slabs():
+            for piece in part.pieces(0, part.n_samples):
+                for y in part.targets(*piece):
+                    yield y, slice(row, row + y.shape[1])
+                    row += y.shape[1]
 
     def _weighted(self, blocks: Iterator[Floats], row: int) -> Iterator[Floats]:
         assert self.root_weights is not None
@@ -159,30 +170,19 @@ class Walk:
     def summaries_and_whole(self, *edges: int) -> list[Summary]:
         """The same, and last the summary of all rows from the first edge to the last."""
         if min(stop - start for start, stop in pairwise(edges)) >= 2 * self.n_readouts:
-            found = self._by_moments(edges)
+            found = self._by_moments_there(edges) if self.x.on_device else self._by_moments(edges)
             if found is not None:
                 return found
-        stretches = [list(self.pieces(start, stop)) for start, stop in pairwise(edges)]
-        parts = iter(parallel_map(self._summarise, [piece for stretch in stretches for piece in stretch]))
-        separate = [combine(*islice(parts, len(stretch))) for stretch in stretches]
-        return [*separate, combine(*separate)]
-
-    def _summarise(self, rows: tuple[int, int]) -> Summary:
-        return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.row_of)
+        parts = self.passes.fold(Summaries(self), edges)
+        return [*parts, combine(*parts)]
 
     def _by_moments(self, edges: tuple[int, ...]) -> list[Summary] | None:
         """The same from sums of products; None where some readouts are nearly dependent."""
-        if self.x.on_device:
-            return self._by_moments_there(edges)
-        frame = self._frame
-        if frame is None:
+        if self._frame is None:
             return None
-        tasks = [list(_shares(*pair, self._n_shares(edges))) for pair in pairwise(edges)]
-        sums = iter(parallel_map(self._moments, [share for task in tasks for share in task]))
-        parts = [reduce(add, islice(sums, len(task))) for task in tasks]
-        parts.append(reduce(add, parts))
-        finishes = [finish_of(part.gram, frame) for part in parts]
-        return self._finished(parts, finishes)
+        parts = self.passes.fold(MomentSums(self, self._frame), edges)
+        parts.append(parts[0] if len(parts) == 1 else reduce(add, parts))
+        return self._finished(parts, [finish_of(part.gram, self._frame) for part in parts])
 
     def _finished(self, parts: list[Moments], finishes: list[Finish | None]) -> list[Summary] | None:
         summaries = [
@@ -198,28 +198,6 @@ class Walk:
         if self.sample is None or len(self.sample) < 2 * self.n_readouts:
             return None
         return frame_of(np.asarray(np.linalg.qr(self.sample, mode="r")))
-
-    def _n_shares(self, edges: tuple[int, ...]) -> int:
-        """Into how many parts to cut each stretch: enough for all cores, few if each part's sums are large."""
-        with all_cores() as cores:
-            small = 8 * self.n_readouts * len(self.basis) < SHARE_BYTES
-            return -(-(4 if small else 1) * cores // (len(edges) - 1))
-
-    def _moments(self, rows: tuple[int, int]) -> Moments:
-        """Sums of products over some rows, block by block."""
-        frame = self._frame
-        assert frame is not None
-
-        def blocks() -> Iterator[tuple[Floats, Floats, Any]]:
-            for first, last in self.pieces(*rows):
-                x, u = self.x.read(first, last), to_numpy(self.u.read(first, last))
-                for start in range(first, last, self.basis.tile_samples):
-                    some = slice(start - first, start - first + self.basis.tile_samples)
-                    z = self._weighed(self.prepared(x[some]), start)
-                    z = z if frame.matrix is None else z @ frame.matrix
-                    yield z, self._weighed(z, start), self.basis.tiles(u[some])
-
-        return moments(blocks())
 
     def _by_moments_there(self, edges: tuple[int, ...]) -> list[Summary] | None:
         """The same where the data are; there the frame comes from all samples, at the price of one product.
@@ -247,3 +225,106 @@ class Walk:
         sizes = [*(last - first for first, last in pairwise(edges)), stop - start]
         parts = list(map(Moments, grams, [*found, reduce(add, found)], sizes))
         return self._finished(parts, finishes)
+
+    def square_sums(self, *edges: int) -> list[Floats]:
+        """The sums of y² of every target over the rows between consecutive edges."""
+        return self.passes.fold(SquareSums(self), edges)
+
+    def slabs(self) -> Iterator[Walk]:
+        """Walks over consecutive stretches of the rows, each in memory, the next one read meanwhile."""
+        return (job.walk for job in self.passes.slabs(WalkJob(self)))
+
+    def part(self, start: int, stop: int) -> Walk:
+        """A walk over these rows alone, numbered from 0."""
+        root = None if self.root_weights is None else self.root_weights[start:stop]
+        return replace(self, u=self.u.part(start, stop), x=self.x.part(start, stop), root_weights=root)
+
+    def held(self) -> Walk:
+        """The same walk with its rows in memory."""
+        return replace(self, u=self.u.held(), x=self.x.held())
+
+    def _summarise(self, rows: tuple[int, int]) -> Summary:
+        return summarise(self.readouts(*rows), self.targets(*rows), self.constant, self.basis.row_of)
+
+
+@dataclass(frozen=True, eq=False)
+class WalkJob(Job):
+    """Something that a walk adds up over its rows; see `_passes.Job`. Sums are what most of them add."""
+
+    walk: Walk
+
+    @property
+    def tables(self) -> tuple[Table, Table]:
+        """Inputs and readouts."""
+        return self.walk.u, self.walk.x
+
+    def part(self, start: int, stop: int) -> Self:
+        """The job for these rows alone."""
+        return replace(self, walk=self.walk.part(start, stop))
+
+    def held(self) -> Self:
+        """The job with its rows in memory."""
+        return replace(self, walk=self.walk.held())
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Blocks of rows."""
+        return self.walk.pieces(start, stop)
+
+    def run(self, rows: tuple[int, int]) -> Any:
+        """What one block adds."""
+        raise NotImplementedError
+
+    def merge(self, a: Any, b: Any) -> Any:
+        """The sum of two outcomes."""
+        return a + b
+
+
+class Summaries(WalkJob):
+    """The summary of readouts and targets."""
+
+    def run(self, rows: tuple[int, int]) -> Summary:
+        """That of one block."""
+        return self.walk._summarise(rows)
+
+    def merge(self, a: Summary, b: Summary) -> Summary:
+        """That of both together."""
+        return combine(a, b)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentSums(WalkJob):
+    """Sums of products in a frame of the readouts."""
+
+    frame: Frame
+
+    def run(self, rows: tuple[int, int]) -> Moments:
+        """Those of one block."""
+        return self.total([rows])
+
+    def total(self, blocks: list[tuple[int, int]]) -> Moments:
+        """Those of several blocks, added up in place."""
+        return moments(part for rows in blocks for part in self._parts(rows))
+
+    def _parts(self, rows: tuple[int, int]) -> Iterator[tuple[Floats, Floats, Any]]:
+        """Rows that stay in cache: their readouts in the frame, the same with their weights, and their targets."""
+        walk, matrix = self.walk, self.frame.matrix
+        x, u = walk.x.read(*rows), to_numpy(walk.u.read(*rows))
+        for first in range(0, len(x), walk.basis.tile_samples):
+            some, start = slice(first, first + walk.basis.tile_samples), rows[0] + first
+            z = walk.weighed(walk.prepared(x[some]), start)
+            z = z if matrix is None else z @ matrix
+            yield z, walk.weighed(z, start), walk.basis.tiles(u[some])
+
+    def merge(self, a: Moments, b: Moments) -> Moments:
+        """The sum, in place of the first."""
+        a.add(b)
+        return a
+
+
+class SquareSums(WalkJob):
+    """The sum of y² of every target, (terms,)."""
+
+    def run(self, rows: tuple[int, int]) -> Floats:
+        """That of one block."""
+        u, weights = self.walk.u.read(*rows), self.walk.weights(*rows)
+        return self.walk.basis.sum_over(u, weights, power=2)
