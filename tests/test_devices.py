@@ -1,6 +1,6 @@
 """Arrays of other libraries: the same numbers, computed where the arrays are. The strict library allows nothing else."""
 
-import array_api_strict as strict
+import array_api_strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -12,7 +12,22 @@ from infocap.errors import DataError
 BASIS = infocap.product_basis("legendre", n_inputs=3, max_degree=6)
 U = infocap.draw(BASIS, 2048, seed=1)
 X = infocap.systems.RandomFeatures(3, 25, gain=1.5, noise=1e-2)(U, seed=1)
+LIBRARIES = {"strict": array_api_strict}
+try:
+    import torch
+
+    LIBRARIES["torch"] = torch
+except ImportError:
+    pass
 ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
+
+
+@pytest.fixture(params=["strict", "torch"])
+def there(request):
+    """What moves an array to another library; torch here on the processor."""
+    if request.param not in LIBRARIES:
+        pytest.skip(f"{request.param} is not installed")
+    return LIBRARIES[request.param].asarray
 
 
 @pytest.mark.parametrize("basis", [
@@ -22,29 +37,29 @@ ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
     infocap.product_basis("laguerre", 4, 6, index_set="hyperbolic"),
     infocap.product_basis("legendre", 4, 6, max_interactions=2),
 ], ids=repr)  # fmt: skip
-def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch):
+def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, there):
     u = infocap.draw(basis, 256, seed=1)
     monkeypatch.setattr("infocap.basis._device.CHAIN_BYTES", 8 * 100 * len(basis))
     monkeypatch.setattr("infocap.basis._device.TILE_BYTES", 8 * 30 * len(basis))
-    blocks = list(basis.blocks(strict.asarray(u)))
+    blocks = list(basis.blocks(there(u)))
     assert len(blocks) > 5
-    assert all(isinstance(block, type(strict.ones(1))) for block in blocks)
+    assert all(isinstance(block, type(there(np.ones(1)))) for block in blocks)
     assert_allclose(
         np.hstack([to_numpy(block) for block in blocks])[basis.row_of].T, basis(u), rtol=1e-12, atol=1e-12
     )
-    assert_allclose(basis.sum_over(strict.asarray(u), power=2), basis.sum_over(u, power=2), rtol=1e-12)
+    assert_allclose(basis.sum_over(there(u), power=2), basis.sum_over(u, power=2), rtol=1e-12)
 
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("method", [*ON_DEVICE, "control-variate"])
-def test_estimates_agree_with_those_of_numpy(method, constant):
+def test_estimates_agree_with_those_of_numpy(method, constant, there):
     plain = infocap.estimate(U, X, BASIS, method=method, constant=constant)
-    for u in (strict.asarray(U), U):
-        there = infocap.estimate(u, strict.asarray(X), BASIS, method=method, constant=constant)
-        assert_allclose(there.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
-        assert isinstance(there.capacity, np.ndarray)
-        assert there.rank == plain.rank
-        assert there.capacity_of(lambda v: v[:, 0]) == pytest.approx(
+    for u in (there(U), U):
+        found = infocap.estimate(u, there(X), BASIS, method=method, constant=constant)
+        assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
+        assert isinstance(found.capacity, np.ndarray)
+        assert found.rank == plain.rank
+        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(
             plain.capacity_of(lambda v: v[:, 0]), abs=1e-9
         )
 
@@ -57,28 +72,38 @@ def test_estimates_agree_with_those_of_numpy(method, constant):
     lambda x: (1000 * x).astype(np.int32),
     lambda x: np.where(np.arange(len(x))[:, None] == 5, np.nan, x),
 ])  # fmt: skip
-def test_awkward_readouts_are_handled_alike(change):
+def test_awkward_readouts_are_handled_alike(change, there):
     x = change(X)
     plain = infocap.estimate(U, x, BASIS, method="threshold-richardson", nan="drop")
-    there = infocap.estimate(
-        strict.asarray(U), strict.asarray(x), BASIS, method="threshold-richardson", nan="drop"
-    )
-    assert_allclose(there.capacity, plain.capacity, rtol=1e-8, atol=1e-10)
-    assert there.checks == plain.checks
+    found = infocap.estimate(there(U), there(x), BASIS, method="threshold-richardson", nan="drop")
+    assert_allclose(found.capacity, plain.capacity, rtol=1e-8, atol=1e-10)
+    assert found.checks == plain.checks
 
 
-def test_weights_and_complex_readouts_work_there_too():
+def test_weights_and_complex_readouts_work_there_too(there):
     u, weights = infocap.draw_weighted(BASIS, 1024, seed=1)
     x = np.column_stack([u + 1j * u**2, np.sin(u) + 0j])
     for as_real in ("abs2", "split"):
         options = {"method": "raw", "weights": weights, "complex_as": as_real}
-        there = infocap.estimate(strict.asarray(u), strict.asarray(x), BASIS, **options)
-        assert_allclose(there.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12)
+        found = infocap.estimate(there(u), there(x), BASIS, **options)
+        assert_allclose(found.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12)
 
 
-def test_the_arrays_stay_where_they_are():
-    assert Table(strict.asarray(X), "x").on_device
-    assert isinstance(Table(strict.asarray(X), "x").read(0, 5), type(strict.ones(1)))
+@pytest.mark.parametrize("few", [0, 256])
+@pytest.mark.parametrize("rows", [50, 2000])
+def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
+    plain = infocap.estimate(U, X, BASIS, method="raw")
+    monkeypatch.setattr("infocap.basis._device.CHAIN_BYTES", 8 * 700 * len(BASIS))
+    monkeypatch.setattr("infocap.basis._device.TILE_SAMPLES", 300)
+    monkeypatch.setattr("infocap.basis._device.TILE_ROWS", rows)
+    monkeypatch.setattr("infocap.kernels._walk.FEW_READOUTS", few)
+    found = infocap.estimate(there(U), there(X), BASIS, method="raw")
+    assert_allclose(found.raw, plain.raw, rtol=1e-12, atol=1e-14)
+
+
+def test_the_arrays_stay_where_they_are(there):
+    assert Table(there(X), "x").on_device
+    assert isinstance(Table(there(X), "x").read(0, 5), type(there(np.ones(1))))
     assert not Table(X, "x").on_device
 
 
@@ -88,6 +113,6 @@ def test_the_arrays_stay_where_they_are():
     (X[:, 0], "give two dimensions"),
     (X + 1j, "x is complex"),
 ])  # fmt: skip
-def test_bad_arrays_are_refused_in_the_same_words(x, message):
+def test_bad_arrays_are_refused_in_the_same_words(x, message, there):
     with pytest.raises(DataError, match=message):
-        infocap.estimate(strict.asarray(U), strict.asarray(x), BASIS, method="raw")
+        infocap.estimate(there(U), there(x), BASIS, method="raw")

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap.kernels import capacities, combine, coordinates, orthonormal_factor, span, summarise
+from infocap import draw, estimate, product_basis
+from infocap.kernels import Walk, capacities, combine, coordinates, orthonormal_factor, span, summarise
+from infocap.kernels._factor import condition_bound
+from infocap.systems import RandomFeatures
 
 BASIS = infocap.product_basis("legendre", 2, 6)
 
@@ -51,6 +54,96 @@ def test_the_factor_is_orthonormal_whatever_the_condition(condition, rng):
     assert_allclose(q.T @ q, np.eye(10), atol=1e-14)
     assert_allclose(q @ triangle, x, atol=1e-14)
     assert_allclose(np.tril(triangle, -1), 0, atol=1e-18)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_the_bound_on_the_condition_number_holds_and_is_close_where_it_matters(size, rng):
+    for spread in (0.0, 0.1, 2.0):
+        triangle = np.linalg.qr(rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size)))[1]
+        bound, exact = condition_bound(triangle, np.linalg.inv(triangle)), np.linalg.cond(triangle)
+        assert bound >= exact * (1 - 1e-12)
+    near = np.eye(size) + 0.05 * np.triu(rng.normal(size=(size, size)), 1) / np.sqrt(size)
+    assert condition_bound(near, np.linalg.inv(near)) < 2.5  # 2 at best
+
+
+MOMENTS = product_basis("legendre", 2, 5)
+
+
+def device(kind, n=3000, k=12):
+    """Readouts of random features, spoilt in some way."""
+    u = draw(MOMENTS, n, method="random", seed=3)
+    x = RandomFeatures(2, k, gain=1.5, noise=1e-3)(u, seed=3)
+    rng = np.random.default_rng(0)
+    if kind == "mixed":  # condition number 1e5 and more, offsets and units
+        x = x @ (np.linalg.qr(rng.normal(size=(k, k)))[0] * np.logspace(0, -5, k)) * 1e-9 + 1e-3
+    elif kind == "outlier":  # no sample of the rows knows of this one
+        x[1234] += 1e7
+    elif kind == "asleep":  # most rows show almost nothing
+        x[: n - 200] *= 1e-6
+    elif kind == "dependent":
+        x[:, 3] = x[:, 4] + x[:, 5]
+    elif kind == "nearly":
+        x[:, 3] = x[:, 4] * (1 + 1e-9 * rng.normal(size=n))
+    return u, x
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["plain", "mixed", "outlier", "asleep", "dependent", "nearly"])
+@pytest.mark.parametrize("method", ["raw", "threshold-richardson"])
+def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, monkeypatch):
+    u, x = device(kind)
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, len(u))
+    weights /= weights.mean()
+    options = [{}, {"constant": False}, {"weights": weights}]
+    fast = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
+    monkeypatch.setattr("infocap.kernels._walk.Walk._by_moments", lambda self, edges: None)
+    slow = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
+    for a, b in zip(fast, slow, strict=True):
+        assert a.rank == b.rank
+        assert_allclose(a.raw, b.raw, rtol=1e-10, atol=1e-10)
+        assert_allclose(a.capacity, b.capacity, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize(
+    ("kind", "by_products"),
+    [("plain", True), ("mixed", True), ("outlier", False), ("dependent", False), ("nearly", False)],
+)
+def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(kind, by_products, monkeypatch):
+    found, plain = [], Walk._by_moments
+    monkeypatch.setattr(
+        Walk, "_by_moments", lambda self, edges: found.append(plain(self, edges)) or found[-1]
+    )
+    estimate(*device(kind), MOMENTS, method="raw")
+    assert [one is not None for one in found] == [by_products]
+
+
+def test_tiles_are_cut_and_grouped_without_loss():
+    for basis in (
+        MOMENTS,
+        product_basis("legendre", 4, 6, index_set="hyperbolic"),
+        product_basis("fourier", 1, 9),
+    ):
+        for most in (1, 2, 5, 17, 10_000):
+            batches = basis._plan.batches(most)
+            edges = [0, *(batch.stop for batch in batches)]
+            assert [batch.start for batch in batches] == edges[:-1]
+            assert edges[-1] == len(basis)
+            assert max(batch.stop - batch.start for batch in batches) <= most
+            assert len(batches) < 2 * len(basis) / most + len(basis._plan.tiles) + 1
+
+
+def test_tiles_hold_the_same_values_as_blocks(monkeypatch):
+    monkeypatch.setattr("infocap.basis._product.TILE_BYTES", 8 * 64 * 50)
+    monkeypatch.setattr("infocap.basis._product.TILE_SAMPLES", 64)
+    basis = product_basis("legendre", 4, 6)
+    u = draw(basis, 300, method="random", seed=0)
+    values = np.full((len(basis), len(u)), np.nan)
+    pieces = [(tile.rows, tile.samples, tile.values.copy()) for tile in basis.tiles(u)]
+    for rows, samples, some in pieces:
+        values[rows, samples] = some
+    assert len(pieces) > 15
+    assert np.array_equal(values[basis.row_of].T, basis(u))
 
 
 def test_both_ways_to_factor_are_used(rng, monkeypatch):

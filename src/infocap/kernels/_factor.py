@@ -65,7 +65,7 @@ def triangle_of_gram(gram: Any) -> Any:
 
 
 def condition_bound(matrix: Any, inverse: Any) -> Any:
-    """At least the condition number k, and close to it where it is small.
+    """At least k + 1/k for the condition number k, and close to it where that is small.
 
     The product of the Frobenius norms is at least k + 1/k + n - 2 (Cauchy-Schwarz, with the largest and the
     smallest singular value taken apart from the rest).
