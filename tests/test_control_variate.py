@@ -472,7 +472,7 @@ def test_repeats_follow_rows_that_are_dropped():
     assert dropped.noise_limited_total == pytest.approx(expected.total)
 
 
-def test_long_jobs_are_announced(capsys):
+def test_long_jobs_are_announced(capsys, monkeypatch):
     from types import SimpleNamespace
 
     from infocap._passes import Passes
@@ -483,7 +483,9 @@ def test_long_jobs_are_announced(capsys):
             n_samples=n_samples,
             n_readouts=n_readouts,
             basis=basis,
-            x=SimpleNamespace(on_device=on_device, in_memory=True),
+            x=SimpleNamespace(
+                on_device=on_device, in_memory=True, read=lambda *rows: np.ones((1, n_readouts))
+            ),
             passes=Passes(),
         )
 
@@ -491,10 +493,13 @@ def test_long_jobs_are_announced(capsys):
     assert capsys.readouterr().err == ""
     large = infocap.product_basis("legendre", 10, 6)
     announce(job(131_072, 500, large, on_device=True), "raw")  # seconds there, minutes here
+    monkeypatch.setattr("infocap._workflow._cost.measured_rate", lambda walk: 6e13)
+    announce(job(1_310_720, 500, large), "raw")  # would be long on a slow machine, but this one is fast
     assert capsys.readouterr().err == ""
+    monkeypatch.undo()
     announce(job(131_072, 500, large), "control-variate")
     said = capsys.readouterr().err
-    assert "131,072 samples, 500 readouts, 8,008 functions" in said
+    assert "131,072 samples, 500 readouts, 8,008 functions, method 'control-variate': about " in said
     assert " min and " in said
 
 

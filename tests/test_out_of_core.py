@@ -347,12 +347,13 @@ def test_passes_that_are_expected_to_be_long_count_their_rows(monkeypatch):
     assert sum(counted) == 2 * N
 
 
-def test_a_long_job_on_disk_is_announced(capsys):
+def test_a_long_job_on_disk_is_announced(capsys, monkeypatch):
+    monkeypatch.setattr("infocap._workflow._cost.measured_rate", lambda walk: 2e10)
     x = SimpleNamespace(on_device=False, in_memory=False, row_bytes=8 * 72)
     basis = infocap.product_basis("legendre", 5, 3)
     job = SimpleNamespace(n_samples=20_000_000, n_readouts=73, basis=basis, x=x, passes=Passes(memory=10**9))
     announce(job, "threshold-richardson")
-    assert "20,000,000 samples, 73 readouts, 56 functions, method 'threshold-richardson': up to 3 min" in (
+    assert "20,000,000 samples, 73 readouts, 56 functions, method 'threshold-richardson': about 2 min" in (
         capsys.readouterr().err
     )
     with ThreadPoolExecutor(2) as pool:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 
+import numpy as np
+
+from .._array import as_like, to_numpy
+from .._parallel import all_cores
 from .._passes import SLAB_BYTES, Passes
 from .._spread import in_this_process, is_client, n_slots
 from ..estimators import MOST_CONTROLS, dictionary_size, search_bytes, squares_bytes
@@ -16,6 +21,8 @@ DEVICE_RATE = 5e11  # and any graphics card for computing
 SLOW_DISK = 3e8  # bytes a second that any disk in use gives
 PASSES = 3  # over the data: a look, the summaries, the leverages
 LONG = 30.0  # seconds
+MARGIN = 1.5  # the work is counted three times what it is, and done at half the rate of a large product
+HERE_SIZE, THERE_SIZE = 384, 4096  # of the product that measures the rate: milliseconds
 
 
 def announce(walk: Walk, method: str) -> None:
@@ -29,11 +36,14 @@ def announce(walk: Walk, method: str) -> None:
         n_bytes += SLABS * (passes.slab_bytes or SLAB_BYTES)
     if passes.memory is not None:
         n_bytes = min(n_bytes, passes.memory)
-    seconds = _seconds(n, k, terms, method, passes, slow_rate(walk)) + PASSES * n * row_bytes / SLOW_DISK
-    if seconds > LONG:
+    reading = PASSES * n * row_bytes / SLOW_DISK
+    seconds, roughly = _seconds(n, k, terms, method, passes, slow_rate(walk)), "up to"
+    if seconds + reading > LONG and passes.executor is None:
+        seconds, roughly = seconds * slow_rate(walk) / (MARGIN * measured_rate(walk)), "about"
+    if seconds + reading > LONG:
         print(
-            f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: up to "
-            f"{_duration(seconds)} and {_size(n_bytes)}{_each(passes)}.",
+            f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: {roughly} "
+            f"{_duration(seconds + reading)} and {_size(n_bytes)}{_each(passes)}.",
             file=sys.stderr,
             flush=True,
         )
@@ -49,6 +59,20 @@ def is_long(shapes: Shapes, passes: Passes, method: str) -> bool:
 def slow_rate(walk: Walk) -> float:
     """Operations a second, at least, where the data are."""
     return DEVICE_RATE if walk.x.on_device else SLOW_RATE
+
+
+def measured_rate(walk: Walk) -> float:
+    """Operations a second of a matrix product where the data are."""
+    here = not walk.x.on_device
+    size = HERE_SIZE if here else THERE_SIZE
+    a = as_like(np.full((size, size), 1e-3), walk.x.read(0, 1))
+    with all_cores() as cores:  # the product then runs on one of them
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            to_numpy((a @ a)[:1, :1])  # waits for it
+            times.append(time.perf_counter() - start)
+    return 2.0 * size**3 / min(times) * (cores if here else 1)
 
 
 def _seconds(n: int, k: int, terms: int, method: str, passes: Passes, rate: float) -> float:

@@ -88,10 +88,7 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
     """The means of low-degree functions are 0 if the inputs are what the basis assumes."""
     basis, n = evidence.walk.basis, evidence.n_samples
     if evidence.whole.constant:
-        z, labels = (
-            np.abs(to_numpy(evidence.whole.projection[0, :])),
-            basis.labels,
-        )  # sqrt(N) times the means, for free
+        z = np.abs(to_numpy(evidence.whole.projection[0, :]))  # sqrt(N) times the means, for free
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
     else:
         small = _low_degree(basis.families)
@@ -102,7 +99,7 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
                 for piece in part.pieces(0, part.n_samples)
             )
         ) / np.sqrt(n)
-        labels, low = small.labels, small.degrees > 0
+        basis, low = small, small.degrees > 0
     if not low.any():
         return
     if evidence.walk.root_weights is not None:
@@ -112,7 +109,7 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
         return
     said = ", ".join(dict.fromkeys(family.distribution for family in basis.families))
     message = (
-        f"inputs do not follow the declared distribution ({said}): the mean of {labels[worst]} is "
+        f"inputs do not follow the declared distribution ({said}): the mean of {basis.label(worst)} is "
         f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0"
     )
     for k, family in enumerate(basis.families):

@@ -250,7 +250,7 @@ def _run(estimator: Estimator, evidence: Evidence, options: dict[str, Any]) -> E
             f"the method gave {chosen.capacity.shape} capacities for {len(evidence.raw)} functions."
         )
     if not np.isfinite(chosen.capacity).all():
-        label = evidence.walk.basis.labels[int(np.argmin(np.isfinite(chosen.capacity)))]
+        label = evidence.walk.basis.label(int(np.argmin(np.isfinite(chosen.capacity))))
         raise ParameterError(f"the method gave a capacity that is not a finite number, for {label}.")
     return chosen
 

@@ -90,13 +90,26 @@ class ProductBasis:
     @cached_property
     def labels(self) -> list[str]:
         """Names such as ``P1(u1)·P2(u3)``; the constant is ``1``."""
-        names = [
+        return [self._name(row) for row in self.indices.tolist()]
+
+    def label(self, term: int) -> str:
+        """The name of one function, without making all the others'.
+
+        >>> product_basis("legendre", n_inputs=3, max_degree=9).label(100)
+        'P2(u1)·P1(u2)·P4(u3)'
+        """
+        return self._name(self.indices[term].tolist())
+
+    def _name(self, row: list[int]) -> str:
+        names = self._factor_names
+        return "·".join([names[k][index] for k, index in enumerate(row) if index]) or "1"
+
+    @cached_property
+    def _factor_names(self) -> list[list[str]]:
+        """Names of the one-dimensional functions of each input."""
+        return [
             ["", *(family.label(index, f"u{k + 1}") for index in range(1, count))]
             for k, (family, count) in enumerate(zip(self.families, self._counts, strict=True))
-        ]
-        return [
-            "·".join(names[k][index] for k, index in enumerate(row) if index) or "1"
-            for row in self.indices.tolist()
         ]
 
     @cached_property

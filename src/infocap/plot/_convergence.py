@@ -30,7 +30,7 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
             color="0.4",
         )
         for number, term in enumerate(chosen):
-            label = curve.basis.labels[term]
+            label = curve.basis.label(term)
             ax.plot(
                 curve.n_samples,
                 curve.raw[:, term],

@@ -63,7 +63,7 @@ def matrix(result: CapacityResult) -> Markup:
 
 def _words(result: CapacityResult) -> str:
     best = np.argsort(-result.capacity, kind="stable")[:3]
-    named = ", ".join(f"{result.basis.labels[one]} {result.capacity[one]:.2f}" for one in best)
+    named = ", ".join(f"{result.basis.label(one)} {result.capacity[one]:.2f}" for one in best)
     return f"Capacity matrix of {len(result.basis)} functions of two inputs; the largest: {named}"
 
 

@@ -123,7 +123,7 @@ def _function(result: CapacityResult, one: int) -> Markup:
     tested = [] if result.p_value is None else [p_value(float(result.p_value[one]))]
     return element(
         "tr",
-        element("td", "constant" if basis.labels[one] == "1" else basis.labels[one]),
+        element("td", "constant" if basis.label(one) == "1" else basis.label(one)),
         element("td", with_error(capacity, error)),
         element("td", bar, class_="share-cell"),
         *(element("td", text) for text in (*tested, basis.degrees[one], basis.interactions[one])),
