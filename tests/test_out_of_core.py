@@ -353,7 +353,7 @@ def test_a_long_job_on_disk_is_announced(capsys, monkeypatch):
     basis = infocap.product_basis("legendre", 5, 3)
     job = SimpleNamespace(n_samples=20_000_000, n_readouts=73, basis=basis, x=x, passes=Passes(memory=10**9))
     announce(job, "threshold-richardson")
-    assert "20,000,000 samples, 73 readouts, 56 functions, method 'threshold-richardson': about 2 min" in (
+    assert "20,000,000 samples, 73 readouts, 56 functions, method 'threshold-richardson': about 3 min" in (
         capsys.readouterr().err
     )
     with ThreadPoolExecutor(2) as pool:
