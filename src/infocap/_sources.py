@@ -131,7 +131,7 @@ def travelling(source: Any) -> Any | None:
 
 def in_memory(source: Any) -> bool:
     """Whether a source's rows are in memory already, so that reading them ahead would bring nothing."""
-    return isinstance(source, np.ndarray) or type(source).__module__.split(".")[0] in ("pandas", "scipy")
+    return isinstance(source, np.ndarray) or type(source).__module__.split(".")[0] == "pandas"
 
 
 def is_dask(source: Any) -> bool:
