@@ -4,6 +4,7 @@ from ._analyse import analyse
 from ._compare import Comparison, compare
 from ._compare_text import decimals
 from ._convergence import Convergence, convergence
+from ._cost import Cost, cost, duration
 from ._estimate import estimate
 from ._probe import probe
 from ._sweep import Sweep, sweep
@@ -11,11 +12,14 @@ from ._sweep import Sweep, sweep
 __all__ = [
     "Comparison",
     "Convergence",
+    "Cost",
     "Sweep",
     "analyse",
     "compare",
     "convergence",
+    "cost",
     "decimals",
+    "duration",
     "estimate",
     "probe",
     "sweep",
