@@ -64,7 +64,14 @@ def test_the_code_of_the_docs_runs(page):
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "paper/README.md", *(f"docs/{path.name}" for path in DOCS)]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "paper/README.md",
+        "examples/README.md",
+        *(f"docs/{path.name}" for path in DOCS),
+    ],
 )
 def test_links_to_files_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
