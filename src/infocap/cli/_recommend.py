@@ -31,7 +31,7 @@ class Wish:
 
 def recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None = None) -> tuple[int, list[str]]:
     """The number of samples, and why."""
-    expected, assumed = _from_pilot(pilot) if pilot is not None else _from_guess(basis, wish)
+    expected, assumed = _from_pilot(pilot, wish) if pilot is not None else _from_guess(basis, wish)
     n = expected.samples_needed(wish.error, wish.method)
     q = basis.n_inputs
     lines = [
@@ -62,12 +62,15 @@ def read_pilot(path: Path, degree: int | None) -> CapacityResult:
         return analyse(recording, choose_basis(recording, Wanted(degree=degree))[0], growth=False)
 
 
-def _from_pilot(pilot: CapacityResult) -> tuple[Forecast, list[str]]:
-    expected = forecast_from(pilot)
-    return expected, [
-        f"The pilot: total {pilot.total:.2f} ± {pilot.total_standard_error:.2f} of {pilot.rank} with {pilot.n_samples} "
+def _from_pilot(pilot: CapacityResult, wish: Wish) -> tuple[Forecast, list[str]]:
+    expected, n = forecast_from(pilot), pilot.n_samples
+    lines = [
+        f"The pilot: total {pilot.total:.2f} ± {pilot.total_standard_error:.2f} of {pilot.rank} with {n} "
         "samples; errors below are extrapolated from that."
     ]
+    if n >= expected.least_samples and expected.at(n, wish.method).high <= wish.error:
+        lines.append(f"That is precise enough already: an error of {wish.error:g} needs no further samples.")
+    return expected, lines
 
 
 def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
@@ -100,7 +103,7 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
     measuring = f"  {'measuring':>9}" if wish.seconds_per_sample is not None else ""
     head = [f"  {'':>9}  error of the total, root mean square (range over devices)"]
     head.append(
-        f"  {'samples':>9}  {'control-variate':<23}  {'Algorithm 1':<23}{measuring}  computing  memory"
+        f"  {'samples':>9}  {'control-variate':<25}  {'Algorithm 1':<25}{measuring}  computing  memory"
     )
     return head + [_row(expected, basis, size, chosen, wish) for size in sizes]
 
@@ -116,7 +119,7 @@ def _row(expected: Forecast, basis: ProductBasis, size: int, chosen: int, wish: 
         measuring = f"  {duration(size * wish.seconds_per_sample):>9}"
     mark = ">" if size == chosen else " "
     computing = f"< {duration(max(needed.seconds, 1))}"
-    return f"{mark} {size:9d}  {control:<23}  {paper:<23}{measuring}  {computing:>9}  {needed.n_bytes / 1e9:.1f} GB"
+    return f"{mark} {size:9d}  {control:<25}  {paper:<25}{measuring}  {computing:>9}  {needed.n_bytes / 1e9:.1f} GB"
 
 
 def _range(error: ExpectedError) -> str:
