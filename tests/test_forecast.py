@@ -44,9 +44,10 @@ def agrees(measured, expected, count, factor):
     return expected / (factor * chance) < measured < expected * factor * chance
 
 
-@pytest.mark.parametrize("noise", [0.3, 1.0])
-def test_the_scatter_of_the_total_is_that_of_the_formula(noise):
-    count, n = 40, 256
+@pytest.mark.parametrize(("noise", "n"), [(0.3, 256), (1.0, 256), (3.0, 84)])
+def test_the_scatter_of_the_total_is_that_of_the_formula(noise, n):
+    """With 12 samples a function the first term is the larger one, with 4 the second."""
+    count = 40
     system = infocap.theory.random_mixture(SMALL, n_active=15, n_readouts=8, noise=noise, seed=3)
     v = unexplained_shares(system)
     assert v.sum() == pytest.approx(9 - system.exact().sum())
