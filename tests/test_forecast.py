@@ -210,6 +210,7 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         said = capsys.readouterr().out
         assert f"Take {n} samples" in said
         assert f"total {result.total:.2f} ± {result.total_standard_error:.2f}" in said
+        assert said.count("warning of the pilot") == len(result.warnings)
         again = Plan.load(f"{name}.toml")
         assert (again.n_samples, again.repeat_every) == (n, 4)
 
@@ -226,6 +227,7 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         ([*SIZE, "--error", "1", "--readouts", "5", "--capacity", "7"], 2, "not between 0 and 6"),
         ([*SIZE, "--error", "1", "--readouts", "5", "--unexplained", "2"], 2, "--unexplained 2.0 is a share"),
         ([*SIZE, "--error", "1", "--readouts", "0"], 2, "n_readouts=0 must be"),
+        ([*SIZE, "--error", "1", "--readouts", "5", "--seconds-per-sample", "-1"], 2, "must be a positive number"),
         (["plan", "--inputs", "2", "--error", "1", "--readouts", "5"], 2, "--degree is missing"),
         (["plan", "--from", "none.nc", "--error", "1"], 3, "none.nc"),
     ],

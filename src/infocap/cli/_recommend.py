@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from .._check import positive
 from .._recording import read
 from .._result import CapacityResult, is_result, load_result
 from .._workflow import analyse, cost, duration
@@ -13,7 +14,9 @@ from ..basis import ProductBasis
 from ..errors import DataWarning, ParameterError
 from ..theory import ExpectedError, Forecast, forecast, forecast_from
 from ._choose_basis import Wanted, choose_basis
+from ._terminal import as_options, wrapped
 
+OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 METHODS = {"control-variate": "control-variate", "threshold-richardson": "Algorithm 1"}
 
 
@@ -27,6 +30,10 @@ class Wish:
     unexplained: float | None = None
     method: str = "control-variate"
     seconds_per_sample: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.seconds_per_sample is not None:
+            positive("--seconds-per-sample", self.seconds_per_sample)
 
 
 def recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None = None) -> tuple[int, list[str]]:
@@ -53,7 +60,7 @@ def recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None = No
 
 
 def read_pilot(path: Path, degree: int | None) -> CapacityResult:
-    """A result, or that of a recording; what is doubtful about it is said when it is estimated for itself."""
+    """A result, or that of a recording; its warnings stay with it, to be said in `recommend`."""
     if is_result(path):
         return load_result(path)
     recording = read(path)
@@ -70,7 +77,7 @@ def _from_pilot(pilot: CapacityResult, wish: Wish) -> tuple[Forecast, list[str]]
     ]
     if n >= expected.least_samples and expected.at(n, wish.method).high <= wish.error:
         lines.append(f"That is precise enough already: an error of {wish.error:g} needs no further samples.")
-    return expected, lines
+    return expected, lines + [wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings]
 
 
 def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
@@ -85,14 +92,16 @@ def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
                 f"--capacity {wish.capacity:g} is not between 0 and {most}, the most there can be."
             )
         expected = forecast(basis, wish.readouts, unexplained=1 - wish.capacity / most)
-        return expected, [f"Assumed: a total capacity of {wish.capacity:g} (--capacity)."]
+        return expected, [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
     if wish.unexplained is not None:
         return forecast(basis, wish.readouts, unexplained=wish.unexplained), [
             f"Assumed: {100 * wish.unexplained:g} % of the readouts are noise or functions outside the basis "
-            "(--unexplained)."
+            "(--unexplained).",
+            OUTSIDE,
         ]
     return forecast(basis, wish.readouts), [
-        "Assumed: half of the readouts are noise or functions outside the basis; no device is more than twice as bad.",
+        "Assumed: half of the readouts are noise or functions outside the basis; with more, errors grow "
+        "at most in proportion.",
         f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
     ]
 

@@ -164,7 +164,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
 
     `unexplained` is the share of the readouts' independent directions that noise and functions outside the basis
     take: 1 - total / (n_readouts + 1). The error of the total grows at most in proportion to it, so with one half, the
-    default, no device is more than twice as bad as foreseen.
+    default, pure noise is at most twice as bad as foreseen. Where functions outside the basis are the larger part, and
+    not noise, errors up to three times the high end were seen (docs/choosing.md).
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
