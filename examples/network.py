@@ -11,33 +11,9 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
 import infocap
 
-WIDTH, GAIN, NOISE = 40, 1.5, 0.01  # of each layer
-
-
-class Network:
-    """Layers x -> tanh(W x + b); an analogue realisation adds noise to what is read out."""
-
-    def __init__(self, n_inputs: int, depth: int, seed: int = 0) -> None:
-        generator = np.random.default_rng(seed)  # the first layers are the same for every depth
-        sizes = [n_inputs, *[WIDTH] * depth]
-        self.layers = [
-            (
-                GAIN * generator.standard_normal((fan_in, WIDTH)) / np.sqrt(fan_in),
-                generator.normal(size=WIDTH),
-            )
-            for fan_in in sizes[:-1]
-        ]
-
-    def __call__(self, u: np.ndarray, seed: int | None = None) -> np.ndarray:
-        """The last layer's outputs."""
-        x = u
-        for weights, bias in self.layers:
-            x = np.tanh(x @ weights + 0.5 * bias)
-        return x + NOISE * np.random.default_rng(seed).standard_normal(x.shape)
+WIDTH = 40
 
 
 def main(n_samples: int = 4096, max_degree: int = 8, plot: str | None = None) -> None:
@@ -45,11 +21,11 @@ def main(n_samples: int = 4096, max_degree: int = 8, plot: str | None = None) ->
     basis = infocap.product_basis("legendre", n_inputs=3, max_degree=max_degree)
     u = infocap.draw(basis, n_samples, seed=1)
     results = {}
-    for depth in (1, 2, 3):
-        network = Network(3, depth)
+    for depth in (1, 2, 3):  # one network, cut after each layer
+        network = infocap.systems.FeedForward(3, [WIDTH] * depth, gain=1.5, bias=0.5, noise=0.01)
         result = infocap.estimate(u, network(u, seed=1), basis, repeats=network(u, seed=2))
         results[f"layer {depth}"] = result
-        shared = result.by_degree()[[">2"]].to_numpy().sum()
+        shared = result.by_degree()[">2"].sum()
         print(f"\nlayer {depth}: {shared:.1f} in functions of all three inputs\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))

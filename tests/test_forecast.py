@@ -14,7 +14,7 @@ from infocap.cli import run
 from infocap.errors import DataError, ParameterError
 from infocap.experiment import Plan
 from infocap.theory import forecast, forecast_from
-from infocap.theory._forecast import scatter
+from infocap.theory._forecast import _most_transition, scatter
 
 BASIS = infocap.product_basis("legendre", 2, 8)
 SMALL = infocap.product_basis("legendre", 2, 5)
@@ -122,6 +122,13 @@ def test_the_recommended_number_is_the_smallest_power_of_two_that_does(error, re
     assert n & (n - 1) == 0
     assert expected.at(n).high <= error
     assert n // 2 < expected.least_samples or expected.at(n // 2).high > error
+
+
+@pytest.mark.parametrize("s", [0.1, 0.5, 0.577, 0.58, 0.8, 1.0])
+def test_the_bound_on_the_first_term_is_reached(s):
+    """By directions with v = 1/√3 beside clean ones, or by equal directions where s is larger."""
+    v = max(s, 1 / np.sqrt(3))
+    assert _most_transition(s) == pytest.approx(v - v**3)
 
 
 def test_without_noise_the_fewest_samples_do():

@@ -9,7 +9,7 @@ add 2 L sum(v²) / (N - L)², so
     se² = 2 sum(v² - v⁴) / N + 2 L sum(v²) / (N - L)².
 
 Nobody knows every v beforehand, but sum(v) is the part of K that is not capacity, and sum(v) = sK gives bounds:
-sum(v²) lies between s²K and sK, and sum(v² - v⁴) is at most sK 2/√27, or sK(1 - s²) where s exceeds 1/√3. Of the bias
+sum(v²) lies between s²K and sK, and sum(v² - v⁴) is at most sK 2/√27, or K(s² - s⁴) where s exceeds 1/√3. Of the bias
 L sum(v) / (N - L) that is taken off, a few hundredths remain. docs/choosing.md compares this with simulations.
 """
 
@@ -223,4 +223,4 @@ def scatter(n_samples: int, terms: int, square: float, transition: float) -> flo
 
 def _most_transition(s: float) -> float:
     """The largest sum(v² - v⁴) over sum(v), if the mean of v is s: on the concave hull of v² - v⁴."""
-    return 2 / np.sqrt(27) if s < 1 / np.sqrt(3) else 1 - s**2
+    return 2 / np.sqrt(27) if s < 1 / np.sqrt(3) else s - s**3
