@@ -222,6 +222,16 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         assert (again.n_samples, again.repeat_every) == (n, 4)
 
 
+def test_a_pilot_without_a_plan_hands_on_its_inputs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    basis = infocap.product_basis("legendre", 2, 3, domain=(0, 5))
+    infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=1).save("result.nc")
+    assert call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "plan.toml") == 0
+    plan = Plan.load("plan.toml")
+    assert plan.basis.families == basis.families
+    assert plan.inputs.max() > 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -237,6 +247,8 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         ([*SIZE, "--error", "1", "--readouts", "5", "--seconds-per-sample", "-1"], 2, "must be a positive number"),
         (["plan", "--inputs", "2", "--error", "1", "--readouts", "5"], 2, "--degree is missing"),
         (["plan", "--from", "none.nc", "--error", "1"], 3, "none.nc"),
+        (["plan", "--from", "none.nc", "--error", "1", "--readouts", "5"], 2, "--readouts 5 is known from the pilot"),
+        ([*SIZE, "--samples", "64", "--capacity", "5", "-o", "plan.toml"], 2, "--capacity 5.0 goes with --error"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_an_exit_code(arguments, code, message, tmp_path, monkeypatch, capsys):

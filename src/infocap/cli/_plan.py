@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from .._result import CapacityResult
+from ..basis import product_basis
 from ..errors import ParameterError
 from ..experiment import Plan
 from ._outputs import FILE, refuse_existing
@@ -85,43 +87,59 @@ def plan(
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
     if output is not None:
         refuse_existing(output, force, (".toml",))
+    guesses = {"--readouts": readouts, "--capacity": capacity, "--unexplained": unexplained}
+    if error is None:
+        _refuse(guesses | {"--from": pilot, "--seconds-per-sample": seconds_per_sample}, "goes with --error")
+    if pilot is not None:
+        _refuse(guesses, "is known from the pilot")
     with in_options():
         if error is not None:
             wish = Wish(error, readouts, capacity, unexplained, method, seconds_per_sample)
-            settings = _counted(settings, wish, pilot)
+            found = None if pilot is None else read_pilot(pilot, settings["max_degree"])
+            settings = settings | {COUNTED: _say_samples(settings, wish, found)}
+            if found is not None and output is not None:
+                settings = _settings_of(found, settings)
         if output is not None:
             _write(settings, output)
 
 
-def _counted(settings: dict[str, Any], wish: Wish, path: Path | None) -> dict[str, Any]:
-    """The plan's settings with the recommended number of samples, which is said aloud."""
-    found = None if path is None else read_pilot(path, settings["max_degree"])
-    if found is None:
-        basis = Plan(**_given(settings, 1)).basis
-    else:
-        basis = found.basis
-        settings = _settings_of(found, settings)
-    n, lines = recommend(basis, wish, found)
+def _refuse(options: dict[str, Any], why: str) -> None:
+    """An error for an option that would be ignored."""
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(f"{name} {value} {why}; leave it out.")
+
+
+def _say_samples(settings: dict[str, Any], wish: Wish, pilot: CapacityResult | None) -> int:
+    """The recommended number of samples, said aloud."""
+    basis = pilot.basis if pilot is not None else Plan(**_given(settings | {COUNTED: 1})).basis
+    n, lines = recommend(basis, wish, pilot)
     click.echo("\n".join(lines))
-    return settings | {COUNTED: n}
+    return n
 
 
 def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, Any]:
     """The pilot's own plan, if it had one: what is to be measured is the same device, once more."""
     planned = pilot.metadata.get("provenance", {}).get("plan")
     if planned is not None:
-        return dict(planned)
-    return settings | {"n_inputs": pilot.basis.n_inputs, "max_degree": pilot.basis.max_degree}
+        return dict(planned) | {COUNTED: settings[COUNTED]}
+    basis = pilot.basis
+    same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
+    if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
+        raise ParameterError(
+            "the pilot's functions are not all up to a total degree; give it a plan of its own."
+        )
+    return settings | same | {"family": list(basis.families), "domain": None}
 
 
-def _given(settings: dict[str, Any], n_samples: int | None = None) -> dict[str, Any]:
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, complete; one that is missing is an error."""
     for name, option in (("n_inputs", "--inputs"), ("max_degree", "--degree")):
         if settings[name] is None:
             raise ParameterError(
                 f"{option} is missing; a plan needs the number of inputs and the highest degree."
             )
-    return settings if n_samples is None else settings | {COUNTED: n_samples}
+    return settings
 
 
 def _write(settings: dict[str, Any], output: Path) -> None:
