@@ -5,11 +5,19 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import infocap
 
 EXAMPLES = Path(infocap.__file__).parents[2] / "examples"
+DEVICES = {
+    "fibre": ("-9.1 dBm", "6.6 dBm"),
+    "random_features": ("gain 0.3", "gain 3"),
+    "network": ("layer 1", "layer 3"),
+    "qubits": ("30 shots", "3000 shots"),
+    "photodiodes": ("mean power 0.001", "mean power 20"),
+}
 PROMISED = {
     "device_files": (["CapacityResult: total", "Accuracy:", "linear model"], ["task-readouts.csv"]),
     "simulator": (["Sweep: 4 settings", "correlation 0."], ["capacity-accuracy.png"]),
@@ -30,5 +38,34 @@ def test_the_example_runs_and_writes_its_files(name, tmp_path, monkeypatch, caps
     assert all((tmp_path / "example-output" / file).stat().st_size > 1000 for file in files)
 
 
-def test_every_example_is_run():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PROMISED, "demo"}
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")  # the quick form is short of samples
+@pytest.mark.parametrize("name", DEVICES)
+def test_a_device_shows_its_profiles_and_draws_them(name, tmp_path, monkeypatch, capsys):
+    picture = tmp_path / f"{name}.png"
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", "--quick", "--plot", str(picture)])
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    plt.close("all")
+    said = capsys.readouterr().out
+    assert [setting for setting in DEVICES[name] if setting not in said] == []
+    assert said.count("CapacityResult: total") == said.count("that noise allows") == 3
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 10_000
+
+
+def test_expectation_values_of_the_qubits_are_those_of_many_shots():
+    names = runpy.run_path(str(EXAMPLES / "qubits.py"))
+    unitary, angles = names["circuit"](), np.array([[0.4, 2.0]])
+    assert np.allclose(unitary @ unitary.conj().T, np.eye(16))
+    state = np.ones(1)
+    for angle in (0.4, 2.0, 0.4, 2.0):
+        state = np.kron(state, [np.cos(angle / 2), np.sin(angle / 2)])
+    exact = np.abs(unitary @ state) ** 2 @ names["OBSERVABLES"]
+    found = names["Qubits"](1_000_000)(angles, seed=1)[0]
+    assert np.all(np.abs(found - exact) < 5e-3)  # five standard errors of a million shots
+
+
+def test_every_example_is_run_and_listed():
+    here = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert here == {*PROMISED, *DEVICES, "demo"}
+    listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert [name for name in here if f"({name}.py)" not in listed] == []

@@ -1,15 +1,19 @@
 """Products of families: index sets, order, labels, values and moments."""
 
+import time
 from itertools import product
 from math import comb, prod
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import infocap
 from infocap import basis as families
 from infocap import product_basis
+from infocap.basis._index_sets import _count
 from infocap.errors import DataError, ParameterError
 
 
@@ -148,6 +152,86 @@ def test_a_basis_too_large_is_refused_before_it_is_made():
         product_basis("legendre", 30, 12)
     with pytest.raises(ParameterError, match="functions of 40 inputs"):
         product_basis("fourier", 40, 12)
+
+
+ABSURD = [
+    (("legendre", 3, 9000), {}, "121,581,016,501 functions of 3 inputs"),
+    (("fourier", 3, 9000), {}, "972,162,024,001 functions"),
+    (("legendre", 1000, 9000), {}, "more than 1,000,000,000,000,000 functions"),
+    (("legendre", 100, 9000), {"max_interactions": 3}, "more than"),
+    (("legendre", 10, 30_000), {"index_set": "hyperbolic"}, "2,847,756,951 functions"),
+    (("legendre", 40, 30_000), {"index_set": "hyperbolic", "max_interactions": 2}, "199,263,841 functions"),
+    (("bernoulli", 30, 9000), {}, "1,073,741,824 functions"),
+    (("legendre", 1, 10**12), {}, "degree 1000000000000 of one input"),
+    (
+        ("legendre", 20, 10**9),
+        {"max_degree_per_input": [10] * 20, "index_set": "hyperbolic"},
+        "less than 1,000,000",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "options", "message"), ABSURD)
+def test_an_absurd_degree_is_refused_within_a_second(arguments, options, message):
+    start = time.process_time()
+    with pytest.raises(ParameterError, match=message):
+        product_basis(*arguments, **options)
+    assert time.process_time() - start < 1.0
+
+
+def test_indices_that_do_not_fit_are_refused_not_wrapped():
+    assert len(product_basis("legendre", 1, 32_767)) == 32_768
+    with pytest.raises(ParameterError, match="40,001 fourier functions"):
+        product_basis("fourier", 1, 20_000)
+
+
+@given(
+    kind=st.sampled_from(["total", "hyperbolic"]),
+    limits=st.lists(st.integers(0, 6), min_size=1, max_size=4),
+    names=st.lists(st.sampled_from(["legendre", "fourier", "bernoulli"]), min_size=4, max_size=4),
+    max_degree=st.integers(0, 9),
+    max_interactions=st.none() | st.integers(1, 4),
+)
+def test_the_set_is_that_of_its_definition_and_is_counted_right(
+    kind, limits, names, max_degree, max_interactions
+):
+    names = names[: len(limits)]
+    basis = product_basis(
+        names,
+        len(limits),
+        max_degree,
+        index_set=kind,
+        max_degree_per_input=limits,
+        max_interactions=max_interactions,
+    )
+    joined = len(limits) if max_interactions is None else max_interactions
+    own = []
+    for name, limit in zip(names, limits, strict=True):
+        most = min(limit, max_degree, 1 if name == "bernoulli" else max_degree)
+        two = 2 if name == "fourier" else 1  # functions of one degree
+        own.append([(index, -(-index // two)) for index in range(two * most + 1)])
+    expected = set()
+    for chosen in product(*own):
+        degrees = [degree for _, degree in chosen]
+        inside = (
+            sum(degrees) <= max_degree if kind == "total" else prod(d + 1 for d in degrees) <= max_degree + 1
+        )
+        if inside and sum(d > 0 for d in degrees) <= joined:
+            expected.add(tuple(index for index, _ in chosen))
+    assert {tuple(row) for row in basis.indices.tolist()} == expected
+    assert len(basis) == len(expected)
+    assert count_of(basis, kind, max_degree, joined) == len(expected)
+
+
+def count_of(basis, kind, max_degree, joined):
+    """What is counted before the set is made."""
+    own = [
+        family.degrees(int(column.max()) + 1)
+        for family, column in zip(basis.families, basis.indices.T, strict=True)
+    ]
+    if kind == "total":
+        return _count(np.add, own, own, max_degree, joined)
+    return _count(np.multiply, own, [one + 1 for one in own], max_degree + 1, joined)
 
 
 def test_bad_arguments_are_refused_by_name():

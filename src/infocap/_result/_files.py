@@ -92,7 +92,10 @@ def _read_csv(path: Path) -> CapacityResult:
     refuse_too_large(path, "text", (path.stat().st_size,), TEXT_EXPANSION)
     with path.open("rb") as file:
         if file.read(3) != b"# {":
-            raise DataError(f"{path} is a CSV file without the header of an infocap result.")
+            raise DataError(
+                f"{path} is a CSV file without the header of an infocap result; of measured data "
+                f"`infocap estimate {path} -o result.nc` makes one."
+            )
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
             raise DataError(

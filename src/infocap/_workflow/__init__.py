@@ -5,6 +5,7 @@ from ._combine import combine, common_frame
 from ._compare import Comparison, compare
 from ._compare_text import decimals
 from ._convergence import Convergence, convergence
+from ._cost import Cost, cost, duration
 from ._estimate import estimate
 from ._part import Frame, Part, load_frame, load_part
 from ._probe import probe
@@ -14,6 +15,7 @@ from ._sweep import Sweep, sweep
 __all__ = [
     "Comparison",
     "Convergence",
+    "Cost",
     "Frame",
     "Part",
     "Sweep",
@@ -22,7 +24,9 @@ __all__ = [
     "common_frame",
     "compare",
     "convergence",
+    "cost",
     "decimals",
+    "duration",
     "estimate",
     "load_frame",
     "load_part",

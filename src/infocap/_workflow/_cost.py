@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from .._array import as_like, to_numpy
 from .._parallel import all_cores
 from .._passes import SLAB_BYTES, Passes
 from .._spread import in_this_process, is_client, n_slots
+from ..basis import ProductBasis
 from ..estimators import MOST_CONTROLS, dictionary_size, search_bytes, squares_bytes
 from ..kernels import Walk
 from ._memory import SLABS, Shapes
@@ -25,25 +27,53 @@ MARGIN = 1.5  # the work is counted three times what it is, and done at half the
 HERE_SIZE, THERE_SIZE = 384, 4096  # of the product that measures the rate: milliseconds
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What an estimation takes, at most: operations in passes over the data and besides, and memory."""
+
+    in_passes: float
+    besides: float
+    n_bytes: float
+
+    @property
+    def seconds(self) -> float:
+        """On a slow machine."""
+        return (self.in_passes + self.besides) / SLOW_RATE
+
+
+def cost(
+    basis: ProductBasis, n_samples: int, n_readouts: int, method: str, memory: int | None = None
+) -> Cost:
+    """Operations and memory of an estimation; `n_readouts` counts the constant, `memory` is what is allowed."""
+    n, k, terms = n_samples, n_readouts, len(basis)
+    besides, n_bytes = 0.0, 8.0 * (4 * k * terms + basis.block_rows * terms)
+    if method == "control-variate":
+        dictionary = dictionary_size(n, terms)
+        controls = min(dictionary, n, MOST_CONTROLS)
+        besides = 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
+        besides += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
+        search = search_bytes(n, k, terms)
+        fits = memory is None or search <= memory
+        n_bytes += search if fits else squares_bytes(n, k, terms, basis.block_rows)
+    return Cost(6.0 * n * k * (k + terms), besides, n_bytes)
+
+
 def announce(walk: Walk, method: str) -> None:
     """One line on the terminal for what takes longer than half a minute."""
     n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
     passes, row_bytes = walk.passes, 0 if walk.x.in_memory else walk.x.row_bytes
-    n_bytes = 8.0 * (4 * k * terms + walk.basis.block_rows * terms)
-    if method == "control-variate":
-        n_bytes += _control_variate_bytes(n, k, terms, walk.basis.block_rows, passes)
-    if row_bytes:
-        n_bytes += SLABS * (passes.slab_bytes or SLAB_BYTES)
+    expected = cost(walk.basis, n, k, method, passes.memory)
+    n_bytes = expected.n_bytes + (SLABS * (passes.slab_bytes or SLAB_BYTES) if row_bytes else 0)
     if passes.memory is not None:
         n_bytes = min(n_bytes, passes.memory)
     reading = PASSES * n * row_bytes / SLOW_DISK
-    seconds, roughly = _seconds(n, k, terms, method, passes, slow_rate(walk)), "up to"
+    seconds, roughly = _seconds(expected, passes, slow_rate(walk)), "up to"
     if seconds + reading > LONG and passes.executor is None:
-        seconds, roughly = seconds * slow_rate(walk) / (MARGIN * measured_rate(walk)), "about"
+        seconds, roughly = _seconds(expected, passes, MARGIN * measured_rate(walk)), "about"
     if seconds + reading > LONG:
         print(
             f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: {roughly} "
-            f"{_duration(seconds + reading)} and {_size(n_bytes)}{_each(passes)}.",
+            f"{duration(seconds + reading)} and {_size(n_bytes)}{_each(passes)}.",
             file=sys.stderr,
             flush=True,
         )
@@ -51,9 +81,9 @@ def announce(walk: Walk, method: str) -> None:
 
 def is_long(shapes: Shapes, passes: Passes, method: str) -> bool:
     """Whether a person would like to see how far it is."""
-    n, k, terms = shapes.n_samples, shapes.n_readouts, len(shapes.basis)
-    reading = PASSES * n * shapes.row_bytes / SLOW_DISK if shapes.on_disk else 0.0
-    return _seconds(n, k, terms, method, passes, SLOW_RATE) + reading > LONG
+    reading = PASSES * shapes.n_samples * shapes.row_bytes / SLOW_DISK if shapes.on_disk else 0.0
+    expected = cost(shapes.basis, shapes.n_samples, shapes.n_readouts, method, passes.memory)
+    return _seconds(expected, passes, SLOW_RATE) + reading > LONG
 
 
 def slow_rate(walk: Walk) -> float:
@@ -75,24 +105,17 @@ def measured_rate(walk: Walk) -> float:
     return 2.0 * size**3 / min(times) * (cores if here else 1)
 
 
-def _seconds(n: int, k: int, terms: int, method: str, passes: Passes, rate: float) -> float:
+def duration(seconds: float) -> str:
+    """A time for people."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _seconds(expected: Cost, passes: Passes, rate: float) -> float:
     """Passes share the work; what a method does besides is done here."""
-    work = 6.0 * n * k * (k + terms)
-    alone = 0.0
-    if method == "control-variate":
-        dictionary = dictionary_size(n, terms)
-        controls = min(dictionary, n, MOST_CONTROLS)
-        alone = 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
-        alone += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
     shared = rate if passes.executor is None else SLOW_CORE * n_slots(passes.executor)
-    return work / shared + alone / rate
-
-
-def _control_variate_bytes(n: int, k: int, terms: int, block_rows: int, passes: Passes) -> float:
-    search = search_bytes(n, k, terms)
-    if passes.memory is not None and search > passes.memory:
-        return squares_bytes(n, k, terms, block_rows)
-    return search
+    return expected.in_passes / shared + expected.besides / rate
 
 
 def _by(passes: Passes) -> str:
@@ -109,7 +132,3 @@ def _each(passes: Passes) -> str:
 
 def _size(n_bytes: float) -> str:
     return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from math import isqrt, prod
 
 import numpy as np
 
 from .._check import one_of
 from ..errors import ParameterError
-from ..typing import ArrayLike, Integers
+from ..typing import ArrayLike, Floats, Integers
 from ._family import DiscreteFamily, Family
 
 MOST_FUNCTIONS = 20_000_000  # 160 MB for each array of one number a function
 MOST_LISTED = 200_000  # to choose a few thousand from
+MOST_OF_ONE_INPUT = 32_768  # indices are 16-bit numbers
+LARGEST_SIZE = 1_000_000  # total degree, or product of degree + 1
+MOST_COUNTED = 10**15  # exact below, as floating-point numbers
 INDEX_SETS = ("total", "hyperbolic")
 
 
@@ -37,21 +40,31 @@ def index_set(
     ]
     # Both sets limit a running size: the sum of the degrees, or the product of degree + 1.
     join, sizes, start, most = (
-        (np.add, own_degrees, 0, max_degree)
+        (np.add, own_degrees, 0, min(max_degree, sum(int(own[-1]) for own in own_degrees)))
         if kind == "total"
-        else (np.multiply, [own + 1 for own in own_degrees], 1, max_degree + 1)
+        else (
+            np.multiply,
+            [own + 1 for own in own_degrees],
+            1,
+            min(max_degree + 1, prod(int(own[-1]) + 1 for own in own_degrees)),
+        )
     )
+    if most > LARGEST_SIZE:
+        raise ParameterError(
+            f"max_degree={max_degree} is too large to count with; give less than {LARGEST_SIZE:,}."
+        )
     most_joined = len(families) if max_interactions is None else max_interactions
-    _refuse_too_many(_count(join, own_degrees, sizes, start, most, most_joined), len(families))
+    _refuse_too_many(_count(join, own_degrees, sizes, most, most_joined), len(families))
     rows = np.zeros((1, 0), dtype=np.int16)
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
-        size_now = join(size[:, None], factor)
-        interactions_now = interactions[:, None] + (own > 0)
-        allowed = (size_now <= most) & (interactions_now <= most_joined)
-        row, index = np.nonzero(allowed)
+        room = most - size if join is np.add else most // size
+        count = np.searchsorted(factor, room, side="right")  # both degrees and sizes ascend
+        count[interactions == most_joined] = 1
+        row = np.repeat(np.arange(len(rows)), count)
+        index = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
         rows = np.column_stack([rows[row], index.astype(np.int16)])
-        size, interactions = size_now[allowed], interactions_now[allowed]
+        size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
     return sort_rows(rows, total_degrees(families, rows))
 
 
@@ -60,7 +73,7 @@ def count_of_degree(families: Sequence[Family], degree: int) -> int:
     counts = []
     for most in (degree - 1, degree):
         own = [_degrees(family, max(most, 0), None) for family in families]
-        counts.append(_count(np.add, own, own, 0, most, len(families)) if most >= 0 else 0)
+        counts.append(_count(np.add, own, own, most, len(families)) if most >= 0 else 0)
     return counts[1] - counts[0]
 
 
@@ -76,7 +89,7 @@ def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> I
             own = [_degrees(family, degree, None) for family in families]
         except ParameterError:  # a tabulated density knows its functions up to some degree only
             break
-        count = _count(np.add, own, own, 0, degree, len(families))
+        count = _count(np.add, own, own, degree, len(families))
         if count == len(rows) or count > MOST_LISTED:
             break
         rows = index_set(families, degree, kind="total", max_interactions=None, max_degree_per_input=None)
@@ -84,26 +97,49 @@ def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> I
 
 
 def _count(
-    join: np.ufunc,
-    own_degrees: list[Integers],
-    sizes: list[Integers],
-    start: int,
-    most: int,
-    most_joined: int,
+    join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int
 ) -> int:
-    """How many indices a set holds, without making it: count partial indices by size and interactions."""
-    states = {(start, 0): 1}
+    """How many indices a set holds, without making it; beyond MOST_COUNTED it counts no further.
+
+    Partial indices are counted by size (columns) and by interactions (rows; one row where these have no limit). Each
+    input brings every degree from 1 to its own limit equally often, so a step is a window sum or, for products of
+    degree + 1, a sum over multiples.
+    """
+    limited = most_joined < len(own_degrees)
+    state = np.zeros((most_joined + 1 if limited else 1, most + 1))
+    state[0, 0 if join is np.add else 1] = 1
     for own, factors in zip(own_degrees, sizes, strict=True):
-        steps: dict[tuple[int, int], int] = {}
-        for degree, factor in zip(own.tolist(), factors.tolist(), strict=True):
-            steps[factor, int(degree > 0)] = steps.get((factor, int(degree > 0)), 0) + 1
-        grown: dict[tuple[int, int], int] = {}
-        for ((size, joined), number), ((factor, more), ways) in product(states.items(), steps.items()):
-            state = int(join(size, factor)), joined + more
-            if state[0] <= most and state[1] <= most_joined:
-                grown[state] = grown.get(state, 0) + number * ways
-        states = grown
-    return sum(states.values())
+        ways, largest = int(np.sum(own == 1)), int(factors[-1])
+        step = ways * (_window_sums if join is np.add else _multiples)(state, largest)
+        if limited:
+            state[1:] += step[:-1]
+        else:
+            state += step
+        if state.sum() > MOST_COUNTED:
+            break
+    return int(state.sum())
+
+
+def _window_sums(state: Floats, largest: int) -> Floats:
+    """The sum over sizes that a degree from 1 to `largest` brings to each size."""
+    before = np.zeros_like(state)
+    before[:, 1:] = np.cumsum(state[:, :-1], axis=1)
+    out = before.copy()
+    out[:, largest:] -= before[:, : state.shape[1] - largest]
+    return out
+
+
+def _multiples(state: Floats, largest: int) -> Floats:
+    """The sum over sizes that a factor from 2 to `largest` brings to each size."""
+    out = np.zeros_like(state)
+    end = state.shape[1]
+    small = min(isqrt(end), largest)
+    for factor in range(2, small + 1):
+        out[:, ::factor] += state[:, : -(-end // factor)]
+    for size in range(1, (end - 1) // (small + 1) + 1):  # larger factors, all at once
+        last = min(largest, (end - 1) // size)
+        out[:, size * (small + 1) : size * last + 1 : size] += state[:, [size]]
+    return out
 
 
 def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
@@ -147,13 +183,19 @@ def _degrees(family: Family, max_degree: int, own_limit: int | None, strict: boo
                 f"({family.distribution}); lower the degree or, for a density, raise its max_degree."
             )
         limit = family.largest_degree
+    if family.count(limit) > MOST_OF_ONE_INPUT:
+        raise ParameterError(
+            f"degree {limit} of one input gives {family.count(limit):,} {family.name} functions of it; the limit is "
+            f"{MOST_OF_ONE_INPUT:,}: lower max_degree."
+        )
     return family.degrees(family.count(limit))
 
 
 def _refuse_too_many(count: int, n_inputs: int) -> None:
     if count > MOST_FUNCTIONS:
+        more, count = ("more than ", MOST_COUNTED) if count > MOST_COUNTED else ("", count)
         raise ParameterError(
-            f"the basis would hold {count:,} functions of {n_inputs} inputs, "
+            f"the basis would hold {more}{count:,} functions of {n_inputs} inputs, "
             f"{count * n_inputs * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
             "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
         )

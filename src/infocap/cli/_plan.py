@@ -1,4 +1,4 @@
-"""infocap plan: a plan as a file, to be read, changed and run."""
+"""infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,42 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
+from .._result import CapacityResult
+from ..basis import product_basis
+from ..errors import ParameterError
 from ..experiment import Plan
-from ._outputs import refuse_existing
+from ._outputs import FILE, refuse_existing
+from ._recommend import METHODS, Wish, read_pilot, recommend
+from ._terminal import in_options
+
+COUNTED = "n_samples"
 
 
 @click.command()
-@click.option("--inputs", "n_inputs", type=int, required=True, help="Number of inputs.")
-@click.option("--degree", "max_degree", type=int, required=True, help="Highest degree of the functions.")
-@click.option("--samples", "n_samples", type=int, required=True, help="Sobol points, a power of two.")
+@click.option("--inputs", "n_inputs", type=int, help="Number of inputs.")
+@click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
+@click.option("--samples", COUNTED, type=int, help="Sobol points, a power of two; or --error.")
+@click.option(
+    "--error", type=float, help="Wanted error of the total capacity: says how many samples to take."
+)
+@click.option("--readouts", type=int, help="Readouts of the device, for --error; the constant is added.")
+@click.option("--capacity", type=float, help="Total capacity that you expect, for --error.")
+@click.option(
+    "--unexplained", type=float, help="Or the share of noise and functions outside the basis, 0 to 1."
+)
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="control-variate",
+    show_default=True,
+    help="For --error.",
+)
+@click.option("--seconds-per-sample", type=float, help="To say how long measuring takes.")
+@click.option(
+    "--from", "pilot", type=click.Path(path_type=Path), help="A pilot's result or recording, for --error."
+)
 @click.option(
     "--family", default="legendre", show_default=True, help="legendre: uniform inputs, hermite: normal, ..."
 )
@@ -34,16 +61,89 @@ from ._outputs import refuse_existing
 @click.option("--readout-unit", default="")
 @click.option("--title", default="", help="For people.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File, .toml"
-)
-def plan(output: Path, force: bool, **settings: Any) -> None:
+@click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
+def plan(
+    output: Path | None,
+    force: bool,
+    error: float | None,
+    readouts: int | None,
+    capacity: float | None,
+    unexplained: float | None,
+    method: str,
+    seconds_per_sample: float | None,
+    pilot: Path | None,
+    **settings: Any,
+) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.
 
-    The file is for people too: open it, read its comments, change it.
+    With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
+    open it, read its comments, change it.
     """
-    refuse_existing(output, force, (".toml",))
-    made = Plan(**settings)
+    if (settings[COUNTED] is None) == (error is None):
+        raise ParameterError(
+            "give --samples, or --error to be told how many samples to take: one of the two."
+        )
+    if output is None and error is None:
+        raise ParameterError("give the file to write the plan to: -o plan.toml.")
+    if output is not None:
+        refuse_existing(output, force, (".toml",))
+    guesses = {"--readouts": readouts, "--capacity": capacity, "--unexplained": unexplained}
+    if error is None:
+        _refuse(guesses | {"--from": pilot, "--seconds-per-sample": seconds_per_sample}, "goes with --error")
+    if pilot is not None:
+        _refuse(guesses, "is known from the pilot")
+    with in_options():
+        if error is not None:
+            wish = Wish(error, readouts, capacity, unexplained, method, seconds_per_sample)
+            found = None if pilot is None else read_pilot(pilot, settings["max_degree"])
+            settings = settings | {COUNTED: _say_samples(settings, wish, found)}
+            if found is not None and output is not None:
+                settings = _settings_of(found, settings)
+        if output is not None:
+            _write(settings, output)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    """An error for an option that would be ignored."""
+    for name, value in options.items():
+        if value is not None:
+            raise ParameterError(f"{name} {value} {why}; leave it out.")
+
+
+def _say_samples(settings: dict[str, Any], wish: Wish, pilot: CapacityResult | None) -> int:
+    """The recommended number of samples, said aloud."""
+    basis = pilot.basis if pilot is not None else Plan(**_given(settings | {COUNTED: 1})).basis
+    n, lines = recommend(basis, wish, pilot)
+    click.echo("\n".join(lines))
+    return n
+
+
+def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, Any]:
+    """The pilot's own plan, if it had one: what is to be measured is the same device, once more."""
+    planned = pilot.metadata.get("provenance", {}).get("plan")
+    if planned is not None:
+        return dict(planned) | {COUNTED: settings[COUNTED]}
+    basis = pilot.basis
+    same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
+    if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
+        raise ParameterError(
+            "the pilot's functions are not all up to a total degree; give it a plan of its own."
+        )
+    return settings | same | {"family": list(basis.families), "domain": None}
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings, complete; one that is missing is an error."""
+    for name, option in (("n_inputs", "--inputs"), ("max_degree", "--degree")):
+        if settings[name] is None:
+            raise ParameterError(
+                f"{option} is missing; a plan needs the number of inputs and the highest degree."
+            )
+    return settings
+
+
+def _write(settings: dict[str, Any], output: Path) -> None:
+    made = Plan(**_given(settings))
     made.save(output)
     click.echo(
         f"{len(made.basis)} functions, {len(made.schedule)} measurements, plan {made.fingerprint[:12]}, "

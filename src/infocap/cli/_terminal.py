@@ -22,6 +22,7 @@ WORDS = (
     (r"lower max_degree", "lower --degree"),
     (r", or pass bound='data' for the bound mean\(leverage·y²\)/N", ""),
     (r"\b(nan|complex_as|index_set|method)='([\w-]+)'", r"--\1 \2"),
+    (r"^(error|unexplained|u|x)=", r"--\1 "),
     (r"--complex_as", "--complex-as"),
     (r"--index_set", "--index-set"),
     (r"\btotal=(\d+)", r"--total \1"),

@@ -1,7 +1,18 @@
-"""Theory as code: bounds, finite-sample bias, noise, and systems whose capacities are known exactly."""
+"""Theory as code: bounds, finite-sample bias, noise, what N samples will tell, and systems known exactly."""
 
 from ..kernels import zero_capacity_bound
 from ._bounds import finite_sample_bias, noisy_capacities
+from ._forecast import ExpectedError, Forecast, forecast, forecast_from
 from ._mixture import RandomMixture, random_mixture
 
-__all__ = ["RandomMixture", "finite_sample_bias", "noisy_capacities", "random_mixture", "zero_capacity_bound"]
+__all__ = [
+    "ExpectedError",
+    "Forecast",
+    "RandomMixture",
+    "finite_sample_bias",
+    "forecast",
+    "forecast_from",
+    "noisy_capacities",
+    "random_mixture",
+    "zero_capacity_bound",
+]

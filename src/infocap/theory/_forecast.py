@@ -1,0 +1,226 @@
+"""How well a total will be known from N samples, before they are measured.
+
+Write v for the share of each whitened direction of the readouts that the basis leaves unexplained, by noise or by
+functions outside. The total is K - sum(v), K being the readouts with the constant. With a regression on the L
+functions of the basis, a sample changes the total by 2 e'Vf - e'(1 - V)e, where f is the explained part of the
+readouts and e the rest; for normal e and f this has the variance 2 sum(v² - v⁴). The errors of the L coefficients
+add 2 L sum(v²) / (N - L)², so
+
+    se² = 2 sum(v² - v⁴) / N + 2 L sum(v²) / (N - L)².
+
+Nobody knows every v beforehand, but sum(v) is the part of K that is not capacity, and sum(v) = sK gives bounds:
+sum(v²) lies between s²K and sK, and sum(v² - v⁴) is at most sK 2/√27, or K(s² - s⁴) where s exceeds 1/√3. Of the bias
+L sum(v) / (N - L) that is taken off, a few hundredths remain. docs/choosing.md compares this with simulations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .._check import number, one_of, positive, whole_number
+from .._sampling import draw_weighted
+from ..basis import ProductBasis
+from ..errors import DataError, ParameterError
+from ..typing import Floats
+
+METHODS = ("control-variate", "threshold-richardson")
+MOST_SAMPLES = 2**24
+SAMPLES_A_FUNCTION = 4  # with fewer, error bars are several times too long
+LEAST_A_FUNCTION = 2  # with fewer, the total is a sum of what is shown, and no formula holds
+SAMPLES_A_READOUT = 4
+HEAVY, LEAST_HEAVY = 10, 100.0  # samples for each unit of E[y^4], where that is large
+NOT_NORMAL = 1.5  # measured: by how much the scatter exceeds that of normal residuals, at most
+REMAINING, LARGEST_REMAINING = 0.01, 0.04  # of the bias, measured: typically, and at most on Sobol points
+# Measured for Algorithm 1: shares of the largest loss and scatter, at least, typically and at most.
+LOST, SCATTER = (0.02, 0.3, 1.0), (0.1, 0.5, 1.2)
+POINTS = 1024  # to average over the inputs
+
+
+class Pilot(Protocol):
+    """What a forecast takes from a result."""
+
+    @property
+    def basis(self) -> ProductBasis: ...
+    @property
+    def n_samples(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def total(self) -> float: ...
+    @property
+    def total_standard_error(self) -> float | None: ...
+    @property
+    def method(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """Root mean square error of the total: a middle value, and the range that devices span."""
+
+    n_samples: int
+    typical: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What is assumed of a device, and the error of its total that follows.
+
+    `unexplained` is sum(v), the capacity that noise and functions outside the basis take; each case is a pair
+    of sum(v²) and sum(v² - v⁴), the first of them typical.
+    """
+
+    basis: ProductBasis
+    n_readouts: int  # the constant included
+    unexplained: float
+    cases: tuple[tuple[float, float], ...]
+
+    @property
+    def terms(self) -> int:
+        """Number of functions."""
+        return len(self.basis)
+
+    @cached_property
+    def largest_fourth_moment(self) -> float:
+        """E[y^4] of the function that has the largest."""
+        return float(self.basis.fourth_moments.max())
+
+    @cached_property
+    def concentration(self) -> float:
+        """E[k²] / L² for k = sum of y² over the basis: 1 if all samples weigh alike, more if the edge does."""
+        u, weights = draw_weighted(self.basis, POINTS, seed=0)  # many at the edge, where k is large
+        k: Floats = np.concatenate([np.einsum("ij,ij->j", y, y) for y in self.basis.blocks(u)])
+        return float(np.mean(weights * k**2) / self.terms**2)
+
+    def at(self, n_samples: int, method: str = "control-variate") -> ExpectedError:
+        """The expected error of the total with so many samples."""
+        n = whole_number("n_samples", n_samples, 1)
+        one_of("method", method, METHODS)
+        if method == "threshold-richardson":
+            return self._algorithm_1(n)
+        if n < self.pilot_samples:
+            raise ParameterError(
+                f"n_samples={n} is fewer than {self.pilot_samples}, {LEAST_A_FUNCTION} for each of {self.terms} "
+                f"functions and {SAMPLES_A_READOUT} for each of {self.n_readouts} readouts; the error of the total "
+                "cannot be foreseen there. Take more samples, or lower the degree."
+            )
+        errors = np.array([scatter(n, self.terms, *case) for case in self.cases])
+        removed = self.terms * self.unexplained / (n - self.terms)
+        return ExpectedError(
+            n,
+            typical=float(np.hypot(errors[0], REMAINING * removed)),
+            low=float(errors.min()),
+            high=float(np.hypot(NOT_NORMAL * errors.max(), LARGEST_REMAINING * removed)),
+        )
+
+    def samples_needed(self, error: float, method: str = "control-variate") -> int:
+        """The smallest power of two with which the error is below `error`, also for a device at the high end."""
+        positive("error", error)
+        if self.least_samples > MOST_SAMPLES:
+            raise ParameterError(
+                f"a function of the basis has E[y^4] = {self.largest_fourth_moment:.2g}: few samples would decide, "
+                f"and {self.least_samples:,} be needed whatever the error. Lower the degree, or use draw_weighted."
+            )
+        n = power_of_two(self.least_samples)
+        while n <= MOST_SAMPLES:
+            if self.at(n, method).high <= error:
+                return n
+            n *= 2
+        best = self.at(MOST_SAMPLES, method).high
+        raise ParameterError(
+            f"error={error:g} would take more than {MOST_SAMPLES:,} samples, which may leave {best:.2g}; "
+            "allow a larger error, lower the degree, or reduce the noise."
+        )
+
+    @property
+    def pilot_samples(self) -> int:
+        """With fewer, nothing can be said about the error."""
+        return max(LEAST_A_FUNCTION * self.terms, SAMPLES_A_READOUT * self.n_readouts)
+
+    @property
+    def least_samples(self) -> int:
+        """Below this many, error bars do not hold, whatever their size."""
+        heavy = HEAVY * self.largest_fourth_moment if self.largest_fourth_moment > LEAST_HEAVY else 0
+        return int(max(SAMPLES_A_FUNCTION * self.terms, SAMPLES_A_READOUT * self.n_readouts, np.ceil(heavy)))
+
+    def _algorithm_1(self, n: int) -> ExpectedError:
+        """Functions below the threshold are lost, at most as much as the raw bias; few samples weigh much."""
+        total = self.n_readouts - self.unexplained
+        lost = min(self.n_readouts * max(self.terms - total, 0.0) / n, total)
+        uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
+        low, typical, high = (
+            float(np.hypot(a * lost, b * uneven)) for a, b in zip(LOST, SCATTER, strict=True)
+        )
+        return ExpectedError(n, typical=typical, low=low, high=high)
+
+
+def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
+    """The error to expect of a device with so many readouts, the constant not counted.
+
+    `unexplained` is the share of the readouts' independent directions that noise and functions outside the basis
+    take: 1 - total / (n_readouts + 1). The error of the total grows at most in proportion to it, so with one half, the
+    default, pure noise is at most twice as bad as foreseen. Where functions outside the basis are the larger part, and
+    not noise, errors up to three times the high end were seen (docs/choosing.md).
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> forecast(basis, 71).samples_needed(0.5)
+    8192
+    """
+    k = whole_number("n_readouts", n_readouts, 1) + 1
+    s = number("unexplained", unexplained, 0.0)
+    if s > 1:
+        raise ParameterError(f"unexplained={unexplained!r} is a share of the readouts; give 0 to 1.")
+    most = _most_transition(s)
+    cases = tuple(
+        (s * k * square, s * k * transition)
+        for square, transition in ((np.sqrt(s), 0.4 * most), (s, 0.0), (1.0, most))
+    )
+    return Forecast(basis, k, s * k, cases)
+
+
+def forecast_from(pilot: Pilot) -> Forecast:
+    """The error to expect from more samples of a device that was measured with few: `pilot` is their result.
+
+    Its error bar says how large sum(v²) is, and its total sum(v). What remains open is which of the two terms of
+    the error bar is the larger one; the range runs over both.
+    """
+    error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
+    if pilot.method != "control-variate" or error is None:
+        raise DataError(
+            f"the pilot was estimated by {pilot.method!r}; a forecast needs an error bar: take 'control-variate'."
+        )
+    if n < LEAST_A_FUNCTION * terms:
+        raise DataError(
+            f"the pilot has {n} samples for {terms} functions; its error bar holds from {LEAST_A_FUNCTION * terms} "
+            "samples on. Estimate it with a lower degree, or measure more."
+        )
+    k = pilot.rank
+    unexplained = max(k - pilot.total, 0.0)
+    s = unexplained / k
+    typical = min(0.4 * _most_transition(s) / np.sqrt(s), 1.0) if s else 0.0
+    cases = []
+    for share in (typical, 0.0, 1.0):
+        square = (error / scatter(n, terms, 1.0, share)) ** 2
+        cases.append((square, share * square))
+    return Forecast(pilot.basis, k, unexplained, tuple(cases))
+
+
+def power_of_two(least: int) -> int:
+    """The smallest power of two that is not smaller."""
+    return 1 << (least - 1).bit_length()
+
+
+def scatter(n_samples: int, terms: int, square: float, transition: float) -> float:
+    """The standard error of the total, from sum(v²) and sum(v² - v⁴)."""
+    return float(np.sqrt(2 * transition / n_samples + 2 * terms * square / (n_samples - terms) ** 2))
+
+
+def _most_transition(s: float) -> float:
+    """The largest sum(v² - v⁴) over sum(v), if the mean of v is s: on the concave hull of v² - v⁴."""
+    return 2 / np.sqrt(27) if s < 1 / np.sqrt(3) else s - s**3
