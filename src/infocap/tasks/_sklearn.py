@@ -74,7 +74,7 @@ class LinearReadout(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier: least squares on an indicator of each class, ridge, or logistic regression.
 
     Readouts are scaled to unit variance first, so their units do not matter. `penalty` is per sample: ridge adds
-    penalty |w|² to the mean square error, logistic penalty |w|² / 2 to the mean log-loss; 1e-6 unless given.
+    ``penalty |w|²`` to the mean square error, logistic ``penalty |w|² / 2`` to the mean log-loss; 1e-6 unless given.
     """
 
     def __init__(self, readout: str = "least-squares", penalty: float | None = None) -> None:

@@ -28,7 +28,7 @@ MOST_STEPS, WIDEST_BAND = 2**13, 64
 
 @dataclass(frozen=True)
 class Fibre:
-    """dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A, the usual sign: beta2 < 0 is anomalous.
+    """``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``, the usual sign: beta2 < 0 is anomalous.
 
     (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang splitting
     with n and 2n steps, extrapolated; the difference of the two decides, sample by sample, whether n is
