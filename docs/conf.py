@@ -97,5 +97,5 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "start": []}
+html_sidebars = {page: [] for page in ("index", "start", "architecture", "paper")}
 copybutton_selector = "div.cell_input pre, div.highlight-python pre, div.highlight-console pre"
