@@ -32,6 +32,12 @@ class ProductBasis:
     """Functions of several inputs, each a product of one-dimensional ones, orthonormal under their measure.
 
     Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
+
+    >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
+    >>> basis.labels
+    ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']
+    >>> basis([[1.0, 0.0]]).round(3)
+    array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
     """
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:

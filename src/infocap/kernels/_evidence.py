@@ -25,6 +25,15 @@ class Evidence:
     """Summaries of the whole and of its two ordered halves, and the way back to the data.
 
     Estimators are functions of this. What needs another pass over the data is computed when first asked for.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+    >>> def mine(evidence):
+    ...     print(evidence.n_samples, evidence.n_readouts, evidence.rank, evidence.raw.shape)
+    ...     return evidence.extrapolated.clip(0, 1)
+    >>> infocap.probe(lambda u: u, basis, 64, seed=1, method=mine).capacity.round(2)
+    64 2 2 (3,)
+    array([1., 1., 0.])
     """
 
     walk: Walk

@@ -22,6 +22,14 @@ def fibre_stages(
     """Laser, mask and output for one input vector: spectra (left) and powers in time (right).
 
     They fill the `figure` given, which can be a part of a larger one.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> system = infocap.systems.FibreSystem(n_inputs=2, tolerance=1e-3)
+    >>> figure = infocap.plot.fibre_stages(system, [[0.9, 0.5]], seed=1)
+    >>> len(figure.axes)
+    4
+    >>> plt.close(figure)
     """
     stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
     grid = system.grid

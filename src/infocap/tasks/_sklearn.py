@@ -75,6 +75,10 @@ class LinearReadout(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Readouts are scaled to unit variance first, so their units do not matter. `penalty` is per sample: ridge adds
     ``penalty |w|²`` to the mean square error, logistic ``penalty |w|² / 2`` to the mean log-loss; 1e-6 unless given.
+
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> LinearReadout().fit(x, ["low", "low", "high", "high"]).predict([[0.2], [2.7]]).tolist()
+    ['low', 'high']
     """
 
     def __init__(self, readout: str = "least-squares", penalty: float | None = None) -> None:
