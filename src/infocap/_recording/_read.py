@@ -61,10 +61,14 @@ def read(
         ``"data.u"``), or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without
         them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and ``x``, ``readouts``, ``outputs`` are looked for.
 
+    Notes
+    -----
     A variable or column ``index`` is the number of the row in the design, by which rows are sorted; the second time
     it appears the row is a repeat, -1 marks measurements at a constant input, -2 drift references. ``acquired`` or
     ``time`` tells when the row was measured.
 
+    Examples
+    --------
     >>> import tempfile
     >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:

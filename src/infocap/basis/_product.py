@@ -312,6 +312,8 @@ def product_basis(
     indices
         An explicit list (terms, inputs) instead; the constant function is added when it is missing.
 
+    Examples
+    --------
     >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
     >>> basis.labels
     ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']

@@ -33,6 +33,8 @@ class SimulatedBench:
     seed
         Of the failures.
 
+    Examples
+    --------
     >>> bench = SimulatedBench(lambda u: u**2)
     >>> bench.measure(np.array([1.0, 2.0]))
     array([1., 4.])

@@ -99,6 +99,8 @@ def accuracy(
     seed
         Of the folds and, where the system takes one, of its noise.
 
+    Examples
+    --------
     >>> import infocap
     >>> task = infocap.tasks.two_spirals(turns=1)
     >>> accuracy(infocap.systems.RandomFeatures(2, 50, gain=3.0), task).mean > 0.9

@@ -111,6 +111,8 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         One `Accuracy` for each, in the same order:
         ``[accuracy(make_system(**point), task) for point in sweep.points]``.
 
+    Examples
+    --------
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> def make(n_readouts):

@@ -30,6 +30,8 @@ def digits(
         training samples, by network) or a file: ``.npz`` with images and labels (such as Keras' ``mnist.npz``),
         ``.csv`` or ``.csv.gz`` with the label in the first column. The task's `source` says which it was.
 
+    Examples
+    --------
     >>> task = digits(n_samples=100)
     >>> task.inputs.shape, sorted(set(task.labels.tolist())) == list(range(10))
     ((100, 5), True)

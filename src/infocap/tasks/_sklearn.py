@@ -30,6 +30,8 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Of the system's noise, where it takes a ``seed``. The same samples then get the same noise, other samples
         other noise, so that training and test parts of a cross-validation stay independent. None: fresh noise.
 
+    Examples
+    --------
     >>> from sklearn.pipeline import make_pipeline
     >>> import infocap
     >>> task = infocap.tasks.two_spirals(turns=1)
