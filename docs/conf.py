@@ -75,6 +75,7 @@ default_role = "autolink"  # a link where the name can be imported, otherwise ju
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 nitpicky = True
+smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
     (r"py:.*", r"infocap\.(typing|kernels)\..*"),

@@ -81,7 +81,7 @@ class CapacityResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The checks that make the answer weaker than it looks: all but the notes."""
+        """The checks that make the answer weaker than it looks, all but the notes."""
         notes = self.notes
         return tuple(check for check in self.checks if check not in notes)
 

@@ -99,7 +99,7 @@ class ProductBasis:
 
     @cached_property
     def fourth_moments(self) -> Floats:
-        """E[y^4] of each function, by Gauss quadrature: exact."""
+        """E[y^4] of each function, by Gauss quadrature, exact."""
         out = np.ones(len(self))
         for family, count, column in zip(self.families, self._counts, self.indices.T, strict=True):
             out *= family.fourth_moments(count)[column]

@@ -47,7 +47,7 @@ class Evidence:
 
     @property
     def n_readouts(self) -> int:
-        """Number of readouts with the constant, K: the maximum capacity."""
+        """Number of readouts with the constant, K, which is the maximum capacity."""
         return self.walk.n_readouts
 
     @property
@@ -67,7 +67,7 @@ class Evidence:
 
     @cached_property
     def coordinates(self) -> Any:
-        """The targets in an orthonormal frame of that space: (rank, terms)."""
+        """The targets in an orthonormal frame of that space, (rank, terms)."""
         return coordinates(self.whole, self.space)
 
     @cached_property
@@ -89,7 +89,7 @@ class Evidence:
 
     @property
     def extrapolated(self) -> Floats:
-        """Richardson's 2 C_N - C_{N/2}: the part of the bias that falls as 1/N is gone."""
+        """Richardson's 2 C_N - C_{N/2}; the part of the bias that falls as 1/N is gone."""
         return 2 * self.raw - self.raw_half
 
     def whitened(self, start: int, stop: int) -> Floats:
@@ -144,7 +144,7 @@ class Evidence:
 
     @cached_property
     def leverage_bound(self) -> Floats:
-        """mean(leverage y²) / N: the expected C_N of a target whose capacity is zero, read off the data."""
+        """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
         return self._mean_square(self.leverage) / self.n_samples
 
     @cached_property
