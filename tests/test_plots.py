@@ -1,5 +1,9 @@
 """Figures: what is handed to the axes is what the result holds."""
 
+import os
+import subprocess
+import sys
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -140,3 +144,22 @@ def test_given_axes_are_used_and_returned():
     assert infocap.plot.capacity_bars(RESULT, ax=right) is right
     assert plt.get_fignums() == [figure.number]
     assert plt.rcParams["font.size"] == 10  # the package's look stays its own
+
+
+def test_a_notebook_shows_every_figure_and_not_the_first_alone(tmp_path):
+    """Its backend is loaded by the first figure and then switches pictures on; our settings must not undo that."""
+    (tmp_path / "notebook.py").write_text(
+        "import matplotlib\nfrom matplotlib.backends.backend_agg import *\nmatplotlib.interactive(True)\n"
+    )
+    code = (
+        "import matplotlib, infocap\n"
+        "basis = infocap.product_basis('legendre', 2, 2)\n"
+        "infocap.plot.capacity_bars(infocap.probe(lambda u: u, basis, 64, seed=0))\n"
+        "print(matplotlib.get_backend(), matplotlib.is_interactive())"
+    )
+    where = os.environ | {
+        "MPLBACKEND": "module://notebook",
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
+    done = subprocess.run([sys.executable, "-c", code], env=where, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["module://notebook", "True"]

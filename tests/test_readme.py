@@ -18,9 +18,6 @@ def code_blocks(path):
     return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-DOCS = sorted((ROOT / "docs").glob("*.md"))
-
-
 def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = code_blocks(ROOT / "README.md")
@@ -93,26 +90,3 @@ def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkey
     for name in ("result.nc", "report.html", "capacity-matrix.png", "capacity-bars.png", "light.png"):
         assert f"demo-output/{name}" in said
         assert (tmp_path / "demo-output" / name).exists()
-
-
-@pytest.mark.parametrize("page", [path.name for path in DOCS if code_blocks(path)])
-def test_the_code_of_the_docs_runs(page):
-    names = {}
-    for block in code_blocks(ROOT / "docs" / page):
-        exec(compile(block, page, "exec"), names)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "README.md",
-        "CONTRIBUTING.md",
-        "paper/README.md",
-        "examples/README.md",
-        *(f"docs/{path.name}" for path in DOCS),
-    ],
-)
-def test_links_to_files_lead_somewhere(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
-    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []

@@ -32,6 +32,8 @@ def draw(
         samples a function, four blocks of Sobol points are better than one sequence: its points avoid
         each other, which misleads estimates that leave samples out.
 
+    Examples
+    --------
     >>> from infocap import product_basis
     >>> draw(product_basis("legendre", 2, 3), 1024, seed=1).shape
     (1024, 2)

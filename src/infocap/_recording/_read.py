@@ -71,9 +71,20 @@ def read(
         False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr, NumPy
         files and stores; others, and complex or packed numbers, are read whole all the same.
 
+    Notes
+    -----
     A variable or column ``index`` is the number of the row in the design, by which rows are sorted; the second time
     it appears the row is a repeat, -1 marks measurements at a constant input, -2 drift references. ``acquired`` or
     ``time`` tells when the row was measured.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/lab.npz", volts=np.zeros((4, 2)), spectra=np.ones((4, 3)))
+    ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
+    Recording: 4 samples, 2 inputs, 3 readouts
     """
     path = Path(path)
     if readouts is None and (path.suffix.lower() in STORES or _is_store(path)):

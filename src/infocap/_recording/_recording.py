@@ -45,6 +45,12 @@ class Recording:
         Readouts (any number, channels) at another constant input, and when: what shows drift.
     checks
         What the file was found to lack, in plain words; passed on to the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Recording(np.zeros((3, 1)), np.ones((3, 2)), np.arange(3), readout_unit="V")
+    Recording: 3 samples, 1 inputs, 2 readouts in V
     """
 
     inputs: Floats

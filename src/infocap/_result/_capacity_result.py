@@ -24,6 +24,18 @@ class CapacityResult:
 
     `n_readouts` is the maximum capacity, the constant readout included; `rank` is how many of them are
     linearly independent. `checks` holds every warning raised and everything that was put right.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=2)
+    >>> result = infocap.probe(lambda u: u[:, :1] * u, basis, 256, seed=1)  # u1², u1 u2
+    >>> result.matrix().round(2)
+    array([[ 1.,  0.,  0.],
+           [ 0.,  1., nan],
+           [ 1., nan, nan]])
+    >>> result.by_degree().sum(axis=1).round(2).tolist()
+    [1.0, 0.0, 2.0]
+    >>> round(result.capacity_of(lambda u: (u[:, 0] + u[:, 1]) ** 2), 1)  # all but u2²
+    0.9
     """
 
     capacity: Floats
@@ -69,7 +81,7 @@ class CapacityResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The checks that make the answer weaker than it looks: all but the notes."""
+        """The checks that make the answer weaker than it looks, all but the notes."""
         notes = self.notes
         return tuple(check for check in self.checks if check not in notes)
 

@@ -66,7 +66,17 @@ def save(result: CapacityResult, path: Path) -> Path:
 
 
 def load_result(path: str | Path) -> CapacityResult:
-    """Read what `CapacityResult.save` wrote."""
+    """Read what `CapacityResult.save` wrote.
+
+    >>> import tempfile
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+    >>> result = infocap.probe(lambda u: u, basis, 64, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load_result(result.save(f"{folder}/result.nc"))
+    >>> bool((again.capacity == result.capacity).all())
+    True
+    """
     path = Path(path)
     one_of("path suffix", path.suffix, (".nc", ".csv"))
     return _read_netcdf(path) if path.suffix == ".nc" else _read_csv(path)

@@ -178,6 +178,8 @@ def sweep(
     progress
         Show a progress bar.
 
+    Examples
+    --------
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 2, 4)
     >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)

@@ -17,7 +17,11 @@ def _arange(count: int) -> Floats:
 
 
 def legendre() -> Family:
-    """Legendre polynomials: an input that is uniform on [-1, 1]."""
+    """Legendre polynomials: an input that is uniform on [-1, 1].
+
+    >>> legendre().quantile(np.array([0.0, 0.5, 1.0]))
+    array([-1.,  0.,  1.])
+    """
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
         k = _arange(count)
@@ -27,7 +31,11 @@ def legendre() -> Family:
 
 
 def hermite() -> Family:
-    """Hermite polynomials: a normal input, mean 0 and standard deviation 1; `domain` = mean ± one sd."""
+    """Hermite polynomials: a normal input, mean 0 and standard deviation 1; `domain` = mean ± one sd.
+
+    >>> hermite().on((1, 3)).quantile(np.array([0.5]))  # mean 2, standard deviation 1
+    array([2.])
+    """
 
     def quantile(p: Floats) -> Floats:
         from scipy.special import ndtri
@@ -76,7 +84,11 @@ def jacobi(a: float, b: float) -> Family:
 
 
 def laguerre(shape: float = 1.0) -> Family:
-    """Laguerre polynomials: a Gamma(shape) or exponential input; `domain` = (origin, origin + scale)."""
+    """Laguerre polynomials: a Gamma(shape) or exponential input; `domain` = (origin, origin + scale).
+
+    >>> laguerre().quantile(np.array([0.5])).round(4)  # the median of an exponential input, ln 2
+    array([0.6931])
+    """
     shape = positive("shape", shape)
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
@@ -102,7 +114,11 @@ def laguerre(shape: float = 1.0) -> Family:
 
 
 def chebyshev() -> Family:
-    """Chebyshev polynomials: an arcsine input on [-1, 1], such as the sine of a uniform phase."""
+    """Chebyshev polynomials: an arcsine input on [-1, 1], such as the sine of a uniform phase.
+
+    >>> chebyshev().quantile(np.array([0.25])).round(4)
+    array([-0.7071])
+    """
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
         b = np.full(count, 0.5)
@@ -113,7 +129,11 @@ def chebyshev() -> Family:
 
 
 def fourier() -> Family:
-    """Cosines and sines: a phase that is uniform on [0, 2 pi] (or on `domain`, one period long)."""
+    """Cosines and sines: a phase that is uniform on [0, 2 pi] (or on `domain`, one period long).
+
+    >>> [fourier().label(k, "u1") for k in range(1, 4)]
+    ['cos1(u1)', 'sin1(u1)', 'cos2(u1)']
+    """
     period = (0.0, 2 * np.pi)
     return FourierFamily(
         "fourier",
@@ -128,7 +148,11 @@ def fourier() -> Family:
 
 
 def binomial(n: int, p: float = 0.5) -> Family:
-    """Krawtchouk polynomials: an input that counts 0, 1, ..., n successes (or n + 1 steps over `domain`)."""
+    """Krawtchouk polynomials: an input that counts 0, 1, ..., n successes (or n + 1 steps over `domain`).
+
+    >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
+    array([0., 2., 4.])
+    """
     n, p = whole_number("n", n, 1), probability("p", p)
     mass = _binomial_mass(n, p)
     cumulative = np.cumsum(mass)[:-1]
@@ -158,7 +182,11 @@ def _binomial_mass(n: int, p: float) -> Floats:
 
 
 def bernoulli(p: float = 0.5) -> Family:
-    """A binary input, 0 or 1 with probability `p` of 1; ``domain=(-1, 1)`` makes it a spin."""
+    """A binary input, 0 or 1 with probability `p` of 1; ``domain=(-1, 1)`` makes it a spin.
+
+    >>> bernoulli().on((-1, 1)).quantile(np.array([0.2, 0.8]))
+    array([-1.,  1.])
+    """
     return binomial(1, p)
 
 

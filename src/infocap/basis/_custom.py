@@ -54,7 +54,11 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
 
 
 def samples(recorded: ArrayLike) -> Family:
-    """An input whose distribution is that of recorded values: orthonormal on exactly those values."""
+    """An input whose distribution is that of recorded values: orthonormal on exactly those values.
+
+    >>> samples([0.1, 0.1, 0.7, 0.9]).quantile(np.array([0.4, 0.6, 0.9]))
+    array([0.1, 0.7, 0.9])
+    """
     recorded = np.asarray(recorded, dtype=float).ravel()
     if not np.isfinite(recorded).all():
         raise DataError("recorded inputs contain NaN or infinite values; remove them first.")

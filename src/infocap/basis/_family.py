@@ -27,6 +27,12 @@ class Family:
     samples and Gauss quadrature follow. `canonical` is the interval that `domain` is mapped onto, so
     that ``domain=(0, 1)`` shifts and stretches any family. For the unbounded measures it is not the
     support but a ruler: mean ± one standard deviation (Hermite), origin and scale (Laguerre).
+
+    >>> from infocap.basis import legendre
+    >>> legendre().values(np.array([1.0]), 4).ravel().round(4)  # √(2k + 1)
+    array([1.    , 1.7321, 2.2361, 2.6458])
+    >>> legendre().fourth_moments(3).round(4)
+    array([1.    , 1.8   , 2.1429])
     """
 
     name: str
@@ -176,6 +182,11 @@ class DiscreteFamily(Family):
 
     A recurrence loses its digits at isolated levels and when the degree comes near their number. So the
     functions are orthogonalised on the levels themselves, once, and every input takes its level's values.
+
+    >>> from infocap.basis import table
+    >>> three = table([0, 1, 5])
+    >>> three.largest_degree, three.levels.tolist()
+    (2, [0.0, 1.0, 5.0])
     """
 
     levels: Floats = field(

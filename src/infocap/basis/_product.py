@@ -40,6 +40,12 @@ class ProductBasis:
     """Functions of several inputs, each a product of one-dimensional ones, orthonormal under their measure.
 
     Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
+
+    >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
+    >>> basis.labels
+    ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']
+    >>> basis([[1.0, 0.0]]).round(3)
+    array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
     """
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
@@ -114,7 +120,7 @@ class ProductBasis:
 
     @cached_property
     def fourth_moments(self) -> Floats:
-        """E[y^4] of each function, by Gauss quadrature: exact."""
+        """E[y^4] of each function, by Gauss quadrature, exact."""
         out = np.ones(len(self))
         for family, count, column in zip(self.families, self._counts, self.indices.T, strict=True):
             out *= family.fourth_moments(count)[column]
@@ -358,6 +364,8 @@ def product_basis(
     indices
         An explicit list (terms, inputs) instead; the constant function is added when it is missing.
 
+    Examples
+    --------
     >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
     >>> basis.labels
     ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']

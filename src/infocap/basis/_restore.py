@@ -14,7 +14,12 @@ MAKERS: dict[str, Callable[..., Family]] = {**FAMILIES, "table": table, "tabulat
 
 
 def describe(family: Family) -> dict[str, Any]:
-    """A family as plain data."""
+    """A family as plain data.
+
+    >>> from infocap.basis import jacobi
+    >>> describe(jacobi(2, 3))
+    {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
+    """
     if family.name not in MAKERS:
         raise ParameterError(
             f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
@@ -26,7 +31,11 @@ def describe(family: Family) -> dict[str, Any]:
 def restore(
     name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
 ) -> Family:
-    """The inverse of `describe`."""
+    """The inverse of `describe`.
+
+    >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
+    (0.0, 1.0)
+    """
     if name not in MAKERS:
         raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
     try:

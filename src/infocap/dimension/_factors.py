@@ -25,6 +25,12 @@ class Indicator:
     readouts in units of their noise. `n_factors` is where IND has its minimum: the last one, should there be
     several, for nothing beyond it stands out. It is None when IND only rises (IND(0) counts as its start) or
     falls to the end.
+
+    >>> rng = np.random.default_rng(0)
+    >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
+    >>> found = indicator(signal + 0.01 * rng.standard_normal((500, 10)), noise_scale=np.full(10, 0.01))
+    >>> found.n_factors
+    3
     """
 
     values: Floats

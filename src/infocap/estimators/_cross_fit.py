@@ -287,7 +287,11 @@ def controls(evidence: Evidence) -> ProductBasis:
 
 
 def dictionary_size(n_samples: int, terms: int) -> int:
-    """How many functions to try: some beyond the reported ones always, to see whether they hold anything."""
+    """How many functions to try: some beyond the reported ones always, to see whether they hold anything.
+
+    >>> dictionary_size(n_samples=1024, terms=66), dictionary_size(n_samples=8192, terms=1287)
+    (409, 2100)
+    """
     most = min(DICTIONARY_SHARE * n_samples, MOST_DICTIONARY, MOST_DICTIONARY * MANY_SAMPLES / n_samples)
     return int(max(most, terms + LEAST_EXTRA))
 

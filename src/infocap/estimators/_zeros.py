@@ -48,7 +48,11 @@ def _freedom(found: SecondOrder) -> float:
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> Floats:
-    """True where a function is declared not zero, with at most this share of false declarations on average."""
+    """True where a function is declared not zero, with at most this share of false declarations on average.
+
+    >>> benjamini_hochberg(np.array([0.001, 0.03, 0.9, 0.02]), rate=0.05).tolist()
+    [True, True, False, True]
+    """
     order = np.argsort(p)
     passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
     out = np.zeros(len(p), dtype=bool)

@@ -55,6 +55,8 @@ def acquire(
     until
         Stop early, once the 95 % interval of the total capacity is narrower than this.
 
+    Examples
+    --------
     >>> import tempfile
     >>> from infocap.experiment import Plan, SimulatedBench
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)

@@ -33,6 +33,8 @@ class SimulatedBench:
     seed
         Of the failures.
 
+    Examples
+    --------
     >>> bench = SimulatedBench(lambda u: u**2)
     >>> bench.measure(np.array([1.0, 2.0]))
     array([1., 4.])
@@ -69,6 +71,10 @@ def simulated(plan: Plan) -> SimulatedBench:
     """The photonic experiment for a plan; ``[metadata.bench]`` of the plan may set it, and the faults.
 
     For example ``bench = { power_dbm = 4.5, length_m = 40.0, latency_s = 0.01, dropout = 0.01, drift = 0.02 }``.
+
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1, metadata={"bench": {"length_m": 40.0}})
+    >>> simulated(plan).system.length_m
+    40.0
     """
     if not isinstance(plan.metadata.get(BENCH, {}), dict):
         raise ParameterError(

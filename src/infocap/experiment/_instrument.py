@@ -22,6 +22,12 @@ class Instrument(Protocol):
     `measure` takes the inputs (inputs,) and gives the readouts (channels,). Two more methods are called where they are
     there: ``recover()`` before a failed measurement is tried again, ``close()`` at the end. If `measure` has a
     parameter ``seed``, it gets one that belongs to the measurement: simulated noise is then the same after a restart.
+
+    >>> class Wire:
+    ...     def measure(self, u):
+    ...         return 2 * u
+    >>> isinstance(Wire(), Instrument)
+    True
     """
 
     def measure(self, u: Floats) -> ArrayLike:

@@ -62,6 +62,8 @@ class Plan:
     title, metadata
         For people: device, operator, settings; any plain data.
 
+    Examples
+    --------
     >>> plan = Plan(n_inputs=2, max_degree=8, n_samples=1024, seed=1)
     >>> plan.inputs.shape, len(plan.basis)
     ((1024, 2), 45)

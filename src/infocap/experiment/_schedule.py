@@ -16,7 +16,13 @@ ORDERS = ("random", "doubling", "design")
 
 
 class Measurement(NamedTuple):
-    """One thing to measure; `kind` and `number` name it for ever."""
+    """One thing to measure; `kind` and `number` name it for ever.
+
+    >>> from infocap.experiment import Plan
+    >>> first = next(iter(Plan(n_inputs=1, max_degree=2, n_samples=4, seed=1, order="design").schedule))
+    >>> first.kind, first.number, first.u.shape
+    ('sample', 0, (1,))
+    """
 
     kind: str  # "sample", "repeat", "noise" or "reference"
     number: int  # the design index of a sample and of its repeat, else a running number
@@ -29,6 +35,11 @@ class Schedule:
 
     `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
     to send (measurements, inputs).
+
+    >>> from infocap.experiment import Plan
+    >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
+    >>> len(schedule), [kind for kind, _ in schedule.names][:2]
+    (12, ['noise', 'noise'])
     """
 
     codes: Integers

@@ -28,6 +28,17 @@ class Status:
     """What is stored of a plan, how fast it grows, and what the capacities look like by now.
 
     `result` is the latest estimate, or None with the reason in `problem`.
+
+    >>> import tempfile
+    >>> from infocap.experiment import Plan, SimulatedBench, acquire
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
+    ...     now = status(f"{folder}/run.db")
+    >>> now.stored, now.planned, now.complete
+    (64, 64, True)
+    >>> now.counts
+    {'sample': (64, 64)}
     """
 
     path: Path
@@ -67,6 +78,15 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
 
     `until` is the width of the 95 % interval of the total at which to stop. With an `earlier` status the capacities
     are estimated again only when there are 5 % more samples.
+
+    >>> import tempfile
+    >>> from infocap.experiment import Plan, SimulatedBench, acquire
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
+    ...     now = status(f"{folder}/run.db")
+    >>> now.advice
+    'complete: all that was planned is stored.'
     """
     path, until = Path(path), positive("until", until)
     found = read_entries(path)

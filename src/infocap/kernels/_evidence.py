@@ -24,6 +24,15 @@ class Evidence:
     """Summaries of the whole and of its two ordered halves, and the way back to the data.
 
     Estimators are functions of this. What needs another pass over the data is computed when first asked for.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+    >>> def mine(evidence):
+    ...     print(evidence.n_samples, evidence.n_readouts, evidence.rank, evidence.raw.shape)
+    ...     return evidence.extrapolated.clip(0, 1)
+    >>> infocap.probe(lambda u: u, basis, 64, seed=1, method=mine).capacity.round(2)
+    64 2 2 (3,)
+    array([1., 1., 0.])
     """
 
     walk: Walk
@@ -37,7 +46,7 @@ class Evidence:
 
     @property
     def n_readouts(self) -> int:
-        """Number of readouts with the constant, K: the maximum capacity."""
+        """Number of readouts with the constant, K, which is the maximum capacity."""
         return self.walk.n_readouts
 
     @property
@@ -57,7 +66,7 @@ class Evidence:
 
     @cached_property
     def coordinates(self) -> Any:
-        """The targets in an orthonormal frame of that space: (rank, terms)."""
+        """The targets in an orthonormal frame of that space, (rank, terms)."""
         return coordinates(self.whole, self.space)
 
     @cached_property
@@ -86,7 +95,7 @@ class Evidence:
 
     @property
     def extrapolated(self) -> Floats:
-        """Richardson's 2 C_N - C_{N/2}: the part of the bias that falls as 1/N is gone."""
+        """Richardson's 2 C_N - C_{N/2}; the part of the bias that falls as 1/N is gone."""
         return 2 * self.raw - self.raw_half
 
     def whitened(self, start: int, stop: int, walk: Walk | None = None) -> Floats:
@@ -154,7 +163,7 @@ class Evidence:
 
     @cached_property
     def leverage_bound(self) -> Floats:
-        """mean(leverage y²) / N: the expected C_N of a target whose capacity is zero, read off the data."""
+        """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
         return self._sum(LeverageSquares) / self.n_samples**2
 
     @cached_property

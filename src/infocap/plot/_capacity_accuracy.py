@@ -23,6 +23,20 @@ def capacity_accuracy(
     With `against`, the name of a setting such as ``"power_dbm"``, both are drawn over that setting as in the paper:
     accuracy on the axes returned, total capacity on a second axis at the right. Settings that differ otherwise
     become curves of their own.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> def make(n_readouts):
+    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
+    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
+    >>> task = infocap.tasks.two_spirals(n_points=200)
+    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
+    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
+    >>> ax = infocap.plot.capacity_accuracy(relation)
+    >>> ax.get_xlabel()
+    'total capacity'
+    >>> plt.close(ax.figure)
     """
     names = list(relation.settings)
     if against is not None:

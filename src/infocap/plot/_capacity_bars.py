@@ -16,6 +16,15 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Capacity by total degree, stacked by the number of interacting variables, the sum above each bar.
 
     Results with standard errors get error bars: the root of the sum of squares over a degree.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> result = infocap.probe(infocap.systems.RandomFeatures(2, 5, noise=0.01), basis, 256, seed=1)
+    >>> ax = infocap.plot.capacity_bars(result)
+    >>> ax.get_xlabel()
+    'total degree'
+    >>> plt.close(ax.figure)
     """
     table = result.by_degree()
     degrees, sums = table.index.to_numpy(), table.sum(axis=1).to_numpy()

@@ -15,6 +15,15 @@ def capacity_matrix(result: CapacityResult, ax: Axes | None = None, *, colourbar
 
     For a phase (Fourier) the axis counts functions: 0, cos1, sin1, cos2, ... Matrices side by side can share
     one scale: draw them without a `colourbar`, and one for all from ``ax.images[0]``.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> result = infocap.probe(infocap.systems.RandomFeatures(2, 5, noise=0.01), basis, 256, seed=1)
+    >>> ax = infocap.plot.capacity_matrix(result)
+    >>> ax.images[0].get_array().shape
+    (4, 4)
+    >>> plt.close(ax.figure)
     """
     values = result.matrix()
     with axes(ax, aspect=0.8) as ax:

@@ -18,6 +18,16 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
 
     `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default a function of high, middle
     and vanishing capacity from the degrees present.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> u = infocap.draw(basis, 256, seed=1)
+    >>> curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
+    >>> ax = infocap.plot.convergence(curve, ["P1(u1)", "P3(u2)"])
+    >>> len(ax.get_legend().get_texts())
+    2
+    >>> plt.close(ax.figure)
     """
     chosen = _typical(curve) if terms is None else np.array([_position(curve, term) for term in terms])
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:

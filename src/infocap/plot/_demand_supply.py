@@ -18,6 +18,18 @@ def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None
 
     Demand is the share of the target's variance that a degree adds; supply is the capacity of a degree over
     its number of functions, the share of that degree that the device computes.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    >>> task = infocap.tasks.Task(inputs, inputs[:, 0] * inputs[:, 1] > 0, name="same sign")
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> needs = infocap.tasks.demand(task, basis)
+    >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
+    >>> ax = infocap.plot.demand_supply(needs, result)
+    >>> ax.get_xlabel()
+    'total degree'
+    >>> plt.close(ax.figure)
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
         raise ParameterError(

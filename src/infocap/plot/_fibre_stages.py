@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from ..systems.fibre import FibreSystem, ghz_per_nm
 from ..typing import ArrayLike
-from ._style import COLOURS, DOUBLE_MM, STYLE
+from ._style import COLOURS, DOUBLE_MM, own_look
 
 SHOWN_NM, SHOWN_PS = 1.9, 40.0
 FINER = 8  # times as many points in time, for smooth curves
@@ -23,6 +22,14 @@ def fibre_stages(
     """Laser, mask and output for one input vector: spectra (left) and powers in time (right).
 
     They fill the `figure` given, which can be a part of a larger one.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> system = infocap.systems.FibreSystem(n_inputs=2, tolerance=1e-3)
+    >>> figure = infocap.plot.fibre_stages(system, [[0.9, 0.5]], seed=1)
+    >>> len(figure.axes)
+    4
+    >>> plt.close(figure)
     """
     stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
     grid = system.grid
@@ -38,7 +45,7 @@ def fibre_stages(
     }
     density = system.pulse.density_unit * grid.window_ps**2
     time = np.fft.fftshift(np.fft.fftfreq(FINER * grid.n_points)) * grid.window_ps
-    with mpl.rc_context(STYLE):
+    with own_look():
         if figure is None:
             size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
             figure = plt.figure(figsize=size, layout="constrained")

@@ -15,6 +15,16 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """The total as it was after a part of the run, with its 95 % interval, on an axis that doubles.
 
     Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> u = infocap.draw(basis, 256, seed=1)
+    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
+    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, x, range(256)), basis))
+    >>> ax.get_xlabel()
+    'number of samples $N$'
+    >>> plt.close(ax.figure)
     """
     known = result.metadata.get("growth")
     if not known or not known.get("n_samples"):

@@ -37,12 +37,23 @@ STYLE: Any = {
 
 
 @contextmanager
+def own_look() -> Iterator[None]:
+    """The settings of this package, for figures made within."""
+    with mpl.rc_context(STYLE):
+        yield
+        interactive = mpl.is_interactive()
+    # A notebook's backend is loaded by the first figure and then switches pictures on. Leaving the settings undoes
+    # that, and the notebook would show the first figure and no other.
+    mpl.interactive(interactive)
+
+
+@contextmanager
 def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> Iterator[Axes]:
     """The axes given, as they are; or new ones, one column wide, in the look of this package."""
     if ax is not None:
         yield ax
         return
-    with mpl.rc_context(STYLE):
+    with own_look():
         width = width_mm / 25.4
         _, new = plt.subplots(figsize=(width, aspect * width), layout="constrained")
         yield new

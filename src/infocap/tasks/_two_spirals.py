@@ -27,6 +27,8 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     noise
         Standard deviation of what is added to both coordinates; points that leave the square are put on its edge.
 
+    Examples
+    --------
     >>> two_spirals()
     Task 'two spirals': 2000 samples, 2 inputs, 2 classes
       source: drawn with n_points=2000, turns=2, noise=0, seed=0

@@ -16,7 +16,14 @@ from ._bounds import noisy_capacities
 
 @dataclass(frozen=True, eq=False)
 class RandomMixture:
-    """Readouts that are fixed random linear combinations of a few basis functions, plus white noise."""
+    """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 2, 3)
+    >>> quiet, loud = (random_mixture(basis, n_active=5, n_readouts=4, noise=s, seed=1) for s in (0, 0.5))
+    >>> bool(quiet.exact().sum() > loud.exact().sum())
+    True
+    """
 
     basis: ProductBasis
     active: Integers  # rows of basis.indices

@@ -21,6 +21,11 @@ class Detector:
     Noise is drawn anew for every measurement: `additive_fraction` of the unmasked pulse's peak density,
     `additive_mw_per_nm` of any, and `relative` to each reading. Then readings below `floor_mw_per_nm` are
     lifted to it, and all are rounded to `quantum_db` steps.
+
+    >>> Detector().readout_wavelength_nm[[0, -1]]
+    array([1548.25, 1551.75])
+    >>> len(Detector(step_nm=0.1).readout_wavelength_nm)
+    36
     """
 
     span_nm: float = 3.5

@@ -29,6 +29,12 @@ class Encoder:
 
     Phase noise is drawn for each 1 GHz cell (the authors' program) or for each bin (the paper's text), on a
     raster that does not depend on the grid.
+
+    >>> Encoder(n_inputs=2).n_bins
+    20
+    >>> Encoder(n_inputs=3)
+    Traceback (most recent call last):
+    infocap.errors.ParameterError: n_inputs=3 does not divide 20 bins; it can be one of [1, 2, 4, 5, 10, 20].
     """
 
     n_inputs: int = 5

@@ -21,6 +21,9 @@ class Grid:
 
     The spacing is 1 / `window_ps`; the window is a whole multiple of 1000 ps, so that the points include the
     1 GHz raster. Physical answers do not depend on the grid: they are read at the raster's points.
+
+    >>> Grid().n_points, Grid(band_thz=2.048).n_points
+    (1024, 2048)
     """
 
     window_ps: float = 1000.0
@@ -59,5 +62,9 @@ class Grid:
 
 
 def ghz_per_nm(wavelength_nm: float) -> float:
-    """How many GHz of frequency are 1 nm of wavelength, near a wavelength."""
+    """How many GHz of frequency are 1 nm of wavelength, near a wavelength.
+
+    >>> round(ghz_per_nm(1550.0), 1)
+    124.8
+    """
     return SPEED_OF_LIGHT_NM_THZ / wavelength_nm**2 * 1e3

@@ -53,7 +53,7 @@ class Pulse:
 
     @property
     def peak_power_w(self) -> float:
-        """Peak power: the energy of a pulse over twice its time constant."""
+        """Peak power, the energy of a pulse over twice its time constant."""
         energy_w_ps = 10 ** (self.power_dbm / 10) * 1e-3 / (self.repetition_mhz * 1e6) * 1e12
         return energy_w_ps / (2 * self.time_constant_ps)
 

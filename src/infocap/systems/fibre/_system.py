@@ -115,7 +115,7 @@ class FibreSystem:
 
     @property
     def spectrum_wavelength_nm(self) -> Floats:
-        """Wavelengths of `spectrum`, in the order of the Fourier transform: sort before plotting."""
+        """Wavelengths of `spectrum`, in the order of the Fourier transform; sort before plotting."""
         frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
         return self.pulse.wavelength_nm - frequency_ghz / ghz_per_nm(self.pulse.wavelength_nm)
 
