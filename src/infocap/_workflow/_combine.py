@@ -36,6 +36,14 @@ def combine(
     `parts` are those of `summarise`, or their files, in any order. `method` is ``"raw"``, ``"threshold-richardson"``,
     ``"richardson-threshold"`` or ``"chi2"``; other methods need all rows. Algorithm 1 needs a second look at the rows:
     it is taken from the parts if they have one (`common_frame`), else the rows are read again where they were.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 2, 4)
+    >>> u = infocap.draw(basis, 512, seed=1)
+    >>> run = infocap.Recording(u, infocap.systems.RandomFeatures(2, 5)(u), index=range(512))
+    >>> parts = [infocap.summarise(run, basis, rows=(a, a + 256)) for a in (0, 256)]
+    >>> print(f"{infocap.combine(parts, method='richardson-threshold').total:.2f}")
+    5.98
     """
     one_of("method", method, IN_PASSES)
     estimator, name = chosen_estimator(method, options)
@@ -46,7 +54,18 @@ def combine(
 
 
 def common_frame(parts: Sequence[Part | str | Path]) -> Frame:
-    """What `summarise(..., second=)` needs for its second look: the readouts of all parts, whitened together."""
+    """What `summarise(..., second=)` needs for its second look: the readouts of all parts, whitened together.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 2, 4)
+    >>> u = infocap.draw(basis, 512, seed=1)
+    >>> run = infocap.Recording(u, infocap.systems.RandomFeatures(2, 5)(u), index=range(512))
+    >>> parts = [infocap.summarise(run, basis, rows=rows) for rows in ((0, 256), (256, 512))]
+    >>> frame = infocap.common_frame(parts)
+    >>> again = [infocap.summarise(run, basis, rows=rows, second=frame) for rows in ((0, 256), (256, 512))]
+    >>> again[0]
+    Part: rows 0 to 256 of 512, 5 readouts, 15 functions, with a second look
+    """
     whole = _Whole(_loaded(parts))
     walk, space = whole.walk, whole.evidence.space
     return Frame(

@@ -13,7 +13,9 @@ from .._parallel import all_cores
 from .._passes import SLAB_BYTES, Passes
 from .._spread import in_this_process, is_client, n_slots
 from ..basis import ProductBasis
-from ..estimators import MOST_CONTROLS, dictionary_size, search_bytes, squares_bytes
+from ..estimators import MOST_CONTROLS, dictionary_size
+from ..estimators._cross_fit import search_bytes
+from ..estimators._least_squares import squares_bytes
 from ..kernels import Walk
 from ._memory import SLABS, Shapes
 

@@ -12,7 +12,9 @@ from .._passes import Passes
 from .._spread import in_this_process, n_slots
 from ..basis import ProductBasis
 from ..errors import ParameterError
-from ..estimators import search_bytes, squares_bytes, surrogate_bytes
+from ..estimators._cross_fit import search_bytes
+from ..estimators._least_squares import squares_bytes
+from ..estimators._surrogate import surrogate_bytes
 from ..kernels import block_bytes
 
 UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}

@@ -51,6 +51,13 @@ class Part:
 
     `total` is the number of rows of the whole data set, where it is known. `read_again` says how `infocap.read` gets
     at the rows once more, and `fingerprint` what they looked like.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 2, 4)
+    >>> u = infocap.draw(basis, 512, seed=1)
+    >>> run = infocap.Recording(u, infocap.systems.RandomFeatures(2, 5)(u), index=range(512))
+    >>> infocap.summarise(run, basis, rows=(0, 256))
+    Part: rows 0 to 256 of 512, 5 readouts, 15 functions
     """
 
     basis: ProductBasis
@@ -130,7 +137,16 @@ class Frame:
 
 
 def load_part(path: str | Path) -> Part:
-    """Read what `Part.save` wrote."""
+    """Read what `Part.save` wrote.
+
+    >>> import infocap, tempfile
+    >>> basis = infocap.product_basis("legendre", 2, 4)
+    >>> u = infocap.draw(basis, 512, seed=1)
+    >>> run = infocap.Recording(u, infocap.systems.RandomFeatures(2, 5)(u), index=range(512))
+    >>> file = tempfile.mkdtemp() + "/part.sum"
+    >>> load_part(infocap.summarise(run, basis, rows=(0, 256)).save(file))
+    Part: rows 0 to 256 of 512, 5 readouts, 15 functions
+    """
     path = Path(path)
     with _reading(path, PART) as (words, contents):
         basis = ProductBasis.from_dict(words["basis"], contents.numbers("indices"))
@@ -168,7 +184,16 @@ def load_part(path: str | Path) -> Part:
 
 
 def load_frame(path: str | Path) -> Frame:
-    """Read what `Frame.save` wrote."""
+    """Read what `Frame.save` wrote.
+
+    >>> import infocap, tempfile
+    >>> basis = infocap.product_basis("legendre", 2, 4)
+    >>> u = infocap.draw(basis, 512, seed=1)
+    >>> run = infocap.Recording(u, infocap.systems.RandomFeatures(2, 5)(u), index=range(512))
+    >>> file = tempfile.mkdtemp() + "/all.frame"
+    >>> load_frame(infocap.common_frame([infocap.summarise(run, basis)]).save(file)).columns
+    ('0', '1', '2', '3', '4')
+    """
     path = Path(path)
     with _reading(path, FRAME) as (words, contents):
         arrays = {

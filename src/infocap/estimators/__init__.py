@@ -5,12 +5,11 @@ from typing import Any
 
 from ._chi2 import chi2
 from ._control_variate import control_variate
-from ._cross_fit import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size, search_bytes
+from ._cross_fit import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size
 from ._estimate import Estimate
-from ._least_squares import squares_bytes
 from ._raw import raw
 from ._richardson_threshold import richardson_threshold
-from ._surrogate import surrogate, surrogate_bytes
+from ._surrogate import surrogate
 from ._threshold_richardson import threshold_richardson
 from ._zeros import benjamini_hochberg
 
@@ -37,9 +36,6 @@ __all__ = [
     "dictionary_size",
     "raw",
     "richardson_threshold",
-    "search_bytes",
-    "squares_bytes",
     "surrogate",
-    "surrogate_bytes",
     "threshold_richardson",
 ]

@@ -59,7 +59,14 @@ class Pilot(Protocol):
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Root mean square error of the total: a middle value, and the range that devices span."""
+    """Root mean square error of the total: a middle value, and the range that devices span.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> expected = infocap.theory.forecast(basis, 71).at(8192)
+    >>> expected.low < expected.typical < expected.high
+    True
+    """
 
     n_samples: int
     typical: float
@@ -73,6 +80,12 @@ class Forecast:
 
     `unexplained` is sum(v), the capacity that noise and functions outside the basis take; each case is a pair
     of sum(v²) and sum(v² - v⁴), the first of them typical.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
+    >>> expected = infocap.theory.forecast(basis, 71, unexplained=0.2)  # a Forecast
+    >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
+    [8192, 8192, 16384]
     """
 
     basis: ProductBasis
@@ -189,6 +202,13 @@ def forecast_from(pilot: Pilot) -> Forecast:
 
     Its error bar says how large sum(v²) is, and its total sum(v). What remains open is which of the two terms of
     the error bar is the larger one; the range runs over both.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
+    >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
+    >>> pilot = infocap.probe(system, basis, 256, seed=1)
+    >>> infocap.theory.forecast_from(pilot).samples_needed(0.05)
+    8192
     """
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
     if pilot.method != "control-variate" or error is None:
