@@ -1,6 +1,6 @@
 """Whether the error that is foreseen for N samples is the one that comes.
 
-``python benchmarks/choosing.py --write`` takes about a quarter of an hour on one core and keeps the tables in RESULTS.md;
+``python benchmarks/choosing.py --write`` takes about half an hour on one busy core and keeps the tables in RESULTS.md;
 without ``--write`` it prints them; ``--quick`` takes few data sets.
 """
 
