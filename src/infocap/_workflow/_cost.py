@@ -6,9 +6,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
-from .._array import as_like, to_numpy
+from .._array import array_namespace, to_numpy
 from .._parallel import all_cores
 from .._passes import SLAB_BYTES, Passes
 from .._spread import in_this_process, is_client, n_slots
@@ -26,7 +24,7 @@ SLOW_DISK = 3e8  # bytes a second that any disk in use gives
 PASSES = 3  # over the data: a look, the summaries, the leverages
 LONG = 30.0  # seconds
 MARGIN = 1.5  # the work is counted three times what it is, and done at half the rate of a large product
-HERE_SIZE, THERE_SIZE = 384, 4096  # of the product that measures the rate: milliseconds
+HERE_SIZE, THERE_SIZE = 384, 2048  # of the product that measures the rate: milliseconds
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,8 @@ def measured_rate(walk: Walk) -> float:
     """Operations a second of a matrix product where the data are."""
     here = not walk.x.on_device
     size = HERE_SIZE if here else THERE_SIZE
-    a = as_like(np.full((size, size), 1e-3), walk.x.read(0, 1))
+    like = walk.x.read(0, 1)
+    a = array_namespace(like).full((size, size), 1e-3, dtype=like.dtype, device=like.device)
     with all_cores() as cores:  # the product then runs on one of them
         times = []
         for _ in range(3):

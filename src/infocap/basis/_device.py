@@ -12,6 +12,7 @@ from ._plan import Batch, Chain, Halves, Plan
 CHAIN_BYTES = 4_000_000_000  # of both sides' functions at a time
 TILE_BYTES = 2_300_000_000  # of values at a time
 TILE_SAMPLES = 32_768
+ROUND = 64
 TILE_ROWS = 8_448  # functions: a multiple of what the 132 processors of an H200 multiply in one go
 
 
@@ -20,11 +21,12 @@ def device_tiles(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, slic
 
     `factors(u)` gives the one-dimensional values for each input. The short chains on both sides are made for very
     many samples at once, and so are the tiles, of as many functions as memory allows: a launch costs more than
-    thousands of numbers.
+    thousands of numbers. Products are fastest with a round number of functions, so there may be more rows of values
+    than functions; what is in those has no meaning.
     """
     tallest = min(TILE_SAMPLES, u.shape[0])
     batches = plan.batches(max(min(TILE_BYTES // (8 * tallest), TILE_ROWS), 1))
-    room = empty_like(u, tallest * max(batch.stop - batch.start for batch in batches))
+    room = empty_like(u, tallest * max(_even(batch) for batch in batches))
     for samples, (left, right) in _sides(plan, u, factors):
         for start in range(samples.start, samples.stop, TILE_SAMPLES):
             some = slice(start, min(start + TILE_SAMPLES, samples.stop))
@@ -59,6 +61,11 @@ def _sides(plan: Plan, u: Any, factors: Any) -> Iterator[tuple[slice, tuple[Any,
         )
 
 
+def _even(batch: Batch) -> int:
+    """The number of functions of a batch, rounded up."""
+    return -(-(batch.stop - batch.start) // ROUND) * ROUND
+
+
 def _many(plan: Plan) -> int:
     """How many samples of both sides fit."""
     return max(CHAIN_BYTES // (8 * (len(plan.left) + len(plan.right))), 1)
@@ -67,7 +74,7 @@ def _many(plan: Plan) -> int:
 def _fill(sides: tuple[Any, Any], batch: Batch, room: Any = None) -> Any:
     """Values of a batch, in the room for it if there is any: making new arrays and joining them takes longer."""
     xp, n = array_namespace(sides[0]), sides[0].shape[1]
-    where = None if room is None else xp.reshape(room[: (batch.stop - batch.start) * n], (-1, n))
+    where = None if room is None else xp.reshape(room[: _even(batch) * n], (-1, n))
     parts = []
     for tile in batch.tiles:
         a, b = _rows(sides[0], tile.left)[:, None, :], _rows(sides[1], tile.right)[None, :, :]

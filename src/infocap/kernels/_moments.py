@@ -124,6 +124,7 @@ def projections(weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[A
             start, stop = max(first, samples.start), min(last, samples.stop)
             if start < stop:
                 part = weighted[:, start:stop] @ y[:, start - samples.start : stop - samples.start].T
+                part = part[:, : rows.stop - rows.start]  # there may be more rows than functions
                 parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
     return [xp.concat(list(parts.values()), axis=1).T for parts in found]
 
