@@ -23,8 +23,8 @@ from ._plan import Batch, Plan
 from ._restore import describe, restore
 
 VALUES_BYTES = 8_000_000  # of values at a time, where all functions are wanted together
-TILE_BYTES = 3_000_000  # where they are not: stays in the cache next to the core until it is multiplied
-TILE_SAMPLES = 384  # at least: what the matrix product needs to run at full speed
+TILE_BYTES = 6_000_000  # where they are not: stays in cache until it is multiplied
+TILE_SAMPLES = 512  # at least: what the matrix product needs to run at full speed
 LONGEST_BLOCK = 4096
 
 

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, inverse_of_triangle, take_rows, to_numpy
+from .._array import array_namespace, as_like, inverse_of_triangle, on_host, take_rows, to_numpy
 from ..typing import Floats, Integers
+from ._blas import add_product
 from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, triangle_of_gram
 from ._summary import Summary
 
@@ -46,7 +47,15 @@ def frame_of(triangle: Any) -> Frame | None:
     pivot, bound = to_numpy(xp.stack([pivot, condition_bound(scaled, inverse)])).tolist()
     if not pivot > SAFE_PIVOT:
         return None
-    return AS_THEY_ARE if bound < GOOD_ALREADY else Frame(inverse / norms[:, None], triangle)
+    return AS_THEY_ARE if _condition(scaled, bound) < GOOD_ALREADY else Frame(inverse / norms[:, None], triangle)
+
+
+def _condition(triangle: Any, bound: float) -> float:
+    """The condition number, or a bound on it where that will do."""
+    if bound < GOOD_ALREADY or not on_host(triangle):
+        return bound
+    singular = np.linalg.svd(triangle, compute_uv=False)
+    return float(singular[0] / singular[-1])
 
 
 class Finish(NamedTuple):
@@ -64,7 +73,9 @@ def finish_of(gram: Any, frame: Frame) -> Finish | None:
         return None
     xp, inverse = array_namespace(gram), inverse_of_triangle(triangle)
     norms = xp.sqrt(xp.sum(triangle**2, axis=0))
-    if not float(condition_bound(triangle / norms, inverse * norms[:, None])) < GOOD_CONDITION:
+    scaled = triangle / norms
+    bound = float(condition_bound(scaled, inverse * norms[:, None]))
+    if not (np.isfinite(bound) and _condition(scaled, bound) < GOOD_CONDITION):
         return None
     if frame.matrix is None:
         return Finish(inverse, to_numpy(triangle), to_numpy(inverse))
@@ -97,19 +108,19 @@ class Moments:
         return Summary(finish.triangle, projection, self.n_samples, constant, finish.triangle_inverse)
 
 
-def moments(blocks: Iterable[tuple[Floats, Floats, Any]]) -> Moments:
+def moments(blocks: Iterable[tuple[Floats, Floats, Any]], n_terms: int) -> Moments:
     """Of blocks of samples: their z, their z times the weight of each sample, and pieces of their targets."""
-    gram: Any = 0.0
-    parts: dict[int, Floats] = {}
+    gram: Any = None
+    projection: Any = None
     n_samples = 0
     for z, weighted, tiles in blocks:
-        gram = gram + z.T @ z
+        if projection is None:
+            gram, projection = np.zeros((z.shape[1],) * 2), np.zeros((n_terms, z.shape[1]), order="F")
+        gram += z.T @ z
         for rows, samples, y in tiles:
-            if rows.start not in parts:
-                parts[rows.start] = np.zeros((len(y), z.shape[1]), order="F")
-            _add_product(y, weighted[samples], parts[rows.start])
+            add_product(y, weighted[samples], projection[rows])
         n_samples += len(z)
-    return Moments(gram, np.concatenate(list(parts.values())), n_samples)
+    return Moments(gram, projection, n_samples)
 
 
 def projections(weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[Any]:
@@ -127,16 +138,3 @@ def projections(weighted: Any, tiles: Iterable[Any], edges: list[int]) -> list[A
                 part = part[:, : rows.stop - rows.start]  # there may be more rows than functions
                 parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
     return [xp.concat(list(parts.values()), axis=1).T for parts in found]
-
-
-def _add_product(y: Floats, z: Floats, out: Floats) -> None:
-    """out += y z, in one call where the arrays are whole: BLAS adds as it multiplies.
-
-    With the functions first, which are many, BLAS has less to rearrange than with the readouts first.
-    """
-    if z.flags.c_contiguous and y.flags.c_contiguous:
-        from scipy.linalg.blas import dgemm
-
-        dgemm(1.0, y.T, z.T, beta=1.0, c=out, trans_a=1, trans_b=1, overwrite_c=1)
-    else:
-        out += y @ z

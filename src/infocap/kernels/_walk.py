@@ -303,7 +303,8 @@ class MomentSums(WalkJob):
 
     def total(self, blocks: list[tuple[int, int]]) -> Moments:
         """Those of several blocks, added up in place."""
-        return moments(part for rows in blocks for part in self._parts(rows))
+        parts = (part for rows in blocks for part in self._parts(rows))
+        return moments(parts, len(self.walk.basis))
 
     def _parts(self, rows: tuple[int, int]) -> Iterator[tuple[Floats, Floats, Any]]:
         """Rows that stay in cache: their readouts in the frame, the same with their weights, and their targets."""
