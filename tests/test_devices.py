@@ -6,7 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap._array import Table, to_numpy
+from infocap._array import to_numpy
+from infocap._table import Table
 from infocap.errors import DataError
 
 BASIS = infocap.product_basis("legendre", n_inputs=3, max_degree=6)

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap._array import Table
 from infocap._passes import Passes
 from infocap._sources import FileRows
+from infocap._table import Table
 from infocap._workflow._cost import announce
 from infocap._workflow._memory import byte_count
 from infocap._workflow._survey import _Sifting

@@ -12,10 +12,10 @@ from functools import partial, reduce
 from itertools import pairwise
 from typing import Any, Self, TypeVar
 
-from ._array import Table
 from ._heap import kept_memory
 from ._parallel import all_cores, thread_pool
 from ._spread import Stretch, spread
+from ._table import Table
 
 SLAB_BYTES = 64_000_000  # of rows read at a time, where memory= does not say otherwise
 BLOCKS_A_TASK = 16  # at most; each thread adds up so many before it hands over the sum

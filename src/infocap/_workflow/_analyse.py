@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Table
 from .._recording import Recording
 from .._result import CapacityResult
 from .._sources import Labelled
+from .._table import Table
 from .._version import __version__
 from ..basis import ProductBasis
 from ..dimension import indicator

@@ -12,20 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Table
 from .._check import one_of
 from .._recording import read
 from .._result import CapacityResult
+from .._table import Table
 from ..errors import DataError, InfocapError, ParameterError
 from ..kernels import Evidence, Summary, Walk
 from ..kernels import combine as combine_summaries
 from ..typing import Floats
 from ._diagnose import LAG_ROWS
 from ._estimate import chosen_estimator, conclude, prepare
+from ._look import EPOCHS, Look, Survey
 from ._memory import IN_PASSES
 from ._part import Frame, Part, Piece, load_part, names
 from ._summarise import _pieces, fingerprint
-from ._survey import EPOCHS, Look, Survey, tables
+from ._survey import tables
 
 
 def combine(

@@ -15,7 +15,8 @@ from ..dimension import Repeats
 from ..estimators import Estimate
 from ..kernels import Evidence, squares
 from ..typing import Floats, Integers
-from ._survey import Survey, fitting_domain
+from ._look import Survey
+from ._refuse import fitting_domain
 
 STANDARD_ERRORS = 5.0  # a mean this far off is not chance
 LAGS = 4

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Table, to_numpy
+from .._array import to_numpy
 from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
 from .._passes import Passes
 from .._result import CapacityResult
 from .._spread import check_executor, client_in_use
+from .._table import Table
 from ..basis import ProductBasis
 from ..dimension import Repeats, from_repeats
 from ..errors import DataError, ParameterError, warn
@@ -26,8 +27,9 @@ from ..kernels import Evidence, Walk, gather
 from ..typing import ArrayLike, Floats, Integers
 from ._cost import announce, is_long, slow_rate
 from ._diagnose import diagnose, handled, repeats_off
+from ._look import EPOCHS, Survey
 from ._memory import Shapes, byte_count, share_out
-from ._survey import EPOCHS, Survey, survey, tables
+from ._survey import survey, tables
 
 ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")  # computed where the arrays are
 MOST_DAYS = 2.0

@@ -20,7 +20,7 @@ from ..basis import ProductBasis
 from ..errors import DataError
 from ..kernels import Summary
 from ..typing import Floats, Integers
-from ._survey import Look
+from ._look import Look
 
 PART, FRAME = "infocap part 1", "infocap frame 1"
 WORDS = ("start", "stop", "total", "fingerprint", "complex_as", "read_again")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Table
 from .._check import whole_number, yes_or_no
 from .._parallel import all_cores
 from .._recording import Recording
 from .._spread import check_executor, client_in_use
+from .._table import Table
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import LeveragePower, LeverageSquares, Summaries, Walk, combine

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._array import Table
+from .._table import Table
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 

@@ -47,7 +47,9 @@ def frame_of(triangle: Any) -> Frame | None:
     pivot, bound = to_numpy(xp.stack([pivot, condition_bound(scaled, inverse)])).tolist()
     if not pivot > SAFE_PIVOT:
         return None
-    return AS_THEY_ARE if _condition(scaled, bound) < GOOD_ALREADY else Frame(inverse / norms[:, None], triangle)
+    return (
+        AS_THEY_ARE if _condition(scaled, bound) < GOOD_ALREADY else Frame(inverse / norms[:, None], triangle)
+    )
 
 
 def _condition(triangle: Any, bound: float) -> float:

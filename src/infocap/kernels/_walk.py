@@ -11,8 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._array import Table, array_namespace, as_like, contiguous, on_host, to_numpy
+from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from .._passes import Job, Passes
+from .._table import Table
 from ..basis import ProductBasis
 from ..typing import Floats, Integers
 from ._factor import triangle_of_gram

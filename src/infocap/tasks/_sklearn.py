@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._array import Table, to_numpy
+from .._array import to_numpy
+from .._table import Table
 from ..errors import ParameterError
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, System

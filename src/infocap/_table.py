@@ -1,0 +1,254 @@
+"""Tables of numbers from anywhere, read in blocks."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ._array import array_namespace, as_like, on_device, to_numpy
+from ._sources import chunk_rows, in_memory, read_in_place, travelling
+from .errors import DataError
+from .typing import ArrayLike, Floats, Integers
+
+
+class Table:
+    """A two-dimensional source of numbers with a name, read as float64 in blocks of rows.
+
+    Only ``.shape`` and row slices of the source are used, so nothing larger than a block is ever loaded.
+    Blocks may be asked for by several threads; sources other than NumPy arrays are read by one at a time.
+    A table can be cut (`part`), brought into memory (`held`) and pickled; a file then travels as its name.
+    """
+
+    def __init__(self, source: ArrayLike, name: str, complex_as: str | None = None) -> None:
+        if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
+            source = _as_array(source, name)
+        self.name = name
+        self.source = source
+        self.complex_as = complex_as
+        self.on_device = on_device(source)
+        self._rows: Integers | None = None  # row numbers, when only some are wanted
+        self._span = (0, 0)  # otherwise those from the first of these to the second
+        self._numbered = 0  # what the source's first row is called
+        self._lock = Lock()
+        self._refuse_wrong_shape()
+        self._span = (0, int(source.shape[0]))
+        first = to_numpy(self._slice(0, 1))
+        self._refuse_wrong_type(first)
+        self.columns = self._column_names(first)
+        self.row_bytes = first.nbytes
+        self.source = read_in_place(source)
+        narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
+        self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns) as read, after leaving out rows and splitting complex columns."""
+        n_rows = self._span[1] - self._span[0] if self._rows is None else len(self._rows)
+        return n_rows, len(self.columns)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in memory already."""
+        return self.on_device or in_memory(self.source)
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows that the source keeps together: to read one of them costs as much as to read all."""
+        return chunk_rows(self.source)
+
+    def rows_within(self, first: int, stop: int) -> tuple[int, int]:
+        """The rows of this table that lie between these rows of the source."""
+        if self._rows is not None:
+            a, b = np.searchsorted(self._rows, [first, stop])
+            return int(a), int(b)
+        a, b = np.clip([first, stop], *self._span) - self._span[0]
+        return int(a), int(b)
+
+    def source_rows(self, start: int, stop: int) -> tuple[int, int]:
+        """The stretch of the source in which the rows start to stop of this table lie."""
+        if self._rows is not None:
+            return int(self._rows[start]), int(self._rows[stop - 1]) + 1
+        return self._span[0] + start, self._span[0] + stop
+
+    def on_host(self) -> Table:
+        """The same table in the processor's memory."""
+        return self._with(source=to_numpy(self.source), on_device=False) if self.on_device else self
+
+    def only(self, rows: Integers) -> Table:
+        """The same table with only these rows, given by increasing numbers."""
+        return self._with(_rows=rows + self._span[0] if self._rows is None else self._rows[rows])
+
+    def part(self, start: int, stop: int) -> Table:
+        """The rows start to stop as a table of their own; nothing is read."""
+        if self._rows is not None:
+            return self._with(_rows=self._rows[start:stop])
+        return self._with(_span=(self._span[0] + start, self._span[0] + stop))
+
+    def held(self) -> Table:
+        """The same table with its rows in memory, as they came."""
+        return self if self.in_memory else self._cut()
+
+    def _cut(self) -> Table:
+        """The same table with nothing but its own rows behind it, read now."""
+        first, stop = self.source_rows(0, self.shape[0])
+        rows = None if self._rows is None else self._rows - first
+        block = self._slice(first, stop)
+        return self._with(source=block, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first)
+
+    def _with(self, **changes: Any) -> Table:
+        chosen = object.__new__(Table)
+        chosen.__dict__.update(self.__dict__ | changes)
+        return chosen
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels: files by name, arrays as the rows that are in use."""
+        source = travelling(self.source)
+        table = self._cut() if source is None else self._with(source=source)
+        return {name: value for name, value in vars(table).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
+
+    def read(self, start: int, stop: int) -> Any:
+        """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
+        if self._rows is None:
+            first = self._span[0] + start
+            return self._convert(self._slice(first, self._span[0] + stop), start)
+        rows = self._rows[start:stop]
+        first = int(rows[0])
+        block = self._slice(first, int(rows[-1]) + 1)
+        if self.on_device:
+            return self._convert(
+                array_namespace(block).take(block, as_like(rows - first, block), axis=0), start
+            )
+        return self._convert(block[rows - first], start)
+
+    def read_on_host(self, start: int, stop: int) -> Floats:
+        """The same as a NumPy array, wherever the source is."""
+        return to_numpy(self.read(start, stop))
+
+    def finite(self) -> Floats:
+        """All rows; a NaN or infinite value is an error that names the first and counts them."""
+        values = self.read_on_host(0, self.shape[0])
+        bad = np.argwhere(~np.isfinite(values))
+        if len(bad):
+            row, column = (int(number) for number in bad[0])
+            raise DataError(
+                f"{self.name} has {len(bad)} NaN or infinite values, the first {values[row, column]} at "
+                f"{self.place(row, column)}; repair the data, or leave such rows out."
+            )
+        return values
+
+    def take(self, rows: Integers) -> Floats:
+        """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""
+        out = np.empty((len(rows), self.shape[1]))
+        for start in range(int(rows.min()), int(rows.max()) + 1, 4096):
+            here = (rows >= start) & (rows < start + 4096)
+            if here.any():
+                block = self.read_on_host(start, min(start + 4096, self.shape[0]))
+                out[here] = block[rows[here] - start]
+        return out
+
+    def place(self, row: int, column: int) -> str:
+        """How to name a cell in a message."""
+        row = self._span[0] + row if self._rows is None else int(self._rows[row])
+        return f"row {self._numbered + row}, {self.column(column)}"
+
+    def column(self, number: int) -> str:
+        """How to name a column in a message."""
+        name = self.columns[number]
+        return f"column {name}" if name == str(number) else f"column {name!r}"
+
+    def _slice(self, start: int, stop: int) -> Any:
+        if self.on_device:
+            return self.source[start:stop, :]
+        if isinstance(self.source, np.ndarray):
+            block = self.source[start:stop]
+        else:
+            with self._lock:
+                block = self.source[start:stop]
+                block = block if isinstance(block, np.ma.MaskedArray) else np.asarray(block)
+        if isinstance(block, np.ma.MaskedArray):
+            block = np.ma.filled(block.astype(complex if block.dtype.kind == "c" else float), np.nan)
+        if block.ndim != 2:
+            raise DataError(
+                f"{self.name} gives slices of {getattr(block, 'ndim', 0)} dimensions; give a dense table of "
+                f"numbers (for a sparse matrix, {self.name}.toarray())."
+            )
+        return np.asarray(block)
+
+    def _convert(self, block: Any, start: int) -> Any:
+        if self.on_device:
+            return self._converted_there(block)
+        if block.dtype.kind == "c":
+            if self.complex_as == "split":
+                return np.hstack([block.real, block.imag]).astype(np.float64)
+            return (block.real**2 + block.imag**2).astype(np.float64)
+        if block.dtype.kind in "OUS":
+            self._refuse_words(block, start)
+        return np.ascontiguousarray(block, dtype=np.float64)
+
+    def _converted_there(self, block: Any) -> Any:
+        xp = array_namespace(block)
+        if xp.isdtype(block.dtype, "complex floating"):
+            real, imaginary = xp.real(block), xp.imag(block)
+            block = (
+                xp.concat([real, imaginary], axis=1) if self.complex_as == "split" else real**2 + imaginary**2
+            )
+        return xp.astype(block, xp.float64, copy=False)
+
+    def _refuse_wrong_shape(self) -> None:
+        shape = tuple(self.source.shape)
+        if len(shape) == 1:
+            raise DataError(
+                f"{self.name} has shape {shape}; give two dimensions, (samples, channels): "
+                f"{self.name}.reshape(-1, 1) makes one channel of it."
+            )
+        if len(shape) != 2:
+            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels).")
+        if 0 in shape:
+            raise DataError(
+                f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
+            )
+
+    def _refuse_wrong_type(self, first: Any) -> None:
+        if first.dtype.kind == "c" and self.complex_as is None:
+            raise DataError(
+                f"{self.name} is complex ({first.dtype}); say what is measured: complex_as='abs2' for powers "
+                "|x|², complex_as='split' for real and imaginary parts as separate channels."
+            )
+        if first.dtype.kind not in "fiubcOUS":
+            raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
+
+    def _refuse_words(self, block: Any, start: int) -> None:
+        for (row, column), cell in np.ndenumerate(block):
+            try:
+                float(np.nan if cell is None else cell)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"{self.name} has {cell!r} at {self.place(start + row, column)}; give numbers only."
+                ) from None
+
+    def _column_names(self, first: Any) -> list[str]:
+        names = getattr(self.source, "columns", None)  # pandas
+        if names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords"):  # xarray
+            dimension = self.source.dims[1]
+            names = self.source.coords[dimension].values if dimension in self.source.coords else None
+        names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
+        if self.complex_as == "split" and first.dtype.kind == "c":
+            return [f"{part}({name})" for part in ("re", "im") for name in names]
+        return names
+
+
+def _as_array(source: ArrayLike, name: str) -> Any:
+    """Lists and the like; what is no table of numbers is refused."""
+    try:
+        return np.asarray(source)
+    except (TypeError, ValueError) as problem:
+        raise DataError(
+            f"{name} is a {type(source).__name__} that is no table of numbers ({problem}); "
+            "give an array of shape (samples, channels)."
+        ) from None
