@@ -10,7 +10,7 @@ demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m slow

@@ -519,3 +519,12 @@ def test_the_papers_validation_with_noise(design):
         rms[method], total[method] = np.sqrt(np.mean(squares)), np.sqrt(np.mean(totals))
     assert rms["control-variate"] <= 0.35 * rms["threshold-richardson"]
     assert total["control-variate"] <= 0.15 * total["threshold-richardson"]
+
+
+def test_few_samples_do_not_let_rounding_choose():
+    basis = infocap.product_basis("legendre", 2, 8)
+    u = infocap.draw(basis, 64, seed=1)
+    x = infocap.systems.RandomFeatures(2, 10, noise=0.01)(u, seed=1)
+    with pytest.warns(infocap.errors.DataWarning):
+        totals = [infocap.estimate(u, y, basis).total for y in (x, 3.7 * x + 2, x * (1 + 1e-15))]
+    assert_allclose(totals, totals[0], rtol=1e-9)

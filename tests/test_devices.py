@@ -117,3 +117,28 @@ def test_the_arrays_stay_where_they_are(there):
 def test_bad_arrays_are_refused_in_the_same_words(x, message, there):
     with pytest.raises(DataError, match=message):
         infocap.estimate(there(U), there(x), BASIS, method="raw")
+
+
+def test_inputs_and_readouts_may_come_from_different_places(there):
+    plain = infocap.estimate(U, X, BASIS, method="raw").raw
+    other = array_api_strict.asarray if there is not array_api_strict.asarray else np.asarray
+    assert_allclose(
+        infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12
+    )
+    single = infocap.estimate(U, X.astype(np.float32), BASIS, method="raw").raw
+    found = infocap.estimate(U, there(X.astype(np.float32)), BASIS, method="raw").raw
+    assert_allclose(found, single, rtol=1e-10, atol=1e-12)
+
+
+def test_a_model_that_could_still_be_trained_is_measured():
+    torch = pytest.importorskip("torch")
+    x = torch.asarray(X).requires_grad_()
+    found = infocap.estimate(torch.asarray(U), x, BASIS, method="raw").raw
+    assert_allclose(found, infocap.estimate(U, X, BASIS, method="raw").raw, rtol=1e-10, atol=1e-12)
+
+
+def test_a_budget_does_not_hold_on_a_device_and_is_refused(there):
+    with pytest.raises(
+        infocap.errors.ParameterError, match="memory='1GB' is for work in the processor's memory"
+    ):
+        infocap.estimate(there(U), there(X), BASIS, method="raw", memory="1GB")

@@ -148,7 +148,7 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
         (lambda: forecast(BASIS, 10).samples_needed(0), "error=0 must be a positive number"),
         (lambda: forecast(BASIS, 10).samples_needed(1e-7), "would take more than 16,777,216 samples"),
         (lambda: forecast(BASIS, 10, unexplained=1.2), "is a share of the readouts; give 0 to 1"),
-        (lambda: forecast(BASIS, 0), "n_readouts=0 must be a whole number, 1 or more"),
+        (lambda: forecast(BASIS, 0), "--readouts 0 must be a whole number, 1 or more"),
         (
             lambda: forecast(BASIS, 10).at(64),
             "fewer than 90, 2 for each of 45 functions and 4 for each of 11",
@@ -232,6 +232,19 @@ def test_a_pilot_without_a_plan_hands_on_its_inputs(tmp_path, monkeypatch):
     assert plan.inputs.max() > 4
 
 
+def test_a_recording_is_a_pilot_with_the_basis_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    basis = infocap.product_basis("legendre", 2, 3, domain=(0, 5))
+    u = infocap.draw(basis, 64, seed=1)
+    np.savez("pilot.npz", u=u, x=np.column_stack([u, u**2]))
+    asked = ["plan", "--from", "pilot.npz", "--error", "0.1", "--domain", "0", "5", "--degree", "3"]
+    assert call(monkeypatch, *asked) == 0
+    assert "10 functions: 2 inputs, degree 3" in capsys.readouterr().out
+    infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=1).save("result.nc")
+    assert call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "--degree", "6") == 2
+    assert "has its basis already; leave out --degree" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -243,7 +256,7 @@ def test_a_pilot_without_a_plan_hands_on_its_inputs(tmp_path, monkeypatch):
         ([*SIZE, "--error", "1e-7", "--readouts", "5"], 2, "more than 16,777,216 samples"),
         ([*SIZE, "--error", "1", "--readouts", "5", "--capacity", "7"], 2, "not between 0 and 6"),
         ([*SIZE, "--error", "1", "--readouts", "5", "--unexplained", "2"], 2, "--unexplained 2.0 is a share"),
-        ([*SIZE, "--error", "1", "--readouts", "0"], 2, "n_readouts=0 must be"),
+        ([*SIZE, "--error", "1", "--readouts", "0"], 2, "--readouts 0 must be"),
         ([*SIZE, "--error", "1", "--readouts", "5", "--seconds-per-sample", "-1"], 2, "must be a positive number"),
         (["plan", "--inputs", "2", "--error", "1", "--readouts", "5"], 2, "--degree is missing"),
         (["plan", "--from", "none.nc", "--error", "1"], 3, "none.nc"),

@@ -166,7 +166,12 @@ def test_interrupted_and_killed_it_goes_on_and_ends_with_the_same_numbers(quick,
     def stopped_at(n_files, stop):
         """Start, stop when so many settings are kept, and see that no worker stays behind."""
         process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in the background
         )
         deadline = time.monotonic() + 120
         while len(list(cache.glob("q*.nc"))) < n_files:

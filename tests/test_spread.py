@@ -341,3 +341,10 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
         main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"]
     )
     assert "--scheduler tcp://127.0.0.1:1 cannot be reached" in str(found.exception)
+
+
+def test_an_executor_that_was_shut_down_is_named():
+    pool = ThreadPoolExecutor(2)
+    pool.shutdown()
+    with pytest.raises(infocap.errors.ParameterError, match="the executor was shut down"):
+        infocap.estimate(U, X, BASIS, method="raw", executor=pool)

@@ -1,4 +1,4 @@
-"""Arrays of any library. Only here libraries have names."""
+"""Arrays of any library. Only here, and for files in `_sources`, libraries have names."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ def to_numpy(array: Any) -> Any:
     if on_host(array):
         return array
     array = array.get() if hasattr(array, "get") else array.cpu() if hasattr(array, "cpu") else array
+    if str(array.dtype) == "torch.bfloat16":  # NumPy has no such numbers
+        array = array.float()
     if not hasattr(array, "__array__") and hasattr(array, "__dlpack__"):
         return np.from_dlpack(array)
     return np.asarray(array)

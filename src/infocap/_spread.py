@@ -74,6 +74,12 @@ def _submitted(
         return crew.submit(there, job, stretches)
     except BrokenExecutor:
         return None
+    except RuntimeError as problem:
+        if "shutdown" in str(problem):
+            raise ParameterError(
+                "the executor was shut down, perhaps at the end of its with block; make a new one."
+            ) from None
+        raise
 
 
 def _result(future: Any) -> Any | None:
@@ -91,7 +97,7 @@ def _result(future: Any) -> Any | None:
 
 
 class Crew:
-    """The workers of an executor of processes."""
+    """The workers of an executor; threads of this process as it is."""
 
     def __init__(self, executor: Any, n_workers: int) -> None:
         self.executor, self.n_workers = executor, max(n_workers, 1)
@@ -213,10 +219,8 @@ def crew_of(executor: Any, job: Any) -> Crew:
         held = [_holdings(executor, table) for table in job.tables]
         nothing = all(blocks is None for blocks in held)
         return Dask(executor) if nothing else DaskHoldings(executor, job, held)
-    count = getattr(executor, "_max_workers", None) or cpu_count() or 1
-    if isinstance(executor, ThreadPoolExecutor):
-        return Crew(executor, count)
-    return Processes(executor, count)
+    workers = Crew if in_this_process(executor) else Processes
+    return workers(executor, n_slots(executor))
 
 
 def check_executor(executor: Any) -> Any:
@@ -302,7 +306,8 @@ def _holdings(client: Any, table: Any) -> list[_Block] | None:
 def _packed(part: Any) -> Any:
     """A part with sources that travel: a worker in this very process gets what others get."""
     for table in part.tables:
-        table.source = travelling(table.source) or table.source
+        sent = travelling(table.source)
+        table.source = table.source if sent is None else sent
     return part
 
 

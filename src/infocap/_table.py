@@ -25,6 +25,8 @@ class Table:
         if not hasattr(source, "shape") or not hasattr(source, "__getitem__"):
             source = _as_array(source, name)
         self.name = name
+        if hasattr(source, "detach"):  # of a model that could still be trained
+            source = source.detach()
         self.source = source
         self.complex_as = complex_as
         self.on_device = on_device(source)
@@ -198,7 +200,13 @@ class Table:
             block = (
                 xp.concat([real, imaginary], axis=1) if self.complex_as == "split" else real**2 + imaginary**2
             )
-        return xp.astype(block, xp.float64, copy=False)
+        block = xp.astype(block, xp.float64, copy=False)
+        if block.dtype != xp.float64:
+            raise DataError(
+                f"{self.name} can only be made {block.dtype} there, and capacities need float64; with JAX, set "
+                "jax.config.update('jax_enable_x64', True) first."
+            )
+        return block
 
     def _refuse_wrong_shape(self) -> None:
         shape = tuple(self.source.shape)
@@ -206,6 +214,10 @@ class Table:
             raise DataError(
                 f"{self.name} has shape {shape}; give two dimensions, (samples, channels): "
                 f"{self.name}.reshape(-1, 1) makes one channel of it."
+            )
+        if any(isinstance(size, float) for size in shape):  # dask, after a selection
+            raise DataError(
+                f"{self.name} has shape {shape}, of unknown length; call {self.name}.compute_chunk_sizes() first."
             )
         if len(shape) != 2:
             raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels).")

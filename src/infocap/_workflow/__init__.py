@@ -5,7 +5,7 @@ from ._combine import combine, common_frame
 from ._compare import Comparison, compare
 from ._compare_text import decimals
 from ._convergence import Convergence, convergence
-from ._cost import Cost, cost, duration
+from ._cost import Cost, cost, duration, size
 from ._estimate import estimate
 from ._part import Frame, Part, load_frame, load_part
 from ._probe import probe
@@ -31,6 +31,7 @@ __all__ = [
     "load_frame",
     "load_part",
     "probe",
+    "size",
     "summarise",
     "sweep",
 ]

@@ -22,6 +22,7 @@ SLOW_CORE = 1e10  # and one core of it, as a worker has
 DEVICE_RATE = 5e11  # and any graphics card for computing
 SLOW_DISK = 3e8  # bytes a second that any disk in use gives
 PASSES = 3  # over the data: a look, the summaries, the leverages
+A_SAMPLE = 150.0  # bytes that go with every sample besides the data: leverages, row numbers
 LONG = 30.0  # seconds
 MARGIN = 1.5  # the work is counted three times what it is, and done at half the rate of a large product
 HERE_SIZE, THERE_SIZE = 384, 2048  # of the product that measures the rate: milliseconds
@@ -46,7 +47,7 @@ def cost(
 ) -> Cost:
     """Operations and memory of an estimation; `n_readouts` counts the constant, `memory` is what is allowed."""
     n, k, terms = n_samples, n_readouts, len(basis)
-    besides, n_bytes = 0.0, 8.0 * (4 * k * terms + basis.block_rows * terms)
+    besides, n_bytes = 0.0, 8.0 * (4 * k * terms + basis.block_rows * terms) + A_SAMPLE * n
     if method == "control-variate":
         dictionary = dictionary_size(n, terms)
         controls = min(dictionary, n, MOST_CONTROLS)
@@ -73,7 +74,7 @@ def announce(walk: Walk, method: str) -> None:
     if seconds + reading > LONG:
         print(
             f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: {roughly} "
-            f"{duration(seconds + reading)} and {_size(n_bytes)}{_each(passes)}.",
+            f"{duration(seconds + reading)} and {size(n_bytes)}{_each(passes)}.",
             file=sys.stderr,
             flush=True,
         )
@@ -131,5 +132,6 @@ def _each(passes: Passes) -> str:
     return "" if passes.executor is None or in_this_process(passes.executor) else " in each process"
 
 
-def _size(n_bytes: float) -> str:
+def size(n_bytes: float) -> str:
+    """An amount of memory for people."""
     return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"

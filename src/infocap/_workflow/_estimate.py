@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import to_numpy
+from .._array import on_device, to_numpy
 from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
@@ -28,10 +28,10 @@ from ..typing import ArrayLike, Floats, Integers
 from ._cost import announce, is_long, slow_rate
 from ._diagnose import diagnose, handled, repeats_off
 from ._look import EPOCHS, Survey
-from ._memory import Shapes, byte_count, share_out
+from ._memory import IN_PASSES, Shapes, byte_count, share_out
 from ._survey import survey, tables
 
-ON_DEVICE = ("raw", "threshold-richardson", "richardson-threshold", "chi2")  # computed where the arrays are
+ON_DEVICE = IN_PASSES  # what is computed where the arrays are
 MOST_DAYS = 2.0
 SMALL = 400_000  # values of the basis
 WEIGHT_ERRORS = 6.0  # how far the mean of weights may be from 1, in standard errors
@@ -115,6 +115,11 @@ def estimate(
         raise ParameterError(
             f"executor={executor!r} cannot work on arrays that lie on a device; leave executor out, or pass "
             "NumPy arrays."
+        )
+    if budget is not None and (inputs.on_device or readouts.on_device) and name in ON_DEVICE:
+        raise ParameterError(
+            f"memory={memory!r} is for work in the processor's memory, and these arrays lie on a device, which takes "
+            "several GB for a large basis; leave memory out, or pass NumPy arrays."
         )
     if name not in ON_DEVICE:
         inputs, readouts = inputs.on_host(), readouts.on_host()
@@ -323,7 +328,7 @@ def _refuse_disorder(index: ArrayLike | None, n_rows: int) -> None:
 
 def _one_a_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     """One number or time for each row."""
-    values = np.asarray(values)
+    values = to_numpy(values) if on_device(values) else np.asarray(values)
     if values.shape != (n_rows,):
         raise DataError(f"{name} has shape {values.shape}; give one value for each of {n_rows} rows.")
     if values.dtype.kind not in "iufMm" or np.any(np.isnan(values)):

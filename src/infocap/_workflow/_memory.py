@@ -16,6 +16,7 @@ from ..estimators._cross_fit import search_bytes
 from ..estimators._least_squares import squares_bytes
 from ..estimators._surrogate import surrogate_bytes
 from ..kernels import block_bytes
+from ._diagnose import LAG_ROWS
 
 UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
@@ -25,7 +26,6 @@ A_THREAD = 6  # summaries: two that wait to be added up, one under way and what 
 COPIES = 5  # of a block of readouts: as read, as numbers, as prepared, and what is made of it on the way
 SLABS = 5  # of rows as read: one under way, one just done, the next one, a chunk being unpacked, one not yet reused
 LARGEST_SLAB = 256_000_000
-LAG_ROWS = 1024
 IN_PASSES = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
 
 
@@ -117,13 +117,13 @@ def _refuse(memory: int, needed: float, shapes: Shapes) -> None:
     if room >= 1:
         cut = (
             f"the first {room:,} functions would fit: lower the degree, or cut with max_interactions= or "
-            "index_set='hyperbolic'"
+            "index_set='hyperbolic', or allow that much memory"
         )
     else:
-        cut = "no basis would fit: use fewer readouts"
+        cut = "no basis would fit: allow that much memory"
     raise ParameterError(
         f"memory={memory / 1e6:,.0f} MB is too little for {shapes.n_readouts} readouts and {terms:,} functions, which "
-        f"take {needed / 1e6:,.0f} MB; {cut}, or allow more memory."
+        f"take {needed / 1e6:,.0f} MB; {cut}."
     )
 
 

@@ -10,6 +10,7 @@ from ..errors import DataError
 from ..typing import Floats
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
+OTHER_FAMILY = "if it is normally distributed, take the family 'hermite'"
 COMMON_DOMAINS = ((-1.0, 1.0), (0.0, 1.0), (0.0, 2 * np.pi), (-np.pi, np.pi))
 
 
@@ -66,8 +67,8 @@ def _domain_hint(column: Floats, family: Family) -> str:
     low, high = float(column.min()), float(column.max())
     fitting = fitting_domain(low, high, family.domain)
     if fitting:
-        return f"pass domain={fitting} to product_basis, or rescale u."
-    return f"here u runs from {low:g} to {high:g}: pass its true interval as domain= to product_basis."
+        return f"pass domain={fitting} to product_basis, or rescale u; {OTHER_FAMILY}."
+    return f"here u runs from {low:g} to {high:g}: pass its true interval as domain= to product_basis; {OTHER_FAMILY}."
 
 
 def fitting_domain(low: float, high: float, current: tuple[float, float]) -> str | None:

@@ -35,6 +35,8 @@ def tables(
     one_of("complex_as", complex_as, (None, "abs2", "split"))
     one_of("nan", nan, ("raise", "drop"))
     inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)
+    if inputs.on_device and not _together(u, x):
+        inputs = inputs.on_host()  # from there they go where the readouts are
     (n_u, q), (n_x, k) = inputs.shape, readouts.shape
     if n_u != n_x:
         flip = "x.T" if k == n_u else "u.T" if q == n_x else None
@@ -50,6 +52,11 @@ def tables(
         return inputs, readouts, None
     kept = _good_rows(inputs, readouts, passes or Passes())
     return inputs.only(kept), readouts.only(kept), kept
+
+
+def _together(u: ArrayLike, x: ArrayLike) -> bool:
+    """Whether both are of one library and on one device."""
+    return type(u) is type(x) and u.device == x.device
 
 
 def survey(

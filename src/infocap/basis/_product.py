@@ -153,7 +153,7 @@ class ProductBasis:
         """The same values in smaller pieces, of some functions at a time, for one matrix product each.
 
         However many functions there are, the values never take more than a few megabytes, on a graphics card a
-        few hundred; and there they are of all samples where these fit. What is overwritten by the next piece is
+        few gigabytes; larger pieces are faster there. What is overwritten by the next piece is
         the same as in `blocks`.
         """
         if not on_host(u):

@@ -12,6 +12,7 @@ from .._result import CapacityResult
 from ..basis import product_basis
 from ..errors import ParameterError
 from ..experiment import Plan
+from ._choose_basis import Wanted
 from ._outputs import FILE, refuse_existing
 from ._recommend import METHODS, Wish, read_pilot, recommend
 from ._terminal import in_options
@@ -43,7 +44,7 @@ COUNTED = "n_samples"
     "--from", "pilot", type=click.Path(path_type=Path), help="A pilot's result or recording, for --error."
 )
 @click.option(
-    "--family", default="legendre", show_default=True, help="legendre: uniform inputs, hermite: normal, ..."
+    "--family", help="legendre: uniform inputs, hermite: normal, ...  [default: the pilot's, else legendre]"
 )
 @click.option("--domain", type=(float, float), default=None, help="Interval of every input, such as 0 5.")
 @click.option("--seed", type=int, default=1, show_default=True)
@@ -91,16 +92,23 @@ def plan(
     if error is None:
         _refuse(guesses | {"--from": pilot, "--seconds-per-sample": seconds_per_sample}, "goes with --error")
     if pilot is not None:
-        _refuse(guesses, "is known from the pilot")
-    with in_options():
+        _refuse(guesses | {"--inputs": settings["n_inputs"]}, "is known from the pilot")
+    settings["family"] = settings["family"] or "legendre" if pilot is None else settings["family"]
+    with in_options(absent=", or cut with --max-interactions or --index-set hyperbolic"):
         if error is not None:
             wish = Wish(error, readouts, capacity, unexplained, method, seconds_per_sample)
-            found = None if pilot is None else read_pilot(pilot, settings["max_degree"])
+            found = None if pilot is None else read_pilot(pilot, _wanted(settings))
             settings = settings | {COUNTED: _say_samples(settings, wish, found)}
             if found is not None and output is not None:
                 settings = _settings_of(found, settings)
         if output is not None:
             _write(settings, output)
+
+
+def _wanted(settings: dict[str, Any]) -> Wanted:
+    """The basis asked for, as far as it was."""
+    family = settings["family"]
+    return Wanted(() if family is None else (family,), settings["max_degree"], settings["domain"])
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

@@ -10,6 +10,7 @@ from .._check import positive
 from .._recording import read
 from .._result import CapacityResult, is_result, load_result
 from .._workflow import analyse, cost, duration
+from .._workflow import size as size_of
 from ..basis import ProductBasis
 from ..errors import DataWarning, ParameterError
 from ..theory import ExpectedError, Forecast, forecast, forecast_from
@@ -59,14 +60,18 @@ def recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None = No
     return n, lines
 
 
-def read_pilot(path: Path, degree: int | None) -> CapacityResult:
+def read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
     """A result, or that of a recording; its warnings stay with it, to be said in `recommend`."""
     if is_result(path):
+        if wanted != Wanted():
+            raise ParameterError(
+                f"{path} is a result, which has its basis already; leave out --degree, --family and --domain."
+            )
         return load_result(path)
     recording = read(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        return analyse(recording, choose_basis(recording, Wanted(degree=degree))[0], growth=False)
+        return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
 
 
 def _from_pilot(pilot: CapacityResult, wish: Wish) -> tuple[Forecast, list[str]]:
@@ -128,7 +133,7 @@ def _row(expected: Forecast, basis: ProductBasis, size: int, chosen: int, wish: 
         measuring = f"  {duration(size * wish.seconds_per_sample):>9}"
     mark = ">" if size == chosen else " "
     computing = f"< {duration(max(needed.seconds, 1))}"
-    return f"{mark} {size:9d}  {control:<25}  {paper:<25}{measuring}  {computing:>9}  {needed.n_bytes / 1e9:.1f} GB"
+    return f"{mark} {size:9d}  {control:<25}  {paper:<25}{measuring}  {computing:>9}  {size_of(needed.n_bytes):>7}"
 
 
 def _range(error: ExpectedError) -> str:

@@ -12,10 +12,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import ModuleType
@@ -68,14 +66,13 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     output.mkdir(parents=True, exist_ok=True)
     executor = _executor(workers)
     try:
-        with _interrupts_noted() as interrupted:
-            verdicts = {name: _one(name, script, quick, output, executor) for name, script in scripts.items()}
-    except (KeyboardInterrupt, BrokenProcessPool) as problem:
-        if isinstance(problem, KeyboardInterrupt) or interrupted:  # Ctrl-C reaches the workers too
-            for worker in multiprocessing.active_children():
-                worker.terminate()
-            click.echo("Interrupted; the same command goes on from here.", err=True)
-            raise SystemExit(130) from None
+        verdicts = {name: _one(name, script, quick, output, executor) for name, script in scripts.items()}
+    except KeyboardInterrupt:
+        for worker in multiprocessing.active_children():
+            worker.terminate()
+        click.echo("Interrupted; the same command goes on from here.", err=True)
+        raise SystemExit(130) from None
+    except BrokenProcessPool:
         raise DataError(
             "a worker process was killed, perhaps for its memory; the same command goes on from here, and fewer "
             "--workers need less."
@@ -176,22 +173,6 @@ def _executor(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(threads,)
     )
-
-
-@contextmanager
-def _interrupts_noted() -> Iterator[list[int]]:
-    """Keep a note of Ctrl-C: the exception may be lost in a library's callback, and the workers die of it first."""
-    noted: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        noted.append(number)
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _start_worker(threads: int) -> None:

@@ -67,7 +67,7 @@ def summarise(
         raise ParameterError("--part and --rows both say which rows; give one of them.")
     check_part(output)
     frame = None if second is None else load_frame(second)
-    with in_options():
+    with in_options(absent=", or pass --nan drop to leave such rows out"):
         named: dict[str, Any] = {name: value for name, value in (("u", u), ("x", x)) if value is not None}
         files = {"path": str(file.resolve())}
         if readouts is not None:

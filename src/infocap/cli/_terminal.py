@@ -22,7 +22,11 @@ WORDS = (
     (r"lower max_degree", "lower --degree"),
     (r", or pass bound='data' for the bound mean\(leverage·y²\)/N", ""),
     (r"\b(nan|complex_as|index_set|method)='([\w-]+)'", r"--\1 \2"),
-    (r"^(error|unexplained|u|x)=", r"--\1 "),
+    (r"^(error|unexplained|u|x|memory|rows)=", r"--\1 "),
+    (r"^n_(readouts|inputs|samples)=", r"--\1 "),
+    (r"^max_degree=", "--degree "),
+    (r"^output suffix=", "--output with the suffix "),
+    (r"the family '(\w+)'", r"--family \1"),
     (r"--complex_as", "--complex-as"),
     (r"--index_set", "--index-set"),
     (r"\btotal=(\d+)", r"--total \1"),
@@ -31,12 +35,12 @@ WORDS = (
 
 
 @contextmanager
-def in_options() -> Iterator[None]:
-    """Errors name the options of the command line in place of the arguments of Python."""
+def in_options(absent: str = "") -> Iterator[None]:
+    """Errors name the options of the command line in place of the arguments of Python, but not what it lacks."""
     try:
         yield
     except InfocapError as problem:
-        raise type(problem)(as_options(str(problem))) from None
+        raise type(problem)(as_options(str(problem)).replace(absent, "")) from None
 
 
 def as_options(message: str) -> str:

@@ -178,7 +178,9 @@ class Search:
             for fit, penalties in fits
             for penalty, residuals in zip(penalties, fit.left_out(z, penalties, self._judges), strict=True)
         ]
-        best = min(pool, key=lambda candidate: float(np.sum(candidate.residuals**2))).residuals
+        # What no fit at all leaves is the whitened readouts, whose directions are all alike: rounding would choose.
+        fitted = [candidate for candidate in pool if len(candidate.fit.columns)] or pool
+        best = min(fitted, key=lambda candidate: float(np.sum(candidate.residuals**2))).residuals
         turn = np.linalg.eigh(best.T @ best)[1]
         choice, _ = _judge(pool, turn)
         rest = np.column_stack([pool[number].residuals @ turn[:, k] for k, number in enumerate(choice)])

@@ -2,9 +2,9 @@
 
 The triangle of x = q r follows from x'x by Cholesky's method, and q'y from x'y. That squares the condition number, so
 it is done in coordinates z = x t in which the readouts are nearly uncorrelated already; t comes from some of the
-samples. The sums of consecutive stretches add up, and only the last step depends on the number of stretches, not of
-blocks. Readouts for which there is no such t, because some are nearly or wholly dependent, are left to
-`orthonormal_factor`.
+samples, and is left out where they are so anyway. The sums of consecutive stretches add up, and only the last step
+depends on the number of stretches, not of blocks. Readouts for which there is no such t, because some are nearly or
+wholly dependent, are left to `orthonormal_factor`.
 """
 
 from __future__ import annotations

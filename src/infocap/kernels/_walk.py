@@ -137,7 +137,7 @@ class Walk:
     def _inputs_there(self, start: int, stop: int) -> Any:
         """Inputs on the device of the readouts."""
         u = self.u.read(start, stop)
-        return u if self.u.on_device else as_like(u, self.x.source)
+        return u if self.u.on_device else as_like(u, self.x.read(0, 1))
 
     def all_targets(self) -> Iterator[tuple[Floats, slice]]:
         """Those of all samples, block by block, with the rows they belong to."""
