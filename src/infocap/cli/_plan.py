@@ -15,7 +15,7 @@ from ..experiment import Plan
 from ._choose_basis import Wanted
 from ._outputs import FILE, refuse_existing
 from ._recommend import METHODS, Wish, read_pilot, recommend
-from ._terminal import in_options
+from ._terminal import in_options, wrapped
 
 COUNTED = "n_samples"
 
@@ -122,7 +122,7 @@ def _say_samples(settings: dict[str, Any], wish: Wish, pilot: CapacityResult | N
     """The recommended number of samples, said aloud."""
     basis = pilot.basis if pilot is not None else Plan(**_given(settings | {COUNTED: 1})).basis
     n, lines = recommend(basis, wish, pilot)
-    click.echo("\n".join(lines))
+    click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     return n
 
 
