@@ -62,8 +62,6 @@ def all_cores() -> Iterator[int]:
 
 def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
     """function(item) for every item, in order, on all cores."""
-    if len(items) == 1:
-        return [function(items[0])]
     with all_cores() as cores:
         threads = min(cores, len(items))
         if threads <= 1:

@@ -111,16 +111,8 @@ def estimate(
     sifting = Passes(executor, None if budget is None else budget // SIFTED_SHARE)
     inputs, readouts, kept = tables(u, x, basis, complex_as, nan, sifting)
     n_given = inputs.source.shape[0]
-    if executor is not None and (inputs.on_device or readouts.on_device):
-        raise ParameterError(
-            f"executor={executor!r} cannot work on arrays that lie on a device; leave executor out, or pass "
-            "NumPy arrays."
-        )
-    if budget is not None and (inputs.on_device or readouts.on_device) and name in ON_DEVICE:
-        raise ParameterError(
-            f"memory={memory!r} is for work in the processor's memory, and these arrays lie on a device, which takes "
-            "several GB for a large basis; leave memory out, or pass NumPy arrays."
-        )
+    if inputs.on_device or readouts.on_device:
+        _refuse_on_device(executor, memory if name in ON_DEVICE else None)
     if name not in ON_DEVICE:
         inputs, readouts = inputs.on_host(), readouts.on_host()
     shapes = _shapes(inputs, readouts, basis, constant, (index, acquisition, weights, repeats, kept))
@@ -283,6 +275,20 @@ def prepare(
     root = None if weights is None else np.sqrt(weights)
     walk = Walk(inputs, readouts, basis, np.flatnonzero(live), shift, scale, constant, root)
     return walk if found.sample is None else replace(walk, sample=walk.prepared(found.sample))
+
+
+def _refuse_on_device(executor: Any, memory: Any) -> None:
+    """What has no meaning for arrays that lie on a device."""
+    if executor is not None:
+        raise ParameterError(
+            f"executor={executor!r} cannot work on arrays that lie on a device; leave executor out, or pass "
+            "NumPy arrays."
+        )
+    if memory is not None:
+        raise ParameterError(
+            f"memory={memory!r} is for work in the processor's memory, and these arrays lie on a device, which takes "
+            "several GB for a large basis; leave memory out, or pass NumPy arrays."
+        )
 
 
 def _refuse_impossible(walk: Walk) -> None:

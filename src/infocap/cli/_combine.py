@@ -11,8 +11,8 @@ from .._workflow import common_frame
 from .._workflow._memory import IN_PASSES
 from ..errors import ParameterError
 from ._outputs import FILE, check_distinct, check_frame, check_pictures, check_results, draw, plot_options
-from ._summary import summary
-from ._terminal import in_options, say_checks, warnings_kept
+from ._summary import show_found
+from ._terminal import in_options, warnings_kept
 
 FRAME = ".frame"
 
@@ -62,11 +62,7 @@ def combine(
             raise ParameterError(f"--matrix needs 2 inputs; there are {result.basis.n_inputs}. Use --bars.")
         written = [result.save(path) for path in output]
         written += draw(result, plot, matrix, bars)
-    if not quiet:
-        click.echo("\n".join(["", *summary(result), ""]))
-    say_checks(warned, [] if quiet else list(result.notes))
-    if written and not quiet:
-        click.echo(f"wrote {', '.join(map(str, written))}")
+    show_found(result, written, warned, quiet)
     if strict and warned:
         context.exit(1)
 

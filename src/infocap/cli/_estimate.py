@@ -15,8 +15,8 @@ from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ._choose_basis import Wanted, choose_basis
 from ._outputs import FILE, check_distinct, check_pictures, check_results, draw, plot_options
-from ._summary import summary
-from ._terminal import in_options, say_checks, warnings_kept, wrapped
+from ._summary import show_found
+from ._terminal import in_options, warnings_kept, wrapped
 
 CONNECT_S = 20
 
@@ -114,11 +114,7 @@ def estimate(
             )
         written = [result.save(path) for path in output]
         written += draw(result, plot, matrix, bars, growth)
-    if not quiet:
-        click.echo("\n".join(["", *summary(result), ""]))
-    say_checks(warned, [] if quiet else list(result.notes))
-    if written and not quiet:
-        click.echo(f"wrote {', '.join(map(str, written))}")
+    show_found(result, written, warned, quiet)
     if strict and warned:
         context.exit(1)
 

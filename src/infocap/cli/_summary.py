@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import click
 import numpy as np
 
 from .._result import CapacityResult
 from .._workflow import decimals
 from ..errors import ParameterError
+from ._terminal import say_checks
 
 BAR = 30  # characters of the longest bar
 ALL_DEGREES = 24  # up to here degrees without capacity are shown too
@@ -25,6 +29,15 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
     ]
     strongest = _strongest(result, top, degree)
     return [*lines, "", *strongest] if strongest else lines
+
+
+def show_found(result: CapacityResult, written: list[Path], warned: list[str], quiet: bool) -> None:
+    """What a command found, what it warns of, and which files it wrote; only the warnings when quiet."""
+    if not quiet:
+        click.echo("\n".join(["", *summary(result), ""]))
+    say_checks(warned, [] if quiet else list(result.notes))
+    if written and not quiet:
+        click.echo(f"wrote {', '.join(map(str, written))}")
 
 
 def total_in_words(result: CapacityResult) -> str:
