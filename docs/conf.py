@@ -78,7 +78,7 @@ nitpicky = True
 smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
-    (r"py:.*", r"infocap\.(typing|kernels|_workflow\._part)\..*"),
+    (r"py:.*", r"infocap\.(typing|kernels|workflow\._part)\..*"),
 ]  # inner and others' names
 
 # Look.

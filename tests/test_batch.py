@@ -104,7 +104,7 @@ def test_unequal_files_need_it_or_their_rows():
 def saved(tmp_path, monkeypatch):
     """A recording in a file, and its parts in others, which carry a few of its rows along."""
     for module in ("summarise", "combine", "diagnose"):
-        monkeypatch.setattr(f"infocap._workflow._{module}.LAG_ROWS", 256)
+        monkeypatch.setattr(f"infocap.workflow._{module}.LAG_ROWS", 256)
     path = RUN.save(tmp_path / "run.nc")
     again = {"path": str(path)}
     files = []

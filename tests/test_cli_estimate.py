@@ -341,7 +341,7 @@ def test_two_files_and_names_of_variables_go_to_read(infocap_says, monkeypatch):
 
 
 def test_a_file_of_random_bytes_is_no_result(tmp_path):
-    from infocap._result import is_result
+    from infocap.result import is_result
 
     for suffix in ("nc", "csv"):
         path = tmp_path / f"odd.{suffix}"

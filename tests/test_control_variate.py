@@ -476,7 +476,7 @@ def test_long_jobs_are_announced(capsys, monkeypatch):
     from types import SimpleNamespace
 
     from infocap._passes import Passes
-    from infocap._workflow._cost import announce
+    from infocap.workflow._cost import announce
 
     def job(n_samples, n_readouts, basis, on_device=False):
         return SimpleNamespace(
@@ -493,7 +493,7 @@ def test_long_jobs_are_announced(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     large = infocap.product_basis("legendre", 10, 6)
     announce(job(131_072, 500, large, on_device=True), "raw")  # seconds there, minutes here
-    monkeypatch.setattr("infocap._workflow._cost.measured_rate", lambda walk: 6e13)
+    monkeypatch.setattr("infocap.workflow._cost.measured_rate", lambda walk: 6e13)
     announce(job(1_310_720, 500, large), "raw")  # would be long on a slow machine, but this one is fast
     assert capsys.readouterr().err == ""
     monkeypatch.undo()

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import infocap
-from infocap._recording import MEASURED, read_entries, unpack
-from infocap._recording._salvage import salvage
 from infocap.errors import DataError
 from infocap.experiment import Store, acquire
+from infocap.recording import MEASURED, read_entries, unpack
+from infocap.recording._salvage import salvage
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))

@@ -61,7 +61,7 @@ def test_low_discrepancy_integrates_better_than_chance():
 
 def test_no_point_sits_on_the_edge(monkeypatch):
     """0 and 1 would be infinite for a normal input."""
-    monkeypatch.setitem(infocap._sampling.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]]))
+    monkeypatch.setitem(infocap.designs.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]]))
     assert np.isfinite(draw(product_basis("hermite", 1, 2), 2, method="random")).all()
 
 

@@ -11,10 +11,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap._workflow._analyse import _drift
 from infocap.basis import jacobi
 from infocap.errors import DataError, ParameterError
 from infocap.experiment import Plan, SimulatedBench, Store, acquire, simulated, status
+from infocap.workflow._analyse import _drift
 
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 

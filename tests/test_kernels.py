@@ -266,7 +266,7 @@ def test_nothing_larger_than_a_block_is_read(monkeypatch):
 
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
     monkeypatch.setattr("infocap._passes.SLAB_BYTES", 1)
-    monkeypatch.setattr("infocap._workflow._diagnose.LAG_ROWS", 100)
+    monkeypatch.setattr("infocap.workflow._diagnose.LAG_ROWS", 100)
     infocap.estimate(U, Watched(), BASIS, method="threshold-richardson")
     assert 0 < Watched.most <= 32 * 13
 

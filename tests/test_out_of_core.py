@@ -20,11 +20,11 @@ import infocap
 from infocap._passes import Passes
 from infocap._sources import FileRows
 from infocap._table import Table
-from infocap._workflow._cost import announce
-from infocap._workflow._memory import byte_count
-from infocap._workflow._survey import _Sifting
 from infocap.cli import main
 from infocap.errors import ParameterError
+from infocap.workflow._cost import announce
+from infocap.workflow._memory import byte_count
+from infocap.workflow._survey import _Sifting
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 6001, 12
@@ -348,7 +348,7 @@ def test_passes_that_are_expected_to_be_long_count_their_rows(monkeypatch):
     def bar(wanted, rows):
         yield counted.append if wanted else abs  # workers do not count
 
-    monkeypatch.setattr("infocap._workflow._estimate.is_long", lambda *_: True)
+    monkeypatch.setattr("infocap.workflow._estimate.is_long", lambda *_: True)
     monkeypatch.setattr("infocap._passes._bar", bar)
     infocap.estimate(U, X, BASIS, method="threshold-richardson")
     assert sum(counted) == 3 * N  # a look, the summaries, the leverages
@@ -359,7 +359,7 @@ def test_passes_that_are_expected_to_be_long_count_their_rows(monkeypatch):
 
 
 def test_a_long_job_on_disk_is_announced(capsys, monkeypatch):
-    monkeypatch.setattr("infocap._workflow._cost.measured_rate", lambda walk: 2e10)
+    monkeypatch.setattr("infocap.workflow._cost.measured_rate", lambda walk: 2e10)
     x = SimpleNamespace(on_device=False, in_memory=False, row_bytes=8 * 72)
     basis = infocap.product_basis("legendre", 5, 3)
     job = SimpleNamespace(n_samples=20_000_000, n_readouts=73, basis=basis, x=x, passes=Passes(memory=10**9))

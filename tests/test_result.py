@@ -193,7 +193,7 @@ def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
         return u[:, 0] ** 2
 
     fitted = RESULT.capacity_of(target)
-    monkeypatch.setattr("infocap._result._target.MOST_TERMS", 5)
+    monkeypatch.setattr("infocap.result._target.MOST_TERMS", 5)
     assert RESULT.capacity_of(target) == pytest.approx(fitted, abs=1e-3)
 
 

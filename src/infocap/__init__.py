@@ -4,11 +4,14 @@ from importlib import import_module
 from types import ModuleType
 
 from . import basis, dimension, errors, estimators, experiment, systems, tasks, theory
-from ._recording import Recording, read
-from ._result import CapacityResult, load_result
-from ._sampling import draw, draw_weighted
 from ._version import __version__
-from ._workflow import (
+from .basis import ProductBasis, product_basis
+from .designs import draw, draw_weighted
+from .estimators import ESTIMATORS, Estimate
+from .kernels import Evidence
+from .recording import Recording, read
+from .result import CapacityResult, load_result
+from .workflow import (
     Part,
     analyse,
     combine,
@@ -22,9 +25,6 @@ from ._workflow import (
     summarise,
     sweep,
 )
-from .basis import ProductBasis, product_basis
-from .estimators import ESTIMATORS, Estimate
-from .kernels import Evidence
 
 __all__ = [
     "ESTIMATORS",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._recording import Recording
 from ..basis import FAMILIES, Family, ProductBasis, product_basis
 from ..errors import DataError, ParameterError
 from ..experiment import Plan
+from ..recording import Recording
 
 MOST_FUNCTIONS = 3000
 SAMPLES_A_FUNCTION = 2

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from .._workflow import combine as combine_parts
-from .._workflow import common_frame
-from .._workflow._memory import IN_PASSES
 from ..errors import ParameterError
+from ..workflow import combine as combine_parts
+from ..workflow import common_frame
+from ..workflow._memory import IN_PASSES
 from ._outputs import FILE, check_distinct, check_frame, check_pictures, check_results, draw, plot_options
 from ._summary import show_found
 from ._terminal import in_options, warnings_kept

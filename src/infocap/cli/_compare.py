@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from .._atomic import replaced
-from .._result import load_result
-from .._workflow import compare as compare_results
 from ..errors import ParameterError
+from ..result import load_result
+from ..workflow import compare as compare_results
 from ._outputs import FILE, check_distinct, check_pictures, check_table, figures, save_figure
 from ._terminal import in_options, say_checks, warnings_kept
 

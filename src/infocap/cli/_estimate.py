@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from .._recording import Recording, read
-from .._workflow import analyse
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
+from ..recording import Recording, read
+from ..workflow import analyse
 from ._choose_basis import Wanted, choose_basis
 from ._outputs import FILE, check_distinct, check_pictures, check_results, draw, plot_options
 from ._summary import show_found

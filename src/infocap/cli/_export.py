@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from .._recording import read
 from ..experiment import Store
+from ..recording import read
 from ._outputs import refuse_existing
 
 STORES = (".db", ".sqlite")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .._recording import read
+from ..recording import read
 from ._outputs import refuse_existing
 
 

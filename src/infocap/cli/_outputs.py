@@ -11,9 +11,9 @@ import click
 
 from .._atomic import replaced
 from .._check import one_of
-from .._recording import WRITERS
-from .._result import CapacityResult, is_result
 from ..errors import DataError, ParameterError
+from ..recording import WRITERS
+from ..result import CapacityResult, is_result
 
 PICTURES = (".png", ".pdf", ".svg")
 BEGINNINGS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}

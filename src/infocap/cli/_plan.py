@@ -8,10 +8,10 @@ from typing import Any
 import click
 import numpy as np
 
-from .._result import CapacityResult
 from ..basis import product_basis
 from ..errors import ParameterError
 from ..experiment import Plan
+from ..result import CapacityResult
 from ._choose_basis import Wanted
 from ._outputs import FILE, refuse_existing
 from ._recommend import METHODS, Wish, read_pilot, recommend

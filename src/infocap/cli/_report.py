@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from .._result import load_result
 from ..report import save
+from ..result import load_result
 from ._outputs import check_page
 
 

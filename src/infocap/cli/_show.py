@@ -8,10 +8,10 @@ import click
 import numpy as np
 
 from .._check import listed
-from .._recording import Recording
-from .._result import is_result, load_result
 from ..errors import InfocapError, ParameterError
 from ..experiment import Plan
+from ..recording import Recording
+from ..result import is_result, load_result
 from ._estimate import read_recording
 from ._outputs import check_distinct, check_pictures, draw, plot_options
 from ._summary import summary

@@ -10,11 +10,11 @@ import click
 import numpy as np
 
 from .._check import one_of
-from .._recording import Recording, read
-from .._sampling import draw
 from .._version import __version__
 from ..basis import product_basis
+from ..designs import draw
 from ..errors import DataError
+from ..recording import Recording, read
 from ..systems.fibre import FibreSystem
 
 BLOCK = 512  # samples between two looks at the keyboard

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from .._recording import read
-from .._workflow import load_frame
-from .._workflow import summarise as summarise_rows
 from ..errors import ParameterError
+from ..recording import read
+from ..workflow import load_frame
+from ..workflow import summarise as summarise_rows
 from ._choose_basis import Wanted, choose_basis
 from ._outputs import FILE, check_part
 from ._terminal import in_options, wrapped

@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from .._check import number, positive, whole_number
-from .._recording import MEASURED, Recording
 from ..errors import DataError
+from ..recording import MEASURED, Recording
 from ._instrument import Careful, Instrument
 from ._plan import Plan
 from ._status import estimate_now, width

@@ -15,8 +15,8 @@ import numpy as np
 
 from .._atomic import replaced
 from .._check import number, one_of, whole_number
-from .._sampling import DESIGNS, draw
 from ..basis import Family, ProductBasis, describe, product_basis, restore
+from ..designs import DESIGNS, draw
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 from ._schedule import ORDERS, Schedule, make_schedule

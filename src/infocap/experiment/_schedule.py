@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._recording import NOISE, REFERENCE, names_of
+from ..recording import NOISE, REFERENCE, names_of
 from ..typing import Floats, Integers
 
 ORDERS = ("random", "doubling", "design")

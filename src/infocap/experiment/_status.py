@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from .._check import positive
-from .._recording import MEASURED, Recording, StoreContents, names_of, read_entries, to_recording
-from .._result import CapacityResult
-from .._workflow import analyse
 from ..errors import DataError, DataWarning, InfocapError
+from ..recording import MEASURED, Recording, StoreContents, names_of, read_entries, to_recording
+from ..result import CapacityResult
+from ..workflow import analyse
 from ._plan import Plan
 
 RECENT = 200  # measurements from which the rate is taken

@@ -18,7 +18,9 @@ import numpy as np
 
 from .._atomic import replaced, sync
 from .._check import one_of
-from .._recording import (
+from .._version import __version__
+from ..errors import DataError, ParameterError, warn
+from ..recording import (
     MEASURED,
     PAGE_BYTES,
     SCHEMA,
@@ -31,8 +33,6 @@ from .._recording import (
     to_recording,
     unpack,
 )
-from .._version import __version__
-from ..errors import DataError, ParameterError, warn
 from ..typing import ArrayLike, Floats, Integers
 from ._plan import UNMEASURED, Plan
 from ._schedule import Measurement, Schedule

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._style import COLOURS, axes, fraction_in_circle
 
 NAMES = {"1": "one variable", "2": "two variables", ">2": "more than two"}

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._style import GREY, axes, fraction_in_circle
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._result import CapacityResult
-from .._workflow import Comparison
-from .._workflow import compare as make_comparison
+from ..result import CapacityResult
+from ..workflow import Comparison
+from ..workflow import compare as make_comparison
 from ._style import COLOURS, DOUBLE_MM, axes
 
 

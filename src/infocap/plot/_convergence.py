@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._workflow import Convergence
 from ..errors import ParameterError
 from ..typing import Integers
+from ..workflow import Convergence
 from ._style import COLOURS, DOUBLE_MM, axes
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._result import CapacityResult
 from ..errors import ParameterError
+from ..result import CapacityResult
 from ..tasks import Demand
 from ._style import COLOURS, axes
 

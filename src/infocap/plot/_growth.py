@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from .._result import CapacityResult
 from ..errors import ParameterError
+from ..result import CapacityResult
 from ._style import COLOURS, axes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ..typing import Floats
 from ._axes import BOTTOM, LEFT, RIGHT, TOP, Axis, drawing, even_ticks, figure, frame
 from ._html import Markup, element

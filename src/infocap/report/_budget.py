@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import hypot
 from typing import NamedTuple
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._html import Markup, element
 from ._numbers import count, plain, with_error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite, pi
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._html import Markup, element
 from ._numbers import plain
 

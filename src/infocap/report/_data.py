@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._result import PER_TERM, CapacityResult, attributes
 from ..errors import ParameterError
+from ..result import PER_TERM, CapacityResult, attributes
 
 DEEPEST = 60  # entries within entries; more are an accident or an attack
 EXACT = 2**53  # whole numbers beyond it are text: browsers would round them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._axes import BOTTOM, LEFT, RIGHT, TOP, Axis, Tick, drawing, even_ticks, figure, frame, path, point
 from ._html import Markup, element
 from ._measured import Growth

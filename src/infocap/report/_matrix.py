@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._axes import drawing, figure
 from ._colours import STEPS, viridis
 from ._html import Markup, element

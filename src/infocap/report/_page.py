@@ -12,9 +12,9 @@ import numpy as np
 
 from .._atomic import replaced
 from .._check import one_of
-from .._result import CapacityResult
 from .._version import __version__
 from ..errors import DataError
+from ..result import CapacityResult
 from . import _tables, _words
 from ._bars import bars
 from ._budget import budget

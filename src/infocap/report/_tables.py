@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from . import _words
 from ._bars import KINDS, errors_by_degree
 from ._html import Markup, element, together

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._result import CapacityResult
+from ..result import CapacityResult
 from ._html import Markup, element
 from ._numbers import count, decimals_for, minus, plain, with_error
 

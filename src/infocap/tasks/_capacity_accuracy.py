@@ -10,8 +10,8 @@ import numpy as np
 
 from .._check import probability
 from .._netcdf import axis_values
-from .._result import CapacityResult
 from ..errors import DataError, ParameterError
+from ..result import CapacityResult
 from ..typing import Floats
 from ._accuracy import Accuracy
 

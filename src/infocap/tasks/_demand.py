@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._check import whole_number
-from .._result import CapacityResult
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
+from ..result import CapacityResult
 from ..typing import Floats, Integers
 from ._accuracy import stratified_folds
 from ._task import Task

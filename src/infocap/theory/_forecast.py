@@ -22,8 +22,8 @@ from typing import Protocol
 import numpy as np
 
 from .._check import number, one_of, positive, whole_number
-from .._sampling import draw_weighted
 from ..basis import ProductBasis
+from ..designs import draw_weighted
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._sampling import draw
 from ..basis import ProductBasis
+from ..designs import draw
 from ..errors import DataError, ParameterError, warn
 from ..typing import Floats, Target
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from .._atomic import replaced
 from .._files import Contents
-from .._recording import open_npz
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import DataError
 from ..kernels import Summary
+from ..recording import open_npz
 from ..typing import Floats, Integers
 from ._look import Look
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .._atomic import replaced
-from .._result import CapacityResult, load_result
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..estimators import Estimator
+from ..result import CapacityResult, load_result
 
 FORMAT = "infocap sweep 1"
 PLAN = "sweep.json"

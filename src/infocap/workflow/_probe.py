@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._check import yes_or_no
-from .._result import CapacityResult
-from .._sampling import draw, draw_weighted
 from ..basis import ProductBasis
+from ..designs import draw, draw_weighted
 from ..estimators import Estimator
+from ..result import CapacityResult
 from ..systems._measure import measure
 from ..typing import System
 from ._estimate import estimate

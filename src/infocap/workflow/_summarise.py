@@ -11,13 +11,13 @@ import numpy as np
 
 from .._check import whole_number, yes_or_no
 from .._parallel import all_cores
-from .._recording import Recording
 from .._spread import check_executor, client_in_use
 from .._table import Table
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels import LeveragePower, LeverageSquares, Summaries, Walk, combine
 from ..kernels import summarise as summarise_block
+from ..recording import Recording
 from ..typing import Floats
 from ._diagnose import LAG_ROWS
 from ._estimate import prepare

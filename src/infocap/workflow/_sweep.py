@@ -17,14 +17,14 @@ import numpy as np
 
 from .._check import whole_number, yes_or_no
 from .._netcdf import axis_values
-from .._result import CapacityResult
-from .._sampling import draw
 from .._spread import as_executor, check_executor
 from .._version import __version__
 from ..basis import ProductBasis
 from ..basis._remembered import RememberedBasis
+from ..designs import draw
 from ..errors import ParameterError
 from ..estimators import Estimator
+from ..result import CapacityResult
 from ..systems._measure import measure
 from ..typing import Floats, System
 from ._estimate import estimate

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .._recording import Recording
-from .._result import CapacityResult
 from .._sources import Labelled
 from .._table import Table
 from .._version import __version__
@@ -20,6 +18,8 @@ from ..basis import ProductBasis
 from ..dimension import indicator
 from ..errors import DataWarning, InfocapError, warn
 from ..estimators import Estimator
+from ..recording import Recording
+from ..result import CapacityResult
 from ..typing import Floats, Integers
 from ._estimate import estimate
 

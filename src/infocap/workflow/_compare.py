@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import listed, probability
-from .._result import CapacityResult
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators import benjamini_hochberg
+from ..result import CapacityResult
 from ..typing import Floats
 
 if TYPE_CHECKING:

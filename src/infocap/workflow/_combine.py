@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from .._check import one_of
-from .._recording import read
-from .._result import CapacityResult
 from .._table import Table
 from ..errors import DataError, InfocapError, ParameterError
 from ..kernels import Evidence, Summary, Walk
 from ..kernels import combine as combine_summaries
+from ..recording import read
+from ..result import CapacityResult
 from ..typing import Floats
 from ._diagnose import LAG_ROWS
 from ._estimate import chosen_estimator, conclude, prepare

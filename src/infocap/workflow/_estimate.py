@@ -16,7 +16,6 @@ from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
 from .._passes import Passes
-from .._result import CapacityResult
 from .._spread import check_executor, client_in_use
 from .._table import Table
 from ..basis import ProductBasis
@@ -24,6 +23,7 @@ from ..dimension import Repeats, from_repeats
 from ..errors import DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
+from ..result import CapacityResult
 from ..typing import ArrayLike, Floats, Integers
 from ._cost import announce, is_long, slow_rate
 from ._diagnose import diagnose, handled, repeats_off
