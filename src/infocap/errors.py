@@ -1,7 +1,10 @@
 """What infocap raises and warns: every message names the value it found and what to do next."""
 
+from __future__ import annotations
+
 import sys
 import warnings
+from typing import Any
 
 
 class InfocapError(Exception):
@@ -48,6 +51,39 @@ class DataWarning(UserWarning):
     >>> caught[0].category.__name__
     'DataWarning'
     """
+
+
+class Check(str):
+    """One thing that was noticed about the data: a sentence, and what it is about as plain numbers.
+
+    It is its own text, so it can be printed, searched and joined as any text can. `kind` is ``"warning"`` where the
+    answer is weaker than it looks, ``"note"`` where something was put right without harm. `found` says what was seen,
+    in numbers and names that a program can use: which rows, which channels, how strongly.
+
+    >>> check = Check("channel 3 is dead and was left out.", kind="note", channels=["channel 3"])
+    >>> print(check, check.kind, check.found)
+    channel 3 is dead and was left out. note {'channels': ['channel 3']}
+    >>> Check.from_dict(check.to_dict()).found == check.found
+    True
+    """
+
+    kind: str
+    found: dict[str, Any]
+
+    def __new__(cls, text: str, kind: str = "warning", **found: Any) -> Check:
+        """Take the sentence, its kind, and what was found under names of its own."""
+        self = super().__new__(cls, text)
+        self.kind, self.found = kind, found
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Text, kind and findings as plain data, for files and pages."""
+        return {"text": str(self), "kind": self.kind, "found": self.found}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Check:
+        """Make a check from what `to_dict` gave."""
+        return cls(data["text"], data["kind"], **data["found"])
 
 
 def warn(message: str) -> None:

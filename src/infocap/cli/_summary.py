@@ -44,11 +44,13 @@ def total_in_words(result: CapacityResult) -> str:
     """The total with its interval."""
     error = result.total_standard_error
     if error is None:
-        return f"Total capacity {result.total:.3f} of at most {result.n_readouts} (no error bar from this method)"
+        return (
+            f"Total capacity {result.total:.3f} of at most {result.maximum} (no error bar from this method)"
+        )
     digits = decimals(error)
     low, high = result.total_interval()
     return (
-        f"Total capacity {result.total:.{digits}f} of at most {result.n_readouts}; "
+        f"Total capacity {result.total:.{digits}f} of at most {result.maximum}; "
         f"with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
     )
 

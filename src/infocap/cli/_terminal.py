@@ -6,7 +6,7 @@ import re
 import shutil
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
@@ -70,7 +70,7 @@ def warnings_kept() -> Iterator[list[str]]:
             kept.append(str(one.message))
 
 
-def say_checks(warned: list[str], notes: list[str]) -> None:
+def say_checks(warned: Sequence[str], notes: Sequence[str]) -> None:
     """Each check as a paragraph of its own, warnings first."""
     for mark, sentences in (("warning", warned), ("note", notes)):
         for sentence in sentences:

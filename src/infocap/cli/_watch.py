@@ -100,7 +100,7 @@ def _capacity(now: Status) -> list[str]:
     """The total against the number of samples: a table with a drawing, and the drift."""
     if now.result is None:
         return [f"  no capacities yet: {now.problem}"]
-    growth, most = now.result.metadata["growth"], now.result.n_readouts
+    growth, most = now.result.metadata["growth"], now.result.maximum
     errors = growth["standard_error"] or [None] * len(growth["total"])
     lines = [f"  {'samples':>8}  {'total':>7}  95 % interval     0 {'':{BAR - len(str(most)) - 3}} {most}"]
     for n, total, error in zip(growth["n_samples"], growth["total"], errors, strict=True):

@@ -59,5 +59,5 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.set_ylabel("capacity")
         if result.capacity.any():
             ax.legend(loc="upper left", handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
-        fraction_in_circle(ax, result.total, result.n_readouts, 0.91, 0.86)
+        fraction_in_circle(ax, result.total, result.maximum, 0.91, 0.86)
     return ax

@@ -46,5 +46,5 @@ def capacity_matrix(result: CapacityResult, ax: Axes | None = None, *, colourbar
             ax.figure.colorbar(
                 image, ax=ax, label="capacity", ticks=[0, 0.25, 0.5, 0.75, 1], pad=0.03, fraction=0.046
             )
-        fraction_in_circle(ax, result.total, result.n_readouts, 0.79, 0.79)
+        fraction_in_circle(ax, result.total, result.maximum, 0.79, 0.79)
     return ax

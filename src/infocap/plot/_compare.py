@@ -47,7 +47,7 @@ def compare(
                 width=0.92 * width,
                 color=COLOURS[number % len(COLOURS)],
                 hatch=None if number < len(COLOURS) else "///",
-                label=f"{name}: {_total(totals[totals.device == name].iloc[0])} of {result.n_readouts}",
+                label=f"{name}: {_total(totals[totals.device == name].iloc[0])} of {result.maximum}",
             )
             if np.isfinite(ours.standard_error).all():
                 reach = np.maximum([values - ours.low, ours.high - values], 0.0)

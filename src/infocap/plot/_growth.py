@@ -48,11 +48,11 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
             )
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, label="total capacity")
         ax.axhline(
-            result.n_readouts,
+            result.maximum,
             color="0.45",
             linestyle="--",
             linewidth=0.9,
-            label=f"maximum, {result.n_readouts}",
+            label=f"maximum, {result.maximum}",
         )
         if result.noise_limited_total is not None:
             limit = result.noise_limited_total
@@ -61,7 +61,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.xaxis.set_major_locator(FixedLocator(n.tolist()))
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
-        ax.set_ylim(0, 1.08 * max(result.n_readouts, float(total.max())))
+        ax.set_ylim(0, 1.08 * max(result.maximum, float(total.max())))
         ax.set_xlabel("number of samples $N$")
         ax.set_ylabel("total capacity")
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handlelength=1.6)

@@ -26,7 +26,7 @@ def shares(result: CapacityResult) -> list[Share]:
     found = Share(
         "found", result.total, result.total_standard_error, "found among the functions of this basis"
     )
-    dependent = result.n_readouts - result.rank
+    dependent = result.maximum - result.rank
     limit, error = result.noise_limited_total, result.noise_limited_standard_error
     if limit is None:
         rest = [
@@ -57,7 +57,7 @@ def shares(result: CapacityResult) -> list[Share]:
 def budget(result: CapacityResult) -> Markup:
     """A bar as long as the maximum capacity, and what its parts are."""
     parts = shares(result)
-    most = max(result.n_readouts, sum(max(part.size, 0.0) for part in parts), 1e-9)
+    most = max(result.maximum, sum(max(part.size, 0.0) for part in parts), 1e-9)
     bars, begin = [], 0.0
     for part in parts:
         length = 100 * max(part.size, 0.0) / most
@@ -88,7 +88,7 @@ def budget(result: CapacityResult) -> Markup:
             "svg",
             *bars,
             role="img",
-            aria_label=f"Of {result.n_readouts}: {names}",
+            aria_label=f"Of {result.maximum}: {names}",
             class_="budget-bar",
             height="20",
         ),

@@ -13,7 +13,7 @@ RADIUS = 88.0
 
 def circle(result: CapacityResult) -> Markup:
     """The fraction, and around it what was found (strong) and what noise allows (faint)."""
-    most = max(result.n_readouts, 1)
+    most = max(result.maximum, 1)
     total = plain(result.total, 1)
     allowed = result.noise_limited_total
     size = min(46.0, 200.0 / max(len(total), len(str(most)), 1))

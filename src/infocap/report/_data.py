@@ -52,7 +52,7 @@ def _attributes(result: CapacityResult) -> dict[str, Any]:
             "total": result.total,
             "total_standard_error": result.total_standard_error,
             "n_samples": result.n_samples,
-            "n_readouts": result.n_readouts,
+            "n_readouts": result.maximum,
             "rank": result.rank,
             "checks": json.dumps(result.checks),
         }

@@ -15,7 +15,7 @@ APART = 38.0  # at least, between two ticks
 def growth(found: Growth, result: CapacityResult) -> Markup:
     """The total against the number of samples, with its 95 % interval."""
     sizes, totals = found.n_samples, found.total
-    lows, highs = _interval(found, result.n_readouts)
+    lows, highs = _interval(found, result.maximum)
     x = Axis(min(sizes) / 1.15, max(sizes) * 1.15, LEFT, RIGHT, log=True)
     y = _around([*lows, *highs, *totals])
     line = [(x.at(n), y.at(total)) for n, total in zip(sizes, totals, strict=True)]

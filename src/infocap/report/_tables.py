@@ -154,12 +154,12 @@ def _controls(result: CapacityResult) -> Markup:
 
 def provenance(result: CapacityResult, found: dict[str, Any]) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
-    independent = "all" if result.rank == result.n_readouts else f"of which {result.rank}"
+    independent = "all" if result.rank == result.maximum else f"of which {result.rank}"
     own = {
         "method": _words.method(result),
         "basis": _words.basis(result),
         "samples": result.n_samples,
-        "readouts": f"{result.n_readouts}, {independent} linearly independent",
+        "readouts": f"{result.maximum}, {independent} linearly independent",
     }
     simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}

@@ -24,7 +24,7 @@ def lead(result: CapacityResult) -> Markup:
         "p",
         "The device computes ",
         element("strong", total(result)),
-        f" of at most {result.n_readouts} linearly independent functions of {inputs}.",
+        f" of at most {result.maximum} linearly independent functions of {inputs}.",
         class_="lead",
     )
 

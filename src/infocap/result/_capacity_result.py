@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..basis import ProductBasis
-from ..errors import ParameterError
+from ..errors import Check, ParameterError
 from ..typing import Floats, Target
+from ._found import Drift, Factors, Growth
 from ._target import capacity_of
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 class CapacityResult:
     """Capacities of every function of a basis, their total, and how they were found.
 
-    `n_readouts` is the maximum capacity, the constant readout included; `rank` is how many of them are
-    linearly independent. `checks` holds every warning raised and everything that was put right.
+    `n_readouts` is the number of channels that were given. `maximum` is the largest possible total: the channels that
+    change and the constant readout; `rank` is how many of those are linearly independent. `checks` holds every warning
+    raised and everything that was put right; `growth`, `factors` and `drift` are what `analyse` found in a recording.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=2)
@@ -47,31 +49,31 @@ class CapacityResult:
     total_standard_error: float | None
     n_samples: int
     n_readouts: int
+    maximum: int
     rank: int
     basis: ProductBasis
     method: str
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
     unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
     noise_limited_total: float | None = None  # over a complete basis, from repeats
     noise_limited_standard_error: float | None = None
     coordinates: tuple[Floats, ...] = ()  # targets in the readouts' space: whole, first half, second half
-    metadata: dict[str, Any] = field(
-        default_factory=dict
-    )  # plain data: where the data came from, what else was found
+    growth: Growth | None = None
+    factors: Factors | None = None
+    drift: Drift | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)  # plain data: where the data came from
 
     def __repr__(self) -> str:
         error = "" if self.total_standard_error is None else f" ± {self.total_standard_error:.3f}"
         size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
         lines = [
-            f"CapacityResult: total {self.total:.3f}{error} of {self.n_readouts} readouts",
+            f"CapacityResult: total {self.total:.3f}{error} of at most {self.maximum} ({self.readouts_in_words})",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
         if self.noise_limited_total is not None:
             limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
             found = f"{self.total:.1f}" + ("" if error == "" else f" ± {self.total_standard_error:.1f}")
-            lines.append(
-                f"  found {found} of at most {limit} that noise allows, of {self.n_readouts} readouts"
-            )
+            lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         for degree in range(self.basis.max_degree + 1):
             value = float(self.capacity[self.basis.degrees == degree].sum())
             if value > 0:
@@ -80,30 +82,34 @@ class CapacityResult:
         return "\n".join(lines)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """The checks that make the answer weaker than it looks, all but the notes."""
-        notes = self.notes
-        return tuple(check for check in self.checks if check not in notes)
+    def readouts_in_words(self) -> str:
+        """How many readouts there are, such as "71 readouts and the constant"."""
+        return f"{self.n_readouts} readouts" + (" and the constant" if self.maximum > self.n_readouts else "")
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Check, ...]:
+        """The checks that make the answer weaker than it looks."""
+        return tuple(check for check in self.checks if check.kind == "warning")
+
+    @property
+    def notes(self) -> tuple[Check, ...]:
         """The checks that say what was put right without harm, such as dead channels that were left out."""
-        return tuple(self.metadata.get("notes", ()))
+        return tuple(check for check in self.checks if check.kind == "note")
 
     def interval(self, level: float = 0.95) -> Floats:
         """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
         if self.standard_error is None:
             raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
         centre = self.capacity if self.unbiased is None else self.unbiased
-        reach = _normal_quantile(level) * self.standard_error
-        return np.clip(np.column_stack([centre - reach, centre + reach]), 0.0, 1.0)
+        half_width = _normal_quantile(level) * self.standard_error
+        return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the total, between 0 and the rank."""
         if self.total_standard_error is None:
             raise ParameterError(f"method {self.method!r} gives no standard error, so there is no interval.")
-        reach = _normal_quantile(level) * self.total_standard_error
-        return max(self.total - reach, 0.0), min(self.total + reach, float(self.rank))
+        half_width = _normal_quantile(level) * self.total_standard_error
+        return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
 
     def by_degree(self) -> pd.DataFrame:
         """Capacity by total degree (rows) and number of interacting variables (columns "1", "2", ">2").

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,22 @@ import numpy as np
 
 from .._atomic import replaced
 from .._check import one_of
-from .._files import open_hdf5, readable, refuse_too_large
+from .._files import open_hdf5, readable, refuse_broken_heaps, refuse_too_large
 from .._netcdf import save_dataset
 from .._version import __version__
 from ..basis import ProductBasis
-from ..errors import DataError
+from ..errors import Check, DataError
 from ._capacity_result import PER_TERM, CapacityResult
+from ._found import Drift, Factors, Growth
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = "infocap result 1"
+FORMAT = "infocap result 2"
+FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
 TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
+FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
 
@@ -40,7 +44,7 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     for name, part in zip(COORDINATES, result.coordinates, strict=False):
         variables[name] = ((f"{name}_frame", "term"), part)
     variables["index"] = (("term", "input"), basis.indices)
-    variables["metadata"] = ((), json.dumps(result.metadata))  # a variable: attributes have a largest size
+    variables["metadata"] = ((), json.dumps(_extras(result)))  # a variable: attributes have a largest size
     return xr.Dataset(
         variables,
         coords={
@@ -58,7 +62,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(attributes(result) | {"metadata": result.metadata})
+    header = json.dumps(attributes(result) | {"metadata": _extras(result)})
     with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
         result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
@@ -85,7 +89,7 @@ def load_result(path: str | Path) -> CapacityResult:
 def _read_netcdf(path: Path) -> CapacityResult:
     with open_hdf5(path, "NetCDF") as contents:
         found = contents.attributes.get("format")
-        if found != FORMAT:
+        if found not in FORMATS:
             raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         coordinates = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
@@ -114,7 +118,7 @@ def _read_csv(path: Path) -> CapacityResult:
             )
     with _damage(path), path.open(encoding="utf-8") as text:
         attributes = json.loads(text.readline()[2:])
-        if attributes.get("format") != FORMAT:
+        if attributes.get("format") not in FORMATS:
             raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
         table = pd.read_csv(text, dtype=str)  # converted below: every pandas then reads back every digit
         metadata = attributes.pop("metadata", {})
@@ -153,11 +157,26 @@ def attributes(result: CapacityResult) -> dict[str, Any]:
         "n_terms": len(result.basis),
         "n_samples": result.n_samples,
         "n_readouts": result.n_readouts,
+        "maximum": result.maximum,
         "rank": result.rank,
         "basis": json.dumps(result.basis.to_dict()),
-        "checks": json.dumps(result.checks),
+        "checks": json.dumps([check.to_dict() for check in result.checks]),
     }
     return known | {name: getattr(result, name) for name in MAYBE if getattr(result, name) is not None}
+
+
+def _extras(result: CapacityResult) -> dict[str, Any]:
+    """Metadata and what a recording told beside its capacities, as plain data."""
+    found = {name: getattr(result, name) for name in FOUND}
+    return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
+
+
+def _checks(saved: list[Any], notes: list[str]) -> tuple[Check, ...]:
+    """Checks as they were saved; the first format had sentences, and which of them are notes in the metadata."""
+    return tuple(
+        Check(one, "note" if one in notes else "warning") if isinstance(one, str) else Check.from_dict(one)
+        for one in saved
+    )
 
 
 def _rebuild(
@@ -168,20 +187,28 @@ def _rebuild(
     metadata: dict[str, Any],
 ) -> CapacityResult:
     _refuse_unequal(indices, columns, coordinates)
+    found = {name: kind(**_tuples(metadata.pop(name))) for name, kind in FOUND.items() if name in metadata}
+    maximum = int(attributes.get("maximum", attributes["n_readouts"]))
     maybe = {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
     return CapacityResult(
         **{name: columns.get(name) for name in PER_TERM},  # type: ignore[arg-type]
         total=float(attributes["total"]),
         **maybe,  # type: ignore[arg-type]
         n_samples=int(attributes["n_samples"]),
-        n_readouts=int(attributes["n_readouts"]),
+        n_readouts=int(attributes["n_readouts"]) if "maximum" in attributes else maximum - 1,
+        maximum=maximum,
         rank=int(attributes["rank"]),
         basis=ProductBasis.from_dict(json.loads(attributes["basis"]), indices.astype(np.int16)),
         method=str(attributes["method"]),
-        checks=tuple(json.loads(attributes["checks"])),
+        checks=_checks(json.loads(attributes["checks"]), metadata.pop("notes", [])),
         coordinates=coordinates,
+        **found,
         metadata=metadata,
     )
+
+
+def _tuples(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
 
 
 def _refuse_unequal(
@@ -197,3 +224,21 @@ def _refuse_unequal(
             raise ValueError(
                 f"holds {values.dtype} values of shape {values.shape} for {len(indices)} functions"
             )
+
+
+def is_result(path: str | Path) -> bool:
+    """Whether a file says that it holds a result."""
+    import h5py
+
+    path = Path(path)
+    if not path.is_file():
+        return False
+    try:
+        if path.suffix == ".csv":
+            with path.open("rb") as file:
+                return file.read(64).startswith(b'# {"format": "infocap result ')
+        refuse_broken_heaps(path, "a result")
+        with h5py.File(path, "r") as file:
+            return str(file.attrs.get("format")) in FORMATS
+    except (OSError, RuntimeError, TypeError, ValueError, UnicodeError):
+        return False  # broken, or of another format

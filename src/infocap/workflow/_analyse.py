@@ -16,10 +16,10 @@ from .._table import Table
 from .._version import __version__
 from ..basis import ProductBasis
 from ..dimension import indicator
-from ..errors import DataWarning, InfocapError, warn
+from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators import Estimator
 from ..recording import Recording
-from ..result import CapacityResult
+from ..result import CapacityResult, Drift, Factors, Growth
 from ..typing import Floats, Integers
 from ._estimate import estimate
 
@@ -44,13 +44,13 @@ def analyse(
 ) -> CapacityResult:
     """The capacities of a recorded device, with everything else that its recording can tell.
 
-    This is `estimate` with the design index, the order of acquisition and the repeats of the recording. The
-    result's ``metadata`` hold, as plain data for files and the report:
+    This is `estimate` with the design index, the order of acquisition and the repeats of the recording. Beside the
+    capacities the result holds:
 
-    - ``"provenance"``: the plan and other metadata of the recording, versions and date;
-    - ``"growth"``: the total, as it was when a half, a quarter, ... of the run had been measured;
-    - ``"factors"``: factor analysis, when the recording has noise repeats at a constant input;
-    - ``"drift"``: how far the reference moved, when it was measured.
+    - `growth`: the total, as it was when a half, a quarter, ... of the run had been measured;
+    - `factors`: factor analysis, when the recording has noise repeats at a constant input;
+    - `drift`: how far the reference moved, when it was measured;
+    - ``metadata["provenance"]``: the plan and other metadata of the recording, versions and date.
 
     Growth and factors need all readouts in memory; they are left out for a recording that stays in its file
     (``read(..., in_memory=False)``). `memory` and `executor` are those of `estimate`.
@@ -60,8 +60,8 @@ def analyse(
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
     >>> result = infocap.analyse(infocap.Recording(u, system(u), index=range(1024)), basis)
-    >>> result.metadata["growth"]["n_samples"]
-    [32, 64, 128, 256, 512, 1024]
+    >>> result.growth.n_samples
+    (32, 64, 128, 256, 512, 1024)
     """
     means = {name: options.pop(name) for name in ("memory", "executor") if name in options}
     settings: dict[str, Any] = {
@@ -84,20 +84,21 @@ def analyse(
         **settings,
         **means,
     )
-    checks = list(recording.checks)
+    checks = [Check(one) for one in recording.checks]
+    found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
-        metadata["growth"] = _growth(recording, basis, result, settings)
+        found["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None and in_memory:
-        metadata["factors"], said = _factors(recording, nan)
-        checks += said
+        found["factors"], said = _factors(recording, nan)
+        checks += map(Check, said)
     if recording.reference is not None and len(recording.reference) >= REFERENCES:
-        metadata["drift"], said = _drift(recording)
-        checks += said
+        found["drift"], said = _drift(recording)
+        checks += map(Check, said)
     for check in checks:
         warn(check)
-    return replace(result, checks=(*result.checks, *checks), metadata=metadata)
+    return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
 
 
 def _spread(readouts: Any) -> Floats:
@@ -157,7 +158,7 @@ def _provenance(recording: Recording) -> dict[str, Any]:
 
 def _growth(
     recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]
-) -> dict[str, Any]:
+) -> Growth:
     """The total from the rows measured first: what an earlier stop would have given."""
     n, when = len(recording.index), recording.acquired
     order = np.arange(n) if when is None else np.argsort(when, kind="stable")
@@ -165,15 +166,15 @@ def _growth(
     results = [
         _quietly(recording, np.sort(order[:size]), basis, settings)
         for size in sizes
-        if size >= LEAST * result.n_readouts
+        if size >= LEAST * result.maximum
     ]
     known = [one for one in [*results, result] if one is not None]
-    errors = [one.total_standard_error for one in known]
-    return {
-        "n_samples": [one.n_samples for one in known],
-        "total": [one.total for one in known],
-        "standard_error": None if None in errors else errors,
-    }
+    errors = tuple(one.total_standard_error for one in known if one.total_standard_error is not None)
+    return Growth(
+        tuple(one.n_samples for one in known),
+        tuple(one.total for one in known),
+        errors if len(errors) == len(known) else None,
+    )
 
 
 def _quietly(
@@ -188,7 +189,7 @@ def _quietly(
             return None
 
 
-def _factors(recording: Recording, nan: str) -> tuple[dict[str, Any], list[str]]:
+def _factors(recording: Recording, nan: str) -> tuple[Factors, list[str]]:
     """Malinowski's indicator function, or why there is none."""
     noise, readouts = np.asarray(recording.noise), recording.readouts
     if nan == "drop":
@@ -198,13 +199,12 @@ def _factors(recording: Recording, nan: str) -> tuple[dict[str, Any], list[str]]
         try:
             found = indicator(readouts, repeats=noise)
         except InfocapError as problem:
-            return {"n_repeats": len(noise), "problem": str(problem)}, [f"no factor analysis: {problem}"]
+            return Factors(len(noise), problem=str(problem)), [f"no factor analysis: {problem}"]
     said = [f"factor analysis: {one.message}" for one in caught if issubclass(one.category, DataWarning)]
-    values = found.values.tolist()
-    return {"n_factors": found.n_factors, "values": values, "n_repeats": len(noise)}, said
+    return Factors(len(noise), found.n_factors, tuple(found.values.tolist())), said
 
 
-def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
+def _drift(recording: Recording) -> tuple[Drift | None, list[str]]:
     """How the reference moved, in units of the spread of each readout over the samples.
 
     Neighbouring measurements of the reference differ by noise; if the whole run scatters much more than they do,
@@ -214,7 +214,7 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
     spread = _spread(recording.readouts)
     live = (spread > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
-        return {}, []
+        return None, []
     moved: Floats = (reference[:, live] - reference[0, live]) / spread[live]  # a constant stays exactly zero
     moved = moved - moved.mean(axis=0)
     variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
@@ -222,13 +222,13 @@ def _drift(recording: Recording) -> tuple[dict[str, Any], list[str]]:
     excess = variance / noise if noise > 0 else np.inf if variance > 0 else 1.0
     times = np.arange(len(moved)) if recording.reference_acquired is None else recording.reference_acquired
     size = float(np.sqrt(max(variance - noise, 0.0)))
-    found = {
-        "time": (times - times[0]).tolist(),
-        "clock": "s" if np.asarray(times).dtype.kind == "f" else "order",
-        "moved": np.sqrt(np.mean((moved - moved[0]) ** 2, axis=1)).tolist(),
-        "size": size,
-        "noise": float(np.sqrt(noise)),
-    }
+    found = Drift(
+        time=tuple((times - times[0]).tolist()),
+        clock="s" if np.asarray(times).dtype.kind == "f" else "order",
+        moved=tuple(np.sqrt(np.mean((moved - moved[0]) ** 2, axis=1)).tolist()),
+        size=size,
+        noise=float(np.sqrt(noise)),
+    )
     if excess <= max(DRIFTING, 1 + CHANCE / np.sqrt(len(moved))):
         return found, []
     return found, [

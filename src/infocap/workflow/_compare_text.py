@@ -36,7 +36,7 @@ def _totals(comparison: Comparison) -> list[str]:
     rows = [["", "total", "of", f"minus {first}"]]
     table = comparison.totals()
     for (_, row), result in zip(table.iterrows(), comparison.results, strict=True):
-        rows.append([row.device, _value(row), str(result.n_readouts), _difference(row)])
+        rows.append([row.device, _value(row), str(result.maximum), _difference(row)])
     return _columns(rows)
 
 

@@ -20,7 +20,7 @@ from .._spread import check_executor, client_in_use
 from .._table import Table
 from ..basis import ProductBasis
 from ..dimension import Repeats, from_repeats
-from ..errors import DataError, ParameterError, warn
+from ..errors import Check, DataError, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..result import CapacityResult
@@ -102,7 +102,7 @@ def estimate(
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
     >>> result = infocap.estimate(u, system(u), basis)
-    >>> print(f"{result.total:.1f} of {result.n_readouts}, exactly {system.exact().sum():.1f}")
+    >>> print(f"{result.total:.1f} of {result.maximum}, exactly {system.exact().sum():.1f}")
     6.0 of 6, exactly 6.0
     """
     estimator, name = chosen_estimator(method, options)
@@ -168,6 +168,8 @@ def conclude(
         notes.insert(0, f"{dropped} rows with NaN or infinite values were dropped.")
     for message in messages:
         warn(message)
+    checks = [message if isinstance(message, Check) else Check(message) for message in messages]
+    checks += [Check(note, "note") for note in notes]
     return CapacityResult(
         capacity=chosen.capacity,
         raw=evidence.raw,
@@ -178,15 +180,15 @@ def conclude(
         total=total,
         total_standard_error=chosen.total_standard_error,
         n_samples=evidence.n_samples,
-        n_readouts=evidence.n_readouts,
+        n_readouts=evidence.walk.x.shape[1],
+        maximum=evidence.n_readouts,
         rank=evidence.rank,
         basis=evidence.walk.basis,
         method=name,
-        checks=(*messages, *notes),
+        checks=tuple(checks),
         coordinates=_small_enough(evidence),
         noise_limited_total=None if noise_limit is None else noise_limit.total,
         noise_limited_standard_error=None if noise_limit is None else noise_limit.standard_error,
-        metadata={"notes": notes} if notes else {},
     )
 
 

@@ -58,7 +58,7 @@ class Sweep:
         for point, result in zip(self.points, self.results, strict=True):
             error = "" if result.total_standard_error is None else f" ± {result.total_standard_error:.3f}"
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
-            lines.append(f"  {_said(point)}: {result.total:.3f}{error} of {result.n_readouts}{checks}")
+            lines.append(f"  {_said(point)}: {result.total:.3f}{error} of {result.maximum}{checks}")
         return "\n".join(lines)
 
     def __len__(self) -> int:
