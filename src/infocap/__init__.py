@@ -3,43 +3,28 @@
 from importlib import import_module
 from types import ModuleType
 
-from . import basis, dimension, errors, estimators, experiment, systems, tasks, theory
+from . import basis, checks, dimension, errors, estimators, experiment, systems, tasks, theory
 from ._version import __version__
 from .basis import ProductBasis, product_basis
 from .designs import draw, draw_weighted
-from .estimators import ESTIMATORS, Estimate
-from .kernels import Evidence
+from .estimators import ESTIMATORS, Estimate, Evidence
 from .recording import Recording, read
 from .result import CapacityResult, load_result
-from .workflow import (
-    Part,
-    analyse,
-    combine,
-    common_frame,
-    compare,
-    convergence,
-    estimate,
-    load_frame,
-    load_part,
-    probe,
-    summarise,
-    sweep,
-)
+from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
 
 __all__ = [
     "ESTIMATORS",
     "CapacityResult",
     "Estimate",
     "Evidence",
-    "Part",
     "ProductBasis",
     "Recording",
     "__version__",
     "analyse",
     "basis",
-    "combine",
-    "common_frame",
+    "checks",
     "compare",
+    "conclude",
     "convergence",
     "dimension",
     "draw",
@@ -47,16 +32,14 @@ __all__ = [
     "errors",
     "estimate",
     "estimators",
+    "evidence",
     "experiment",
-    "load_frame",
-    "load_part",
     "load_result",
     "plot",
     "probe",
     "product_basis",
     "read",
     "report",
-    "summarise",
     "sweep",
     "systems",
     "tasks",

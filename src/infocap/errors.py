@@ -100,3 +100,18 @@ def warn(message: str) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap":
         level, frame = level + 1, frame.f_back
     warnings.warn(message, DataWarning, stacklevel=level)
+
+
+def renamed(old: str, new: str, value: Any) -> Any:
+    """Take the value of an argument under its former name, with a DeprecationWarning that tells the new one.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     renamed("method", "design", "sobol")
+    'sobol'
+    >>> str(caught[0].message)
+    '`method` is now called `design`.'
+    """
+    warnings.warn(f"`{old}` is now called `{new}`.", DeprecationWarning, stacklevel=3)
+    return value

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._check import listed
-from .._table import Table
 from ..errors import DataError, ParameterError, warn
+from ..samples import Table
 from ..typing import ArrayLike, Floats
 from ._read import readouts
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._table import Table
 from ..errors import DataError
+from ..samples import Table
 from ..typing import ArrayLike, Floats
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._check import listed, probability, yes_or_no
-from .._table import Table
 from ..errors import DataError, warn
+from ..samples import Table
 from ..typing import ArrayLike, Floats
 from ._jackknife import noise_covariance, noise_share
 from ._read import readouts

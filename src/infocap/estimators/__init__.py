@@ -1,41 +1,75 @@
-"""Estimators: each a function of the evidence, one published method a file."""
+"""Methods as data: each a function of the evidence, in one table that everything else reads."""
 
-from collections.abc import Callable
-from typing import Any
+from ._control_variate import control_variate, control_variate_bytes, control_variate_work
+from ._evidence import Evidence, frame_for, gather, square_sums, summaries
+from ._method import Estimate, Estimator, Method
+from ._older_rules import chi2, surrogate, surrogate_bytes
+from ._paper import raw, richardson_threshold, threshold_richardson
+from ._second_order import benjamini_hochberg
 
-from ._chi2 import chi2
-from ._control_variate import control_variate
-from ._cross_fit import DICTIONARY_BYTES, MOST_CONTROLS, dictionary_size
-from ._estimate import Estimate
-from ._raw import raw
-from ._richardson_threshold import richardson_threshold
-from ._surrogate import surrogate
-from ._threshold_richardson import threshold_richardson
-from ._zeros import benjamini_hochberg
+THE_PAPER = (
+    "R. Uma Ramachandran and S. Massar, Information Processing Capacity of Stationary Physical Systems (2026)"
+)
 
-Estimator = Callable[..., Any]
-
-ESTIMATORS: dict[str, Estimator] = {
-    "control-variate": control_variate,
-    "raw": raw,
-    "threshold-richardson": threshold_richardson,
-    "richardson-threshold": richardson_threshold,
-    "surrogate": surrogate,
-    "chi2": chi2,
+ESTIMATORS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "control-variate",
+            control_variate,
+            "readouts regressed on the basis, second-order bias removed, zeros at a controlled rate, error bars",
+            "docs/estimators.md",
+            in_blocks=False,
+            extra_bytes=control_variate_bytes,
+            extra_work=control_variate_work,
+        ),
+        Method("raw", raw, "the plain empirical capacity C_N", THE_PAPER, corrects_bias=False),
+        Method(
+            "threshold-richardson",
+            threshold_richardson,
+            "the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
+            f"{THE_PAPER}, Algorithm 1",
+        ),
+        Method(
+            "richardson-threshold",
+            richardson_threshold,
+            "the paper's Algorithm 2: extrapolation, then a threshold from the most negative value",
+            f"{THE_PAPER}, Algorithm 2",
+        ),
+        Method(
+            "surrogate",
+            surrogate,
+            "capacities above the largest of many random pairings of inputs and readouts",
+            "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)",
+            in_blocks=False,
+            corrects_bias=False,
+            extra_bytes=surrogate_bytes,
+        ),
+        Method(
+            "chi2",
+            chi2,
+            "capacities above twice a quantile of the chi-squared distribution",
+            "J. Dambre, D. Verstraeten, B. Schrauwen and S. Massar, Scientific Reports 2, 514 (2012)",
+            corrects_bias=False,
+        ),
+    )
 }
 
 __all__ = [
-    "DICTIONARY_BYTES",
     "ESTIMATORS",
-    "MOST_CONTROLS",
     "Estimate",
     "Estimator",
+    "Evidence",
+    "Method",
     "benjamini_hochberg",
     "chi2",
     "control_variate",
-    "dictionary_size",
+    "frame_for",
+    "gather",
     "raw",
     "richardson_threshold",
+    "square_sums",
+    "summaries",
     "surrogate",
     "threshold_richardson",
 ]

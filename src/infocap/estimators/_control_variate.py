@@ -7,33 +7,24 @@ from dataclasses import replace
 import numpy as np
 
 from .._check import one_of, probability
-from ..basis import product_basis
 from ..errors import ParameterError
-from ..kernels import Evidence
-from ._cross_fit import ENOUGH_SAMPLES, STABLE_GAIN, CrossFit, Search, search_bytes, uncontrolled
-from ._estimate import Estimate
-from ._least_squares import least_squares
-from ._second_order import LEAST_EIGENVALUE, Block, SecondOrder, second_order
-from ._zeros import benjamini_hochberg, null_scale, p_values
+from ..typing import Floats
+from ._evidence import Evidence
+from ._least_squares import least_squares, squares_bytes
+from ._method import Estimate
+from ._search import CrossFit, Search, dictionary_size, search_bytes, uncontrolled
+from ._second_order import (
+    LEAST_EIGENVALUE,
+    Block,
+    SecondOrder,
+    benjamini_hochberg,
+    null_scale,
+    p_values,
+    second_order,
+)
+from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
-SEARCH_BYTES = (
-    1_000_000_000  # of readouts and residuals in memory; with more samples, least squares in passes
-)
-LOW_FUNCTIONS = 24
-BALANCED = 0.3  # of the variance that means of low-degree functions have for independent points
-LARGEST_BIAS = 0.5
-MOST_FREEDOM = 0.8  # of the samples
-SMALLEST = 1e-7  # a capacity below is rounding
-ENOUGH_FOR_SCALE, NULL_QUANTILE, CLEARLY_LESS = 30, 0.4, 0.95
-ENOUGH_FOR_TOTAL = 2  # samples for each function, for the sum of all to mean something
-ENOUGH_BALANCED, MUCH_BEYOND = 32, 0.5  # the same for low-discrepancy designs, if capacity lies beyond
-HEAVY, LEAST_HEAVY = (
-    0.1,
-    100.0,
-)  # E[y^4] for each sample, and at all, above which a few samples decide the means of y²
-NOTICEABLE = 1e-4  # error of a capacity
-FEW_CONTRIBUTORS = 12  # samples that an error bar rests on
 
 
 def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto") -> Estimate:
@@ -57,13 +48,13 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     """
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, FITS)
-    n, terms = evidence.n_samples, len(evidence.walk.basis)
-    independent = _balance(evidence) > BALANCED
+    n, terms = evidence.n_samples, len(evidence.basis)
+    independent = evidence.independent
     checks: list[str] = []
-    memory = evidence.walk.passes.memory
-    too_large = 8 * 6 * n * evidence.rank > SEARCH_BYTES
+    memory = evidence.engine.memory
+    too_large = 8 * 6 * n * evidence.rank > TUNING.search_bytes
     if memory is not None:
-        too_large = search_bytes(n, evidence.n_readouts, terms) > memory
+        too_large = search_bytes(n, evidence.maximum, terms) > memory
     if fit == "least-squares" or (fit == "auto" and too_large):
         found, problem = _fast(evidence, independent)
         if found is not None:
@@ -71,12 +62,12 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
         if too_large and memory is not None:
             raise ParameterError(
                 f"least squares is not stable here ({problem}), and the search for the best fit takes more than "
-                f"memory={memory / 1e6:,.0f} MB; allow more, or use method='threshold-richardson'."
+                f"`memory={memory / 1e6:,.0f} MB`; allow more, or use `method='threshold-richardson'`."
             )
         checks.append(
             f"least squares is not stable here ({problem}); the search for the best fit took its place."
         )
-    z = evidence.all_framed()
+    z = evidence.all_whitened()
     best = uncontrolled(evidence, z) if fit == "none" else Search(evidence, z).best()
     found = _expand(evidence, best, independent)
     unstable = _unstable(found)
@@ -87,11 +78,11 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
             f"functions of {evidence.rank} readouts are few."
         )
         found = _expand(evidence, uncontrolled(evidence, z), independent)
-    if not independent and n < ENOUGH_BALANCED * terms and best.beyond > MUCH_BEYOND:
+    if not independent and n < TUNING.enough_balanced * terms and best.beyond > TUNING.much_beyond:
         checks.append(
             f"functions of higher degree than can be fitted hold a capacity of {best.beyond:.1f} or more; on a "
-            f"low-discrepancy design with fewer than {ENOUGH_BALANCED} samples for each function they pass for others: "
-            "the total may be off by more than its error bar, a quarter of those shown may be false; raise the "
+            f"low-discrepancy design with fewer than {TUNING.enough_balanced} samples for each function they pass for "
+            "others: the total may be off by more than its error bar, a quarter of those shown may be false; raise the "
             "degree, or take random points."
         )
     return _estimate(evidence, found, false_discovery_rate, independent, checks)
@@ -99,15 +90,15 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
 def _fast(evidence: Evidence, independent: bool) -> tuple[SecondOrder | None, str]:
     """Least squares on the basis, or what speaks against it."""
-    n, terms = evidence.n_samples, len(evidence.walk.basis)
-    if n <= ENOUGH_SAMPLES * terms:
+    n, terms = evidence.n_samples, len(evidence.basis)
+    if n <= TUNING.enough_samples * terms:
         return None, f"{n} samples for {terms} functions"
     fitted = least_squares(evidence, independent)
     if fitted is None:
         return None, "the functions are not independent on these points"
     found, noise_gain = fitted
-    if noise_gain > STABLE_GAIN:
-        return None, f"its noise gain tr (Y'Y)^-1 is {noise_gain:.2f}, above {STABLE_GAIN}"
+    if noise_gain > TUNING.stable_gain:
+        return None, f"its noise gain tr (Y'Y)^-1 is {noise_gain:.2f}, above {TUNING.stable_gain}"
     unstable = _unstable(found)
     return (None, unstable) if unstable else (found, "")
 
@@ -116,40 +107,23 @@ def _unstable(found: SecondOrder) -> str:
     if found.smallest_eigenvalue < LEAST_EIGENVALUE:
         return f"a readout direction of variance 1 is estimated to have {found.smallest_eigenvalue:.2g}"
     largest = float(found.bias.max())
-    return f"a bias is as large as {largest:.2g}" if largest > LARGEST_BIAS else ""
-
-
-def _balance(evidence: Evidence) -> float:
-    """The square of sqrt(N) mean(y) over its variance, averaged over functions of low degree: 1 if independent."""
-    families = evidence.walk.basis.families
-    small = product_basis(families, max_degree=0).extended(LOW_FUNCTIONS)
-    if len(small) == 1:
-        return 1.0
-    total, square = np.zeros((2, len(small)))
-    for part in evidence.walk.slabs():
-        for start, stop in part.pieces(0, part.n_samples):
-            u, weights = part.u.read(start, stop), part.weights(start, stop)
-            total += small.sum_over(u, weights)
-            square += small.sum_over(u, None if weights is None else weights**2, power=2)
-    return float(np.mean(total[1:] ** 2 / square[1:]))
+    return f"a bias is as large as {largest:.2g}" if largest > TUNING.largest_bias else ""
 
 
 def _expand(evidence: Evidence, fit: CrossFit, independent: bool) -> SecondOrder:
     """The second order around c = lift + mean(y e)."""
-    basis, n = evidence.walk.basis, evidence.n_samples
-    c = fit.lift[: len(basis)].copy()
-    for y, rows in evidence.walk.all_targets():
-        c += (y @ fit.e[rows])[basis.row_of] / n
+    n = evidence.n_samples
+    c = fit.lift[: len(evidence.basis)] + evidence.project(fit.e)
     e = fit.e if independent else fit.e * np.sqrt(fit.gain)
     e_capacity = fit.e_plain * np.sqrt(fit.gain_plain)
-    e_total = fit.e_plain * np.sqrt(fit.level / (1 - np.minimum(fit.freedom / n, MOST_FREEDOM)))
-    blocks = (
-        Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows])
-        for y, rows in evidence.walk.all_targets()
-    )
-    return second_order(
-        c, fit.gram, e.T @ e / n, blocks, n_samples=n, row_of=basis.row_of, independent=independent
-    )
+    e_total = fit.e_plain * np.sqrt(fit.level / (1 - np.minimum(fit.freedom / n, TUNING.most_freedom)))
+
+    def block(target: tuple[Floats, slice]) -> Block:
+        y, rows = target
+        return Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows])
+
+    blocks = map(block, evidence.targets())
+    return second_order(c, fit.gram, e.T @ e / n, blocks, n_samples=n, independent=independent)
 
 
 def _settled(found: SecondOrder, constant: bool, independent: bool) -> SecondOrder:
@@ -158,9 +132,13 @@ def _settled(found: SecondOrder, constant: bool, independent: bool) -> SecondOrd
     Low-discrepancy points average what is smooth in the residual, functions outside the fit, almost exactly; then
     zeros scatter less than white noise would, and so does the bias.
     """
-    if not independent and len(found.plain) >= ENOUGH_FOR_SCALE and found.unexplained > SMALLEST:
-        scale = null_scale(found, NULL_QUANTILE)
-        if scale < CLEARLY_LESS:
+    if (
+        not independent
+        and len(found.plain) >= TUNING.enough_for_scale
+        and found.unexplained > TUNING.smallest
+    ):
+        scale = null_scale(found, TUNING.null_quantile)
+        if scale < TUNING.clearly_less:
             found = replace(found, bias=found.bias * scale)
     if constant:
         plain, bias, variance = (part.copy() for part in (found.plain, found.bias, found.variance))
@@ -173,22 +151,23 @@ def _estimate(
     evidence: Evidence, found: SecondOrder, rate: float, independent: bool, checks: list[str]
 ) -> Estimate:
     """Decide the zeros, add up the total, and say where the answer is weak."""
-    n, terms = evidence.n_samples, len(evidence.walk.basis)
-    found = _settled(found, evidence.walk.constant, independent)
+    n, terms = evidence.n_samples, len(evidence.basis)
+    found = _settled(found, evidence.samples.constant, independent)
     p = p_values(found)
-    clear = benjamini_hochberg(p, rate) & (found.unbiased > SMALLEST)
+    clear = benjamini_hochberg(p, rate) & (found.unbiased > TUNING.smallest)
     capacity = np.where(clear, np.clip(found.unbiased, 0.0, 1.0), 0.0)
     total, variance = float(found.unbiased.sum()), found.total_variance
-    if n < ENOUGH_FOR_TOTAL * terms:
+    if n < TUNING.enough_for_total * terms:
         variance += (total - float(capacity.sum())) ** 2
         total = float(capacity.sum())
         checks.append(
             f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
-            f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree."
+            f"not zero and may miss small ones; take at least {TUNING.enough_for_total * terms} samples, or lower the "
+            "degree."
         )
-    limit = max(HEAVY * n, LEAST_HEAVY)
-    heavy = int(np.sum(evidence.fourth_moments > limit)) if evidence.walk.root_weights is None else 0
-    if heavy and found.unexplained > SMALLEST:
+    limit = max(TUNING.heavy * n, TUNING.least_heavy)
+    heavy = int(np.sum(evidence.fourth_moments > limit)) if evidence.samples.root_weights is None else 0
+    if heavy and found.unexplained > TUNING.smallest:
         checks.append(
             f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are "
             "uncertain beyond the error bars; lower the degree, take more samples, or use draw_weighted."
@@ -197,7 +176,7 @@ def _estimate(
         float(np.median(part[clear])) if clear.any() else np.inf
         for part in (np.sqrt(found.variance), found.contributors)
     )
-    if independent and not heavy and contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
+    if independent and not heavy and contributors < TUNING.few_contributors and error > TUNING.noticeable:
         checks.append(
             f"error bars of single capacities rest on about {contributors:.0f} samples at the edge of the inputs, and "
             "cover less often than they say; take more samples, a Sobol design, or draw_weighted."
@@ -211,3 +190,19 @@ def _estimate(
         total_standard_error=float(np.sqrt(variance)),
         checks=tuple(checks),
     )
+
+
+def control_variate_bytes(
+    n_samples: int, n_columns: int, terms: int, *, fit: str = "auto", **options: object
+) -> float:
+    """Memory beside the passes: that of the search or, where the fit may be made in passes, of the smaller of both."""
+    search = search_bytes(n_samples, n_columns, terms)
+    return search if fit == "none" else min(search, squares_bytes(n_samples, n_columns, terms))
+
+
+def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
+    """Operations beside the passes: values of the dictionary, about four fits, and the expansion."""
+    dictionary = dictionary_size(n_samples, terms)
+    controls = min(dictionary, n_samples, TUNING.most_controls)
+    fits = 4 * (2.0 * n_samples * controls**2 + 30.0 * controls**3) + 30.0 * n_samples * controls * n_columns
+    return 3.0 * n_samples * terms * min(terms, dictionary) + 12.0 * n_samples * n_columns * terms + fits

@@ -10,9 +10,10 @@ import numpy as np
 
 from .._check import whole_number
 from ..errors import DataError, ParameterError
-from ..kernels import Evidence, Summary, combine
+from ..kernels import Summary, combine
 from ..typing import Floats
-from ._estimate import Estimate
+from ._evidence import Evidence, square_sums, summaries
+from ._method import Estimate
 
 
 def with_jackknife(
@@ -33,7 +34,7 @@ def with_jackknife(
     if whole_number("jackknife", jackknife, 0) == 0:
         return estimate
     if jackknife < 4 or jackknife % 2:
-        raise ParameterError(f"jackknife={jackknife} must be 0, or an even number of blocks from 4 on.")
+        raise ParameterError(f"`jackknife={jackknife}` must be 0, or an even number of blocks from 4 on.")
     n, middle = evidence.n_samples, evidence.n_samples // 2
     each = jackknife // 2
     edges = [middle * b // each for b in range(each)] + [
@@ -41,17 +42,19 @@ def with_jackknife(
     ]
     if min(np.diff(edges)) < evidence.rank:
         raise DataError(
-            f"jackknife={jackknife} blocks of {n} samples hold fewer than the {evidence.rank} independent readouts; "
+            f"`jackknife={jackknife}` blocks of {n} samples hold fewer than the {evidence.rank} independent readouts; "
             "take fewer blocks, or more samples."
         )
-    parts = evidence.walk.summaries(*edges)
+    *parts, _ = summaries(evidence.samples, evidence.engine, evidence.frame, edges)
     first, second = parts[:each], parts[each:]
     left_out = [(part, evidence.halves[1]) for part in _all_but_one(first)]
     left_out += [(evidence.halves[0], part) for part in _all_but_one(second)]
-    found = np.array([values(Evidence(evidence.walk, combine(*halves), halves)) for halves in left_out])
+    found = np.array(
+        [values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out]
+    )
     whole = values(evidence)
     if normalised:
-        powers = np.array(evidence.walk.square_sums(*edges))
+        powers = np.array(evidence.engine.fold(evidence.samples, square_sums, edges=edges))
         left = n - np.diff(edges)
         found *= left[:, None] / (powers.sum(axis=0) - powers)
         whole = whole / evidence.target_power
@@ -59,8 +62,8 @@ def with_jackknife(
     return replace(
         estimate,
         unbiased=whole,
-        standard_error=_spread(found),
-        total_standard_error=float(_spread(found[:, shown].sum(axis=1))),
+        standard_error=_standard_error(found),
+        total_standard_error=float(_standard_error(found[:, shown].sum(axis=1))),
     )
 
 
@@ -73,7 +76,7 @@ def _all_but_one(parts: list[Summary]) -> list[Summary]:
     ]
 
 
-def _spread(values: Floats) -> Floats:
+def _standard_error(values: Floats) -> Floats:
     """The jackknife's standard error from values without each block."""
     count = len(values)
     return np.sqrt((count - 1) / count * np.sum((values - values.mean(axis=0)) ** 2, axis=0))

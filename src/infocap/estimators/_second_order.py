@@ -16,12 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..typing import Floats, Integers
+from ..typing import Floats
 
-LEAST_EIGENVALUE, MOST_EIGENVALUE = 0.1, 10.0  # of G, which is 1 for whitened readouts and N large
-LEAST_ROOM = 0.2
-FEW_SAMPLES = 4.0  # a variance that rests on n samples is widened by the factor 1 + 4 / n
+# Eigenvalues of G, which are 1 for whitened readouts and N large; estimates beyond these limits are noise, and a
+# direction that was blown up by them would decide every capacity.
+LEAST_EIGENVALUE, MOST_EIGENVALUE = 0.1, 10.0
+# Least value of 1 - leverage in the bias, so that a single sample of high leverage cannot make it diverge.
+LEAST_MARGIN = 0.2
+# A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.
+FEW_SAMPLES = 4.0
 TINY = 1e-300
+# Functions from which the scatter of those with capacity zero can be seen from the functions themselves; by how much
+# two of their quantiles may disagree; and how much wider than expected they may scatter, beyond which it is capacity.
+ENOUGH_FUNCTIONS, AGREEMENT, MOST_WIDER = 100, 0.1, 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,7 @@ class SecondOrder:
     variance: Floats
     contributors: Floats  # how many samples the variance rests on
     total_variance: float
-    spread: Floats  # covariance of e in the metric G^-1, (rank, rank)
+    covariance: Floats  # of e in the metric G^-1, (rank, rank)
     smallest_eigenvalue: float  # of G
 
     @property
@@ -60,7 +67,12 @@ class SecondOrder:
     @property
     def unexplained(self) -> float:
         """The part of the rank that is noise or outside the fit."""
-        return float(np.trace(self.spread))
+        return float(np.trace(self.covariance))
+
+    @property
+    def null_freedom(self) -> float:
+        """Degrees of freedom of a capacity that is zero (Satterthwaite)."""
+        return self.unexplained**2 / max(float(np.sum(self.covariance**2)), TINY)
 
 
 def second_order(
@@ -70,38 +82,35 @@ def second_order(
     blocks: Iterable[Block],
     *,
     n_samples: int,
-    row_of: Integers,
     independent: bool,
 ) -> SecondOrder:
-    """Walk over the samples once; `c` is (terms, rank), `noise` the covariance of e.
+    """Go through the samples once; `c` is (terms, rank), `noise` the covariance of e.
 
-    Function l is in row `row_of[l]` of the targets. `independent` says that the points are independent draws:
-    then the noise of W takes its part of the bias.
+    `independent` says that the points are independent draws: then the noise of W takes its part of the bias.
     """
     n, terms = n_samples, len(c)
     root, smallest = inverse_root(gram)
     inside = c @ root
-    weights, clean = np.empty_like(inside), np.empty_like(inside)
-    weights[row_of] = inside @ root.T
-    clean[row_of] = _signal(inside, root.T @ noise @ root, n) @ root.T
+    weights, clean = inside @ root.T, _signal(inside, root.T @ noise @ root, n) @ root.T
     together = clean.T @ clean
     bias, null_mean, first, square, fourth = np.zeros((5, terms))
-    spread, slope, total_spread = np.zeros((3, *gram.shape))
+    covariance, slope, total_covariance = np.zeros((3, *gram.shape))
     rows = []
-    space = np.empty((3, 0, 0))
+    work_space = np.empty((3, 0, 0))
     for block in blocks:
         y, z = block.y, block.z
         e, f = block.e @ root, (z - block.e) @ root
         ee, ef, ff = _dots(e, e), _dots(e, f), _dots(f, f)
-        space = _space(space, y.shape)
-        rho, along, work = space  # written over and over: fresh memory is slow to touch
+        if work_space.shape[1:] != y.shape:  # written over and over: fresh memory is slow to touch
+            work_space = np.empty((3, *y.shape))
+        rho, along, work = work_space
         np.subtract(y, np.matmul(weights, z.T, out=rho), out=rho)
         np.matmul(weights, block.e.T, out=along)
         bias -= 2 * np.multiply(rho, along, out=work) @ ef
-        bias += np.multiply(rho, rho, out=work) @ (ee / np.maximum(1 - ee / n, LEAST_ROOM))
+        bias += np.multiply(rho, rho, out=work) @ (ee / np.maximum(1 - ee / n, LEAST_MARGIN))
         bias += np.multiply(along, along, out=work) @ ff
         null_mean += np.multiply(y, y, out=work) @ ee
-        spread += e.T @ e
+        covariance += e.T @ e
         slope += (e * ff[:, None]).T @ e
         influence = np.subtract(y, np.matmul(clean, z.T, out=rho), out=rho)
         np.matmul(clean, block.e_capacity.T, out=along)
@@ -114,28 +123,28 @@ def second_order(
         fourth += np.einsum("ij,ij->i", influence, influence)
         e = block.e_total
         rows.append(2 * _dots(e, y.T @ clean) + _dots(e @ together, e - 2 * z))
-        total_spread += (e @ root).T @ (e @ root)
-    spread, total_spread = spread / n, total_spread / n
+        total_covariance += (e @ root).T @ (e @ root)
+    covariance, total_covariance = covariance / n, total_covariance / n
     if independent:
-        bias -= np.sum(slope * spread) / n
+        bias -= np.sum(slope * covariance) / n
     bias /= n**2
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
-    power = max(float(np.trace(spread)), TINY)
-    degenerate = 2 * np.abs(bias) * float(np.sum(spread**2)) / (power * n)
+    power = max(float(np.trace(covariance)), TINY)
+    degenerate = 2 * np.abs(bias) * float(np.sum(covariance**2)) / (power * n)
     variance = (square - first**2 / n) / n**2 * _widened(square**2, fourth) + degenerate
     every = np.concatenate(rows)
     every -= every.mean()
     total_variance = np.mean(every**2) / n * _widened(np.sum(every**2) ** 2, np.sum(every**4))
-    total_variance += 2 * terms * np.sum(total_spread**2) / n**2
+    total_variance += 2 * terms * np.sum(total_covariance**2) / n**2
     return SecondOrder(
         plain=np.sum(inside**2, axis=1),
-        bias=bias[row_of],
-        null_mean=null_mean[row_of] / n**2,
-        variance=np.maximum(variance[row_of], 0.0),
-        contributors=(square**2 / np.maximum(fourth, TINY))[row_of],
+        bias=bias,
+        null_mean=null_mean / n**2,
+        variance=np.maximum(variance, 0.0),
+        contributors=square**2 / np.maximum(fourth, TINY),
         total_variance=float(total_variance),
-        spread=spread,
+        covariance=covariance,
         smallest_eigenvalue=smallest,
     )
 
@@ -145,11 +154,6 @@ def inverse_root(gram: Floats) -> tuple[Floats, float]:
     eigenvalues, vectors = np.linalg.eigh(gram)
     root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
     return root, float(eigenvalues[0])
-
-
-def _space(space: Floats, shape: tuple[int, ...]) -> Floats:
-    """Three arrays of this shape, the same ones as before if they fit."""
-    return space if space.shape[1:] == shape else np.empty((3, *shape))
 
 
 def _dots(a: Floats, b: Floats) -> Floats:
@@ -162,16 +166,59 @@ def _widened(square: Floats, fourth: Floats) -> Floats:
     return 1 + FEW_SAMPLES / np.maximum(square / np.maximum(fourth, TINY), 2.0)
 
 
-def _signal(inside: Floats, spread: Floats, n_samples: int) -> Floats:
+def _signal(inside: Floats, covariance: Floats, n_samples: int) -> Floats:
     """Coefficients with their noise shrunk away; in squares it would be taken for signal.
 
     The expected square of a coefficient is what its function holds times the share of its direction, both
     after their noise is subtracted; the factor is that of Wiener, square over square plus noise.
     """
-    v, turn = np.linalg.eigh(spread)
+    v, rotation = np.linalg.eigh(covariance)
     v = np.maximum(v, 0.0) / n_samples
-    turned = inside @ turn
-    function = np.maximum(np.sum(turned**2, axis=1) - v.sum(), 0.0)
-    direction = np.maximum(np.sum(turned**2, axis=0) - len(inside) * v, 0.0)
+    rotated = inside @ rotation
+    function = np.maximum(np.sum(rotated**2, axis=1) - v.sum(), 0.0)
+    direction = np.maximum(np.sum(rotated**2, axis=0) - len(inside) * v, 0.0)
     expected = np.outer(function, direction) / max(direction.sum(), TINY)
-    return (turned * np.sqrt(expected / (expected + v + TINY))) @ turn.T
+    return (rotated * np.sqrt(expected / (expected + v + TINY))) @ rotation.T
+
+
+def p_values(found: SecondOrder) -> Floats:
+    """The probability that a function of zero capacity comes out as large as it did.
+
+    N C is then a sum of squares of normal variables with the eigenvalues of `covariance` as weights, close to a
+    chi-squared variable with nu = tr² / tr(covariance²) degrees of freedom (Satterthwaite).
+    """
+    from scipy.special import chdtrc
+
+    power = found.unexplained
+    if power <= 0 or not np.any(found.null_mean > 0):
+        return (found.plain <= 1e-14).astype(float)
+    nu, ratio = found.null_freedom, found.plain / np.maximum(found.null_mean, TINY)
+    if len(ratio) >= ENOUGH_FUNCTIONS:
+        # Where zeros scatter more than they should, the lower part of all functions shows by how much, if its
+        # shape is that of zeros.
+        low, middle = null_scale(found, 0.1), null_scale(found, 0.4)
+        if 1 < middle < MOST_WIDER and abs(low / middle - 1) < AGREEMENT:
+            ratio = ratio / middle
+    return chdtrc(nu, nu * ratio)
+
+
+def null_scale(found: SecondOrder, p: float) -> float:
+    """The p-quantile of all functions, relative to where it would be if all were zeros; capacity only raises it."""
+    from scipy.special import chdtri
+
+    nu, ratio = found.null_freedom, found.plain / np.maximum(found.null_mean, TINY)
+    return float(np.quantile(ratio, p)) * nu / float(chdtri(nu, 1 - p))
+
+
+def benjamini_hochberg(p: Floats, rate: float) -> Floats:
+    """True where a function is declared not zero, with at most this share of false declarations on average.
+
+    >>> benjamini_hochberg(np.array([0.001, 0.03, 0.9, 0.02]), rate=0.05).tolist()
+    [True, True, False, True]
+    """
+    order = np.argsort(p)
+    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
+    out = np.zeros(len(p), dtype=bool)
+    if len(passed):
+        out[order[: passed[-1] + 1]] = True
+    return out

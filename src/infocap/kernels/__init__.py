@@ -1,47 +1,40 @@
-"""The numerical core: summarise blocks of samples, combine the summaries, read capacities off them."""
+"""The numerical core, functions of arrays alone: summarise samples, combine summaries, read capacities off them."""
 
-from ._bounds import zero_capacity_bound
-from ._evidence import SHUFFLE_BYTES, Evidence, LeveragePower, LeverageSquares, gather
-from ._factor import orthonormal_factor
-from ._regression import LeastSquares, NoFit, Regression, Ridge, inverse_of_gram
+from ._regression import Regression, inverse_of_gram
 from ._summary import (
+    Frame,
+    Moments,
     Span,
     Summary,
     capacities,
     combine,
     coordinates,
+    frame_of,
+    orthonormal_factor,
     orthonormal_frame,
     span,
     squares,
     summarise,
+    triangle_of_gram,
+    zero_capacity_bound,
 )
-from ._walk import Summaries, Walk, block_bytes, in_order, row_blocks
 
 __all__ = [
-    "SHUFFLE_BYTES",
-    "Evidence",
-    "LeastSquares",
-    "LeveragePower",
-    "LeverageSquares",
-    "NoFit",
+    "Frame",
+    "Moments",
     "Regression",
-    "Ridge",
     "Span",
-    "Summaries",
     "Summary",
-    "Walk",
-    "block_bytes",
     "capacities",
     "combine",
     "coordinates",
-    "gather",
-    "in_order",
+    "frame_of",
     "inverse_of_gram",
     "orthonormal_factor",
     "orthonormal_frame",
-    "row_blocks",
     "span",
     "squares",
     "summarise",
+    "triangle_of_gram",
     "zero_capacity_bound",
 ]

@@ -1,110 +1,102 @@
-"""Regressions on a dictionary of functions, with the residual that each sample has when it is left out.
-
-All three kinds answer the same questions for readouts z (samples, directions) and a penalty: what the fit leaves
-of z, its coefficients, and by how much to divide what is left to get the residual of a fit without that sample
-(`room`, 1 - leverage).
-"""
+"""Regression on a dictionary of functions, with the residual that each sample has when it is left out of the fit."""
 
 from __future__ import annotations
-
-from abc import ABC, abstractmethod
 
 import numpy as np
 
 from ..typing import Floats, Integers
 
-NEGLIGIBLE = 1e-15  # of the largest eigenvalue, for each sample: directions below are rounding
-ROWS = 1024  # squared at a time
-LEAST_ROOM = 1e-13
+# Share of the largest eigenvalue, per sample, below which a direction of the dictionary is rounding.
+NEGLIGIBLE = 1e-15
+# Rows that are squared together, so that they stay in cache.
+ROWS = 1024
+# Least value of 1 - leverage by which a residual without penalty is divided: below it only rounding is left.
+LEAST_MARGIN = 1e-13
 
-Rows = Integers | slice
 
+class Regression:
+    """A linear fit z ~ sum_m b_m phi_m on some columns of a dictionary, for any penalty lam sum_m p_m b_m².
 
-class Regression(ABC):
-    """A linear fit z ~ sum_m b_m phi_m on the columns of a dictionary, for any of its penalties."""
+    With D P^-1/2 = U diag(sqrt e) V' the hat matrix is H = U diag(e / (e + lam)) U', for all lam at the price of one.
+    Residuals and margins 1 - h, with h the leverage of a sample, are written as sums of positive terms: where the fit
+    interpolates both vanish, and differences of rounded numbers would make it look perfect. No fit at all is the case
+    of no columns, least squares that of no penalty.
+    """
 
-    columns: Integers  # of the dictionary that are in use
+    def __init__(self, columns: Integers, u: Floats, e: Floats, back: Floats) -> None:
+        self.columns = columns  # of the dictionary that are in use
+        self._u, self._e, self._back = u, e, back  # back = P^-1/2 V
+        self._interpolates = len(e) == len(u)
 
-    @abstractmethod
-    def fit(self, z: Floats, penalty: float) -> tuple[Floats, Floats]:
-        """What is left, z - H z with H the hat matrix, and the coefficients b (columns, directions)."""
+    @classmethod
+    def none(cls, n_samples: int) -> Regression:
+        """No function at all: every residual is the readout itself."""
+        return cls(np.zeros(0, int), np.zeros((n_samples, 0)), np.zeros(0), np.zeros((0, 0)))
 
-    @abstractmethod
-    def room(self, penalty: float) -> Floats:
-        """1 - h of every sample, with h the diagonal of H."""
+    @classmethod
+    def least_squares(cls, dictionary: Floats, columns: Integers) -> Regression:
+        """No penalty, by Cholesky's method; LinAlgError where the functions are not independent on these samples."""
+        from scipy.linalg import solve_triangular
+        from scipy.linalg.lapack import dtrtri
 
-    @abstractmethod
+        first = len(columns) == columns[-1] + 1  # the first ones in order: no copy
+        y = dictionary[:, : len(columns)] if first else dictionary[:, columns]
+        lower = np.linalg.cholesky(y.T @ y)
+        u = solve_triangular(lower, y.T, lower=True).T
+        return cls(columns, u, np.ones(len(columns)), dtrtri(lower, lower=1)[0].T)
+
+    @classmethod
+    def ridge(cls, dictionary: Floats, columns: Integers, weights: Floats) -> Regression:
+        """With the penalty weights p of all functions of the dictionary."""
+        scale = 1 / np.sqrt(weights[columns])
+        scaled = dictionary[:, columns] * scale
+        n_samples, n_columns = scaled.shape
+        wide = n_columns > n_samples
+        e, vectors = np.linalg.eigh(scaled @ scaled.T if wide else scaled.T @ scaled)
+        keep = e > max(e[-1], 0.0) * NEGLIGIBLE * n_samples
+        e, vectors = e[keep], vectors[:, keep]
+        other = (scaled.T if wide else scaled) @ (vectors / np.sqrt(e))
+        u, v = (vectors, other) if wide else (other, vectors)
+        return cls(columns, u, e, scale[:, None] * v)
+
+    @property
+    def noise_gain(self) -> float:
+        """How much of white noise leaks into all coefficients without penalty: tr (Y'Y)^-1."""
+        return float(np.sum(self._back**2 / self._e))
+
+    def residuals(self, z: Floats, penalty: float) -> Floats:
+        """z - H z of all samples."""
+        inside = self._u.T @ z
+        left = self._u @ ((penalty / (self._e + penalty))[:, None] * inside)
+        return left if self._interpolates else left + (z - self._u @ inside)
+
     def coefficients(self, z: Floats, penalty: float) -> Floats:
-        """b alone."""
+        """b = P^-1/2 V diag(sqrt e / (e + lam)) U'z, (columns, directions)."""
+        return self._back @ ((np.sqrt(self._e) / (self._e + penalty))[:, None] * (self._u.T @ z))
 
-    @abstractmethod
+    def margin(self, penalties: Floats, rows: Integers | slice = slice(None)) -> Floats:
+        """1 - h of some samples for each penalty: what divides a residual to give that of a fit without the sample."""
+        u, shrink, parts = self._u[rows], penalties / (self._e[:, None] + penalties), []
+        for start in range(0, len(u), ROWS):
+            squares = u[start : start + ROWS] ** 2
+            outside = 0.0 if self._interpolates else np.maximum(1 - squares.sum(axis=1), 0.0)[:, None]
+            parts.append(squares @ shrink + outside)
+        return np.concatenate(parts)
+
     def freedom(self, penalty: float) -> float:
         """Degrees of freedom that the fit takes, the trace of H."""
+        return float(np.sum(self._e / (self._e + penalty)))
 
-    def left_out(self, z: Floats, penalties: Floats, rows: Rows) -> list[Floats]:
+    def left_out(self, z: Floats, penalties: Floats, rows: Integers | slice) -> list[Floats]:
         """Residuals of some rows, each from a fit without that row, for each penalty."""
+        inside, u = self._u.T @ z, self._u[rows]
+        margins = self.margin(penalties, rows)
+        outside = 0.0 if self._interpolates else z[rows] - u @ inside
         return [
-            (self.fit(z, penalty)[0] / np.maximum(self.room(penalty), LEAST_ROOM)[:, None])[rows]
-            for penalty in penalties
+            (u @ ((penalty / (self._e + penalty))[:, None] * inside) + outside)
+            / np.maximum(margins[:, number], LEAST_MARGIN if penalty == 0 else 1e-300)[:, None]
+            for number, penalty in enumerate(penalties)
         ]
-
-
-class NoFit(Regression):
-    """No function at all: everything is left."""
-
-    def __init__(self, n_samples: int) -> None:
-        self.columns = np.zeros(0, int)
-        self._room = np.ones(n_samples)
-
-    def fit(self, z: Floats, penalty: float) -> tuple[Floats, Floats]:
-        """All of z, and nothing."""
-        return z, self.coefficients(z, penalty)
-
-    def room(self, penalty: float) -> Floats:
-        """1 for all samples."""
-        return self._room
-
-    def coefficients(self, z: Floats, penalty: float) -> Floats:
-        """None."""
-        return np.zeros((0, z.shape[1]))
-
-    def freedom(self, penalty: float) -> float:
-        """0."""
-        return 0.0
-
-
-class LeastSquares(Regression):
-    """No penalty; `noise_gain` = tr (Y'Y)^-1 says how much of the noise leaks into all coefficients."""
-
-    def __init__(self, dictionary: Floats, columns: Integers) -> None:
-        self.columns = columns
-        first = len(columns) == columns[-1] + 1  # the first ones in order: no copy
-        y = self._y = dictionary[:, : len(columns)] if first else dictionary[:, columns]
-        self._inverse = inverse_of_gram(y.T @ y)
-        self.noise_gain = float(np.trace(self._inverse))
-        self._room = np.concatenate(
-            [
-                1 - np.einsum("ij,ij->i", y[start : start + ROWS] @ self._inverse, y[start : start + ROWS])
-                for start in range(0, len(y), ROWS)
-            ]
-        )
-
-    def fit(self, z: Floats, penalty: float) -> tuple[Floats, Floats]:
-        """z - Y b and b."""
-        b = self.coefficients(z, penalty)
-        return z - self._y @ b, b
-
-    def room(self, penalty: float) -> Floats:
-        """1 - y'(Y'Y)^-1 y."""
-        return self._room
-
-    def coefficients(self, z: Floats, penalty: float) -> Floats:
-        """(Y'Y)^-1 Y'z."""
-        return self._inverse @ (self._y.T @ z)
-
-    def freedom(self, penalty: float) -> float:
-        """The number of functions."""
-        return float(len(self.columns))
 
 
 def inverse_of_gram(gram: Floats) -> Floats:
@@ -118,75 +110,3 @@ def inverse_of_gram(gram: Floats) -> Floats:
     out = inverse + inverse.T  # the upper triangle was zero
     np.fill_diagonal(out, np.diag(inverse))
     return out
-
-
-class Ridge(Regression):
-    """Least squares with the penalty lam sum_m p_m b_m², for all lam at the price of one.
-
-    With D P^-1/2 = U diag(sqrt e) V' the hat matrix is H = U diag(e / (e + lam)) U'. What is left and the room
-    are written as sums of positive terms: where the fit interpolates both vanish, and differences of rounded
-    numbers would make it look perfect.
-    """
-
-    def __init__(self, dictionary: Floats, columns: Integers, weights: Floats) -> None:
-        self.columns = columns
-        scale = 1 / np.sqrt(weights[columns])
-        scaled = dictionary[:, columns] * scale
-        n_samples, n_columns = scaled.shape
-        wide = n_columns > n_samples
-        e, vectors = np.linalg.eigh(scaled @ scaled.T if wide else scaled.T @ scaled)
-        keep = e > max(e[-1], 0.0) * NEGLIGIBLE * n_samples
-        self.e, vectors = e[keep], vectors[:, keep]
-        if wide:
-            self._u, v = vectors, scaled.T @ (vectors / np.sqrt(self.e))
-        else:
-            self._u, v = scaled @ (vectors / np.sqrt(self.e)), vectors
-        self._back = scale[:, None] * v
-        self._interpolates = len(self.e) == n_samples
-
-    def fit(self, z: Floats, penalty: float) -> tuple[Floats, Floats]:
-        """What shrinking leaves inside the span and what lies outside; and b."""
-        inside = self._u.T @ z
-        left = self._u @ (self._shrink(penalty) * inside)
-        if not self._interpolates:
-            left += z - self._u @ inside
-        return left, self._coefficients(inside, penalty)
-
-    def room(self, penalty: float) -> Floats:
-        """The same for the diagonal of H."""
-        return self._rooms(self._shrink(penalty), slice(None))[:, 0]
-
-    def coefficients(self, z: Floats, penalty: float) -> Floats:
-        """P^-1/2 V diag(sqrt e / (e + lam)) U'z."""
-        return self._coefficients(self._u.T @ z, penalty)
-
-    def _coefficients(self, inside: Floats, penalty: float) -> Floats:
-        return self._back @ ((np.sqrt(self.e) / (self.e + penalty))[:, None] * inside)
-
-    def freedom(self, penalty: float) -> float:
-        """The sum of e / (e + lam)."""
-        return float(np.sum(self.e / (self.e + penalty)))
-
-    def left_out(self, z: Floats, penalties: Floats, rows: Rows) -> list[Floats]:
-        """All penalties share what does not depend on them."""
-        inside, u = self._u.T @ z, self._u[rows]
-        shrink = penalties / (self.e[:, None] + penalties)
-        rooms = self._rooms(shrink, rows)
-        outside = 0.0 if self._interpolates else z[rows] - u @ inside
-        return [
-            (u @ (shrink[:, number, None] * inside) + outside)
-            / np.maximum(rooms[:, number], LEAST_ROOM if penalty == 0 else 1e-300)[:, None]
-            for number, penalty in enumerate(penalties)
-        ]
-
-    def _shrink(self, penalty: float) -> Floats:
-        return (penalty / (self.e + penalty))[:, None]
-
-    def _rooms(self, shrink: Floats, rows: Rows) -> Floats:
-        """1 - h of the rows, for each column of `shrink`."""
-        u, parts = self._u[rows], []
-        for start in range(0, len(u), ROWS):
-            squares = u[start : start + ROWS] ** 2
-            outside = 0.0 if self._interpolates else np.maximum(1 - squares.sum(axis=1), 0.0)[:, None]
-            parts.append(squares @ shrink + outside)
-        return np.concatenate(parts)

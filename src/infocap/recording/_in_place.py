@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._files import Contents, blame, open_hdf5
-from .._sources import Hdf5Rows
 from ..errors import DataError
+from ..samples import Hdf5Rows
 from ._hdf5_file import PARTS, refuse_other
 from ._layout import DIMENSIONS, FORMAT, from_json, rebuild, whole_numbers
 from ._names import TIMES, one_of_these

@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import to_numpy
-from .._table import Table
 from ..errors import ParameterError
+from ..samples import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, System
 from ._readout import check_readout, fit

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._check import whole_number
-from .._table import Table
 from ..errors import DataError
+from ..samples import Table
 from ..typing import ArrayLike, Floats, Integers
 from ._reduction import fit_reduction
 

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .._sources import Labelled
-from .._table import Table
 from .._version import __version__
 from ..basis import ProductBasis
 from ..dimension import indicator
@@ -20,15 +18,18 @@ from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators import Estimator
 from ..recording import Recording
 from ..result import CapacityResult, Drift, Factors, Growth
+from ..samples import Labelled, Table
 from ..typing import Floats, Integers
 from ._estimate import estimate
 
-STEPS = 6  # sizes of the run at which the total is looked at, each half of the next
-LEAST = 2  # samples a readout in the smallest of them
-DRIFTING = 2.0  # variance of the reference, relative to what neighbouring measurements say is noise
-CHANCE = 6.0  # over the root of the number of references: scatter of that ratio, noise common to all readouts included
-REFERENCES = 8  # fewer say nothing about drift
-SPREAD_ROWS = 8192  # read at a time
+# Sizes of the run at which the total is looked at, each half of the next, and samples per readout in the smallest.
+STEPS, LEAST = 6, 2
+# Variance of the reference, relative to what neighbouring measurements say is noise, from which the device drifted;
+# over the root of the number of references, by how much that ratio scatters by chance; and fewest references that
+# tell.
+DRIFTING, CHANCE, REFERENCES = 2.0, 6.0, 8
+# Rows that are read at a time for standard deviations.
+ROWS = 8192
 
 
 def analyse(
@@ -79,7 +80,7 @@ def analyse(
         _named(recording),
         basis,
         index=np.asarray(recording.index),
-        acquisition=recording.acquired,
+        acquired=recording.acquired,
         repeats=recording.repeats,
         **settings,
         **means,
@@ -101,11 +102,11 @@ def analyse(
     return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
 
 
-def _spread(readouts: Any) -> Floats:
+def _deviations(readouts: Any) -> Floats:
     """The standard deviation of each readout, missing values left out, block by block."""
     count, mean, square = (np.zeros(readouts.shape[1]) for _ in range(3))
-    for start in range(0, readouts.shape[0], SPREAD_ROWS):
-        block = np.asarray(readouts[start : start + SPREAD_ROWS], dtype=float)
+    for start in range(0, readouts.shape[0], ROWS):
+        block = np.asarray(readouts[start : start + ROWS], dtype=float)
         here = np.isfinite(block).sum(axis=0)
         known = np.where(np.isfinite(block), block, 0.0)
         own = known.sum(axis=0) / np.maximum(here, 1)
@@ -211,11 +212,13 @@ def _drift(recording: Recording) -> tuple[Drift | None, list[str]]:
     the device moved slowly (von Neumann's ratio).
     """
     reference = np.asarray(recording.reference, dtype=float)
-    spread = _spread(recording.readouts)
-    live = (spread > 0) & np.isfinite(reference).all(axis=0)
+    deviation = _deviations(recording.readouts)
+    live = (deviation > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
         return None, []
-    moved: Floats = (reference[:, live] - reference[0, live]) / spread[live]  # a constant stays exactly zero
+    moved: Floats = (reference[:, live] - reference[0, live]) / deviation[
+        live
+    ]  # a constant stays exactly zero
     moved = moved - moved.mean(axis=0)
     variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
     noise = float(np.mean(np.diff(moved, axis=0) ** 2)) / 2

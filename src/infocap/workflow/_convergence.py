@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
 from .._check import yes_or_no
 from ..basis import ProductBasis
 from ..errors import DataError
+from ..estimators import frame_for, square_sums, summaries
 from ..kernels import capacities, combine
+from ..samples import Engine, Samples, first_look
 from ..typing import ArrayLike, Floats, Integers
-from ._estimate import prepare
-from ._survey import survey, tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Convergence:
 
     n_samples: Integers
     raw: Floats
-    n_readouts: int
+    maximum: int  # the readouts and the constant, K
     basis: ProductBasis
 
 
@@ -41,21 +41,21 @@ def convergence(
     >>> bool(abs(curve.raw[0] - 1).max() < 1e-12)
     True
     """
-    inputs, readouts, _ = tables(u, x, basis, None, "raise")
-    n_rows = readouts.shape[0]
-    found = survey(inputs, readouts, basis, np.zeros(n_rows, int))
-    walk = prepare(inputs, readouts, basis, found, yes_or_no("constant", constant))
+    engine, samples = Engine(), Samples.of(u, x, basis)
+    look = first_look(samples, engine)
+    samples = samples.prepared(look.typical, look.low, look.high, look.dead, yes_or_no("constant", constant))
+    n, maximum = samples.n_samples, samples.n_columns
     if sizes is None:
-        steps = np.unique(np.round(np.geomspace(min(walk.n_readouts, n_rows), n_rows, 40)).astype(int))
+        steps = np.unique(np.round(np.geomspace(min(maximum, n), n, 40)).astype(int))
     else:
         steps = np.unique(np.asarray(sizes, dtype=int))
-    if not len(steps) or len(walk.channels) == 0:
-        raise DataError("there is nothing to follow: sizes is empty, or no channel of x ever changes.")
-    if steps[0] < 1 or steps[-1] > n_rows:
-        raise DataError(f"sizes run from {steps[0]} to {steps[-1]}; there are {n_rows} samples.")
+    if not len(steps) or steps[0] < 1 or steps[-1] > n:
+        raise DataError(f"`sizes={sizes!r}` must be numbers of samples from 1 to {n}.")
     edges = [0, *steps.tolist()]
-    parts = walk.summaries(*edges)
-    wholes = accumulate(parts, combine)
-    powers = accumulate(basis.sum_over(inputs.read(a, b), power=2) for a, b in pairwise(edges))
-    raw = [capacities(whole) * whole.n_samples / power for whole, power in zip(wholes, powers, strict=True)]
-    return Convergence(steps, np.array(raw), walk.n_readouts, basis)
+    *parts, _ = summaries(samples, engine, frame_for(samples, look), edges)
+    powers = accumulate(engine.fold(samples, square_sums, edges=edges))
+    raw = [
+        capacities(whole) * whole.n_samples / power
+        for whole, power in zip(accumulate(parts, combine), powers, strict=True)
+    ]
+    return Convergence(steps, np.array(raw), maximum, basis)

@@ -1,31 +1,38 @@
-"""How long an estimation will take and how much memory, told beforehand when it is long."""
+"""What an estimation costs: time and memory foretold, and the share of a memory budget that each part gets."""
 
 from __future__ import annotations
 
-import sys
-import time
-from dataclasses import dataclass
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import Any
 
-from .._array import array_namespace, to_numpy
 from .._parallel import all_cores
-from .._passes import SLAB_BYTES, Passes
-from .._spread import in_this_process, is_client, n_slots
 from ..basis import ProductBasis
-from ..estimators import MOST_CONTROLS, dictionary_size
-from ..estimators._cross_fit import search_bytes
-from ..estimators._least_squares import squares_bytes
-from ..kernels import Walk
-from ._memory import SLABS, Shapes
+from ..errors import ParameterError
+from ..estimators import ESTIMATORS, Method
+from ..samples import Engine, Samples, in_this_process, n_slots, row_shares
 
-SLOW_RATE = 2e10  # floating-point operations a second that any machine in use can do
-SLOW_CORE = 1e10  # and one core of it, as a worker has
-DEVICE_RATE = 5e11  # and any graphics card for computing
-SLOW_DISK = 3e8  # bytes a second that any disk in use gives
-PASSES = 3  # over the data: a look, the summaries, the leverages
-A_SAMPLE = 10.0  # bytes that go with every sample besides the data, as measured
-LONG = 30.0  # seconds
-MARGIN = 1.5  # the work is counted three times what it is, and done at half the rate of a large product
-HERE_SIZE, THERE_SIZE = 384, 2048  # of the product that measures the rate: milliseconds
+# Floating-point operations per second that any machine in use can do.
+SLOW_RATE = 2e10
+# Bytes beside the data that go with every sample, as measured for a million of them (benchmarks/core.py).
+BYTES_PER_SAMPLE = 10.0
+UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+# Bytes below which nothing at all can be estimated.
+LEAST_MEMORY = 1_000_000
+# Arrays of (readouts, terms) that are kept: summaries of the whole and of both halves, and coordinates made of them.
+KEPT = 6
+# The same for each thread: two sums that wait to be added up, one under way and what it is made of.
+PER_THREAD = 6
+# Copies of a share of the readouts: as read, as numbers, as prepared, and what is made of it on the way.
+COPIES = 5
+# Chunks of rows as read: one under way, one just done, the next one, one being unpacked, one not yet reused.
+CHUNKS = 5
+# Bytes of the longest chunk; longer ones are not read faster.
+LARGEST_CHUNK = 256_000_000
+# Bytes of the basis's values that are made at a time, and of the rows that the search for shifts looks at.
+VALUES_BYTES, LAG_ROWS = 12_000_000, 1024
 
 
 @dataclass(frozen=True)
@@ -38,100 +45,118 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """On a slow machine."""
+        """Time on a slow machine."""
         return (self.in_passes + self.besides) / SLOW_RATE
 
 
-def cost(
-    basis: ProductBasis, n_samples: int, n_readouts: int, method: str, memory: int | None = None
-) -> Cost:
-    """Operations and memory of an estimation; `n_readouts` counts the constant, `memory` is what is allowed."""
-    n, k, terms = n_samples, n_readouts, len(basis)
-    besides, n_bytes = 0.0, 8.0 * (4 * k * terms + basis.block_rows * terms) + A_SAMPLE * n
-    if method == "control-variate":
-        dictionary = dictionary_size(n, terms)
-        controls = min(dictionary, n, MOST_CONTROLS)
-        besides = 3.0 * n * terms * min(terms, dictionary) + 12.0 * n * k * terms
-        besides += 4 * (2.0 * n * controls**2 + 30.0 * controls**3) + 30.0 * n * controls * k
-        search = search_bytes(n, k, terms)
-        fits = memory is None or search <= memory
-        n_bytes += search if fits else squares_bytes(n, k, terms, basis.block_rows)
-    return Cost(6.0 * n * k * (k + terms), besides, n_bytes)
+def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: str) -> Cost:
+    """Operations and memory of an estimation; `n_columns` counts the constant among the readouts."""
+    n, k, terms, chosen = n_samples, n_columns, len(basis), ESTIMATORS[method]
+    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + chosen.extra_bytes(n, k, terms)
+    return Cost(6.0 * n * k * (k + terms), chosen.extra_work(n, k, terms), n_bytes)
 
 
-def announce(walk: Walk, method: str) -> None:
-    """One line on the terminal for what takes longer than half a minute."""
-    n, k, terms = walk.n_samples, walk.n_readouts, len(walk.basis)
-    passes, row_bytes = walk.passes, 0 if walk.x.in_memory else walk.x.row_bytes
-    expected = cost(walk.basis, n, k, method, passes.memory)
-    n_bytes = expected.n_bytes + (SLABS * (passes.slab_bytes or SLAB_BYTES) if row_bytes else 0)
-    if passes.memory is not None:
-        n_bytes = min(n_bytes, passes.memory)
-    reading = PASSES * n * row_bytes / SLOW_DISK
-    seconds, roughly = _seconds(expected, passes, slow_rate(walk)), "up to"
-    if seconds + reading > LONG and passes.executor is None:
-        seconds, roughly = _seconds(expected, passes, MARGIN * measured_rate(walk)), "about"
-    if seconds + reading > LONG:
-        print(
-            f"infocap: {n:,} samples, {k} readouts, {terms:,} functions, method {method!r}{_by(passes)}: {roughly} "
-            f"{duration(seconds + reading)} and {size(n_bytes)}{_each(passes)}.",
-            file=sys.stderr,
-            flush=True,
+def byte_count(memory: Any) -> int:
+    """A number of bytes from "1GB", "512 MiB" or a number."""
+    text = str(memory).strip().upper().replace(" ", "")
+    found = re.fullmatch(r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?", text)
+    if isinstance(memory, bool) or found is None or (found[2] or "") not in UNITS:
+        raise ParameterError(
+            f"`memory={memory!r}` is no amount of memory; give bytes, or a text such as '512MB', '1GB' or '2GiB'."
         )
+    n_bytes = int(float(found[1]) * UNITS[found[2] or ""])
+    if n_bytes < LEAST_MEMORY:
+        raise ParameterError(f"`memory={memory!r}` is less than 1 MB, too little for anything; give more.")
+    return n_bytes
 
 
-def is_long(shapes: Shapes, passes: Passes, method: str) -> bool:
-    """Whether a person would like to see how far it is."""
-    reading = PASSES * shapes.n_samples * shapes.row_bytes / SLOW_DISK if shapes.on_disk else 0.0
-    expected = cost(shapes.basis, shapes.n_samples, shapes.n_readouts, method, passes.memory)
-    return _seconds(expected, passes, SLOW_RATE) + reading > LONG
+@dataclass(frozen=True)
+class _Needs:
+    """Bytes that the passes over some samples take."""
+
+    n_samples: int
+    n_columns: int
+    terms: int
+    row_bytes: int  # of a row as it is stored; 0 for what is in memory already
+    extra: float  # of what goes with the samples: weights, times, repeats
+
+    @property
+    def fixed(self) -> float:
+        """Bytes that are needed whatever the threads and chunks."""
+        lags = 16.0 * min(LAG_ROWS, self.n_samples) * self.terms
+        return KEPT * self._summary + self.extra + lags
+
+    @property
+    def _summary(self) -> float:
+        return 8.0 * self.n_columns * (self.n_columns + self.terms)
+
+    @property
+    def _share(self) -> int:
+        start, stop = next(row_shares(0, self.n_samples, self.n_columns))
+        return stop - start
+
+    @property
+    def per_thread(self) -> float:
+        """Bytes that each thread needs for itself."""
+        return PER_THREAD * self._summary + VALUES_BYTES + COPIES * 8.0 * self.n_columns * self._share
+
+    def total(self, threads: int) -> float:
+        """The least memory for this many threads."""
+        return self.fixed + threads * self.per_thread + CHUNKS * self._share * self.row_bytes
 
 
-def slow_rate(walk: Walk) -> float:
-    """Operations a second, at least, where the data are."""
-    return DEVICE_RATE if walk.x.on_device else SLOW_RATE
+def within_memory(
+    engine: Engine, samples: Samples, constant: bool, method: Method | None, options: dict[str, Any]
+) -> Engine:
+    """The engine with threads and chunks that keep its memory budget; an error says what would do if it is too small."""
+    memory, executor = engine.memory, engine.executor
+    assert memory is not None
+    held = [one for one in (samples.acquired, samples.root_weights, samples.repeats) if one is not None]
+    needs = _Needs(
+        samples.n_samples,
+        samples.x.shape[1] + constant,
+        len(samples.basis),
+        0 if samples.in_memory else samples.row_bytes,
+        3.0 * sum(one.nbytes for one in held)
+        + BYTES_PER_SAMPLE * bool(samples.n_dropped) * samples.n_samples,
+    )
+    with all_cores() as cores:
+        most = n_slots(executor) if in_this_process(executor) else 1 if executor is not None else cores
+    fitting = [count for count in range(1, most + 1) if needs.total(count) <= memory]
+    if not fitting or (fitting[-1] < most and in_this_process(executor)):
+        _refuse(memory, needs.total(most if in_this_process(executor) else 1), needs)
+    if method is not None:
+        _refuse_method(memory, needs, method, options)
+    left = memory - needs.fixed - fitting[-1] * needs.per_thread
+    chunks = CHUNKS * (fitting[-1] if in_this_process(executor) else 1)
+    return replace(engine, chunk_bytes=int(min(left / chunks, LARGEST_CHUNK)), threads=fitting[-1])
 
 
-def measured_rate(walk: Walk) -> float:
-    """Operations a second of a matrix product where the data are."""
-    here = not walk.x.on_device
-    size = HERE_SIZE if here else THERE_SIZE
-    like = walk.x.read(0, 1)
-    a = array_namespace(like).full((size, size), 1e-3, dtype=like.dtype, device=like.device)
-    with all_cores() as cores:  # the product then runs on one of them
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            to_numpy((a @ a)[:1, :1])  # waits for it
-            times.append(time.perf_counter() - start)
-    return 2.0 * size**3 / min(times) * (cores if here else 1)
+def _refuse(memory: int, needed: float, needs: _Needs) -> None:
+    """Say what the job needs, and how many functions the budget has room for."""
+    fits = bisect_left(
+        range(1, needs.terms + 1), True, key=lambda terms: replace(needs, terms=terms).total(1) > memory
+    )
+    advice = (
+        f"the first {fits:,} functions would fit: lower the degree, or cut with `max_interactions` or "
+        "`index_set='hyperbolic'`, or allow that much memory"
+        if fits
+        else "no basis would fit: allow that much memory"
+    )
+    raise ParameterError(
+        f"`memory={memory / 1e6:,.0f} MB` is too little for {needs.n_columns} readouts and {needs.terms:,} functions, "
+        f"which take {needed / 1e6:,.0f} MB; {advice}."
+    )
 
 
-def duration(seconds: float) -> str:
-    """A time for people."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _seconds(expected: Cost, passes: Passes, rate: float) -> float:
-    """Passes share the work; what a method does besides is done here."""
-    shared = rate if passes.executor is None else SLOW_CORE * n_slots(passes.executor)
-    return expected.in_passes / shared + expected.besides / rate
-
-
-def _by(passes: Passes) -> str:
-    """Who works, in words."""
-    if passes.executor is None:
-        return ""
-    what = "threads of a Dask cluster" if is_client(passes.executor) else "workers"
-    return f", {n_slots(passes.executor)} {what}"
-
-
-def _each(passes: Passes) -> str:
-    return "" if passes.executor is None or in_this_process(passes.executor) else " in each process"
-
-
-def size(n_bytes: float) -> str:
-    """An amount of memory for people."""
-    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"
+def _refuse_method(memory: int, needs: _Needs, method: Method, options: dict[str, Any]) -> None:
+    """Some methods hold all readouts in memory."""
+    n, k, terms = needs.n_samples, needs.n_columns, needs.terms
+    needed = needs.fixed + method.extra_bytes(n, k, terms, **options)
+    if needed > memory:
+        others = ", ".join(repr(other.name) for other in ESTIMATORS.values() if other.in_blocks)
+        raise ParameterError(
+            f"method {method.name!r} takes {needed / 1e6:,.0f} MB for {n:,} samples, {k} readouts and {terms:,} "
+            f"functions, and `memory={memory / 1e6:,.0f} MB`; allow more, or use a method that goes through the data in blocks: "
+            f"{others}."
+        )

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._check import whole_number, yes_or_no
 from .._netcdf import axis_values
-from .._spread import as_executor, check_executor
 from .._version import __version__
 from ..basis import ProductBasis
-from ..basis._remembered import RememberedBasis
-from ..designs import draw
 from ..errors import ParameterError
 from ..estimators import Estimator
 from ..result import CapacityResult
-from ..systems._measure import measure
+from ..samples import as_executor, chosen_executor
 from ..typing import Floats, System
-from ._estimate import estimate
-from ._probe import noise_seed
+from ._probe import probe
 from ._shelf import Shelf, describe
 
 if TYPE_CHECKING:
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
 
 PER_TERM = ("capacity", "raw", "standard_error")
 TAKEN = {"total", "total_standard_error", "by_degree", "term", "term_degree", "degree", "label", *PER_TERM}
-REMEMBERED_BYTES = 500_000_000  # of basis values kept for all settings; larger ones are evaluated for each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +93,7 @@ class Sweep:
 
         names, shape, basis = tuple(self.settings), self.shape, self.results[0].basis
         columns: dict[str, tuple[tuple[str, ...], Any]] = {}
-        for name in ("total", "total_standard_error", "n_readouts", "rank"):
+        for name in ("total", "total_standard_error", "n_readouts", "maximum", "rank"):
             values = [getattr(result, name) for result in self.results]
             if name not in names and not any(value is None for value in values):
                 columns[name] = (names, np.array(values).reshape(shape))
@@ -136,7 +129,7 @@ class Sweep:
             known = result.total_standard_error is not None
             error = {"total_standard_error": result.total_standard_error} if known else {}
             degrees = {f"degree_{degree}": value for degree, value in enumerate(by_degree)}
-            rows.append(point | {"total": result.total} | error | {"n_readouts": result.n_readouts} | degrees)
+            rows.append(point | {"total": result.total} | error | {"maximum": result.maximum} | degrees)
         return pd.DataFrame(rows)
 
 
@@ -158,8 +151,7 @@ def sweep(
 ) -> Sweep:
     """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
 
-    All settings are measured at the same inputs, so the basis is evaluated once (once a process) unless its values
-    would take more than 500 MB.
+    All settings are measured at the same inputs.
 
     Parameters
     ----------
@@ -200,25 +192,26 @@ def sweep(
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
-    job = _Job(
-        make_system,
-        basis,
-        n_samples,
-        design,
-        seed,
-        method,
-        constant,
-        complex_as,
-        tuple(sorted(options.items())),
-    )
-    shelf = None if path is None else Shelf(Path(path), describe(**vars(job)))
+    how = {
+        "n_samples": n_samples,
+        "design": design,
+        "seed": seed,
+        "method": method,
+        "constant": constant,
+        "complex_as": complex_as,
+    }
+    shelf = None
+    if path is not None:
+        plan = describe(make_system=make_system, basis=basis, options=sorted(options.items()), **how)
+        shelf = Shelf(Path(path), plan)
+    measure = functools.partial(_measured, make_system, basis=basis, how=how | options)
     kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
     found = {number: result for number, result in kept.items() if result is not None}
     missing = [number for number in range(len(points)) if number not in found]
     with tqdm(
         total=len(points), initial=len(found), desc="Sweep", disable=not yes_or_no("progress", progress)
     ) as bar:
-        for number, result in _run(job, points, missing, as_executor(check_executor(executor))):
+        for number, result in _run(measure, points, missing, as_executor(chosen_executor(executor))):
             if shelf:
                 shelf.save(points[number], result)
             found[number] = result
@@ -226,101 +219,34 @@ def sweep(
     return Sweep(grid, tuple(found[number] for number in range(len(points))))
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    """All that is common to the settings of a sweep."""
-
-    make_system: Callable[..., System]
-    basis: ProductBasis
-    n_samples: int
-    design: str
-    seed: int | None
-    method: str | Estimator
-    constant: bool
-    complex_as: str | None
-    options: tuple[tuple[str, Any], ...]
-
-    def measure(self, point: dict[str, Any], u: Floats, basis: ProductBasis) -> CapacityResult:
-        """Measure and estimate as `probe` does, at inputs drawn before."""
-        try:
-            x = measure(self.make_system(**point), u, noise_seed(self.seed))
-            result = estimate(
-                u,
-                x,
-                basis,
-                method=self.method,
-                constant=self.constant,
-                complex_as=self.complex_as,
-                **dict(self.options),
-            )
-        except Exception as problem:
-            problem.add_note(f"This happened in a sweep, at {_said(point)}.")
-            raise
-        return replace(result, basis=self.basis)
-
-    def inputs(self) -> tuple[Floats, ProductBasis]:
-        """The design, and the basis with its values there if they fit in memory."""
-        u = np.ascontiguousarray(draw(self.basis, self.n_samples, method=self.design, seed=self.seed))
-        if 8 * len(u) * len(self.basis) > REMEMBERED_BYTES:
-            return u, self.basis
-        return u, RememberedBasis(self.basis, u)
+def _measured(
+    make_system: Callable[..., System], point: dict[str, Any], *, basis: ProductBasis, how: dict[str, Any]
+) -> CapacityResult:
+    """One setting, as `probe` measures it; an error says which."""
+    try:
+        return probe(make_system(**point), basis, **how)
+    except Exception as problem:
+        problem.add_note(f"This happened in a sweep, at {_said(point)}.")
+        raise
 
 
 def _run(
-    job: _Job, points: list[dict[str, Any]], missing: list[int], executor: Executor | None
+    measure: Callable[[dict[str, Any]], CapacityResult],
+    points: list[dict[str, Any]],
+    missing: list[int],
+    executor: Executor | None,
 ) -> Iterator[tuple[int, CapacityResult]]:
     """The results of the missing settings, as they come."""
-    if not missing:
-        return
     if executor is None:
-        u, basis = job.inputs()
-        for number in missing:
-            yield number, job.measure(points[number], u, basis)
+        yield from ((number, measure(points[number])) for number in missing)
         return
-    futures: dict[Future[CapacityResult], int]
-    if isinstance(executor, ThreadPoolExecutor):
-        shared = job.inputs()
-        futures = {executor.submit(job.measure, points[number], *shared): number for number in missing}
-    else:
-        token = os.urandom(16)
-        futures = {executor.submit(_in_worker, token, job, points[number]): number for number in missing}
+    futures = {executor.submit(measure, points[number]): number for number in missing}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
         for future in futures:
             future.cancel()
-
-
-def _in_worker(token: bytes, job: _Job, point: dict[str, Any]) -> CapacityResult:
-    """One setting in some process, which draws the design and evaluates the basis only for the first."""
-    return job.measure(point, *_inputs_of(_Keyed(token, job)))
-
-
-class _Keyed:
-    """A job told apart from others by its token alone."""
-
-    def __init__(self, token: bytes, job: _Job) -> None:
-        self.token, self.job = token, job
-
-    def __hash__(self) -> int:
-        return hash(self.token)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed) and self.token == other.token
-
-
-_drawing = Lock()  # a worker with several threads draws and evaluates once all the same
-
-
-def _inputs_of(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
-    with _drawing:
-        return _drawn(keyed)
-
-
-@functools.lru_cache(maxsize=1)
-def _drawn(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
-    return keyed.job.inputs()
 
 
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:

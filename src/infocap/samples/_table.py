@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ._array import array_namespace, as_like, on_device, to_numpy
-from ._sources import chunk_rows, in_memory, read_in_place, travelling
-from .errors import DataError
-from .typing import ArrayLike, Floats, Integers
+from .._array import array_namespace, as_like, on_device, to_numpy
+from ..errors import DataError
+from ..typing import ArrayLike, Floats, Integers
+from ._sources import chunk_rows, in_memory, is_dask, read_in_place, travelling
 
 
 class Table:
@@ -40,7 +40,7 @@ class Table:
         self._refuse_wrong_type(first)
         self.columns = self._column_names(first)
         self.row_bytes = first.nbytes
-        self.source = read_in_place(source)
+        self.source = source if type(source) is np.ndarray else read_in_place(source)
         narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
         self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
 
@@ -53,20 +53,12 @@ class Table:
     @property
     def in_memory(self) -> bool:
         """Whether the rows are in memory already."""
-        return self.on_device or in_memory(self.source)
+        return self.on_device or type(self.source) is np.ndarray or in_memory(self.source)
 
     @property
     def chunk_rows(self) -> int:
         """Rows that the source keeps together: to read one of them costs as much as to read all."""
         return chunk_rows(self.source)
-
-    def rows_within(self, first: int, stop: int) -> tuple[int, int]:
-        """The rows of this table that lie between these rows of the source."""
-        if self._rows is not None:
-            a, b = np.searchsorted(self._rows, [first, stop])
-            return int(a), int(b)
-        a, b = np.clip([first, stop], *self._span) - self._span[0]
-        return int(a), int(b)
 
     def source_rows(self, start: int, stop: int) -> tuple[int, int]:
         """The stretch of the source in which the rows start to stop of this table lie."""
@@ -88,16 +80,25 @@ class Table:
             return self._with(_rows=self._rows[start:stop])
         return self._with(_span=(self._span[0] + start, self._span[0] + stop))
 
-    def held(self) -> Table:
-        """The same table with its rows in memory, as they came."""
-        return self if self.in_memory else self._cut()
+    @property
+    def lazy(self) -> Any | None:
+        """The rows as a dask array, for a cluster that computes it; None for every other source."""
+        return self.source[slice(*self.source_rows(0, self.shape[0]))] if is_dask(self.source) else None
 
-    def _cut(self) -> Table:
-        """The same table with nothing but its own rows behind it, read now."""
+    def held(self, block: Any = None) -> Table:
+        """The same table with its rows in memory: read now, or given as the block that `lazy` stands for."""
+        return self if self.in_memory else self._cut(block)
+
+    def _cut(self, block: Any = None) -> Table:
+        """The same table with nothing but its own rows behind it."""
         first, stop = self.source_rows(0, self.shape[0])
         rows = None if self._rows is None else self._rows - first
-        block = self._slice(first, stop)
+        block = self._slice(first, stop) if block is None else block
         return self._with(source=block, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first)
+
+    def without_rows(self) -> Table:
+        """The same table with an empty stand-in for its source, to be `held` where the rows are."""
+        return self._with(source=_Absent(self.source.shape))
 
     def _with(self, **changes: Any) -> Table:
         chosen = object.__new__(Table)
@@ -229,8 +230,8 @@ class Table:
     def _refuse_wrong_type(self, first: Any) -> None:
         if first.dtype.kind == "c" and self.complex_as is None:
             raise DataError(
-                f"{self.name} is complex ({first.dtype}); say what is measured: complex_as='abs2' for powers "
-                "|x|², complex_as='split' for real and imaginary parts as separate channels."
+                f"{self.name} is complex ({first.dtype}); say what is measured: `complex_as='abs2'` for powers "
+                "|x|², `complex_as='split'` for real and imaginary parts as separate channels."
             )
         if first.dtype.kind not in "fiubcOUS":
             raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
@@ -253,6 +254,15 @@ class Table:
         if self.complex_as == "split" and first.dtype.kind == "c":
             return [f"{part}({name})" for part in ("re", "im") for name in names]
         return names
+
+
+class _Absent:
+    """Stands for rows that are somewhere else."""
+
+    sent_by_name = True
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape = shape
 
 
 def _as_array(source: ArrayLike, name: str) -> Any:

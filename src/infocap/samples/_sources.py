@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DataError, ParameterError
+from ..errors import DataError, ParameterError
 
 
 class FileRows:
@@ -75,20 +75,6 @@ class DaskRows:
         return self.array[rows].compute(scheduler="synchronous")
 
 
-class Chunks:
-    """Some of the rows of a table, as blocks in memory with the number of their first row."""
-
-    def __init__(self, shape: tuple[int, int], blocks: list[tuple[int, Any]]) -> None:
-        self.shape, self.blocks = shape, sorted(blocks, key=lambda block: block[0])
-
-    def __getitem__(self, rows: slice) -> Any:
-        start, stop, _ = rows.indices(self.shape[0])
-        parts = [block[max(start - first, 0) : max(stop - first, 0)] for first, block in self.blocks]
-        found = np.concatenate([part for part in parts if len(part)])
-        assert len(found) == stop - start
-        return found
-
-
 class Labelled:
     """Rows with names of their columns, for sources that have none."""
 
@@ -115,7 +101,7 @@ def read_in_place(source: Any) -> Any:
 
 def travelling(source: Any) -> Any | None:
     """The form in which a source is sent to other processes; None when its rows themselves have to travel."""
-    if isinstance(source, FileRows | Hdf5Rows | DaskRows | Chunks) or hasattr(source, "sent_by_name"):
+    if isinstance(source, FileRows | Hdf5Rows | DaskRows) or hasattr(source, "sent_by_name"):
         return source
     library = type(source).__module__.split(".")[0]
     if library == "h5py":

@@ -1,0 +1,49 @@
+"""Checks: one mistake per function, in one table. What they find is kept in the result and shown wherever it is.
+
+A check is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"] = function`` adds one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..dimension import Repeats
+from ..errors import Check
+from ..estimators import Estimate, Evidence, Method
+from . import _checks
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a check sees: the evidence, the method, what it found, and what repeats say where there are any."""
+
+    evidence: Evidence
+    method: Method
+    estimate: Estimate
+    total: float
+    repeats: Repeats | None = None
+
+
+CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
+    "said by the method": _checks.said_by_the_method,
+    "inputs off": _checks.inputs_off,
+    "shifted": _checks.shifted,
+    "correlated": _checks.correlated,
+    "saturated": _checks.saturated,
+    "dependent readouts": _checks.dependent_readouts,
+    "few samples": _checks.few_samples,
+    "above the rank": _checks.above_the_rank,
+    "said by the repeats": _checks.said_by_the_repeats,
+    "repeated inputs off": _checks.repeated_inputs_off,
+    "beyond the noise": _checks.beyond_the_noise,
+    "left out": _checks.left_out,
+}
+
+
+def run_checks(case: Case) -> tuple[Check, ...]:
+    """Everything that the checks of the table find, in its order: warnings as a person should read them, then notes."""
+    return tuple(check for function in CHECKS.values() for check in function(case))
+
+
+__all__ = ["CHECKS", "Case", "Check", "run_checks"]

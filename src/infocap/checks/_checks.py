@@ -1,0 +1,310 @@
+"""One function per mistake: data whose answer would look plausible and be wrong, answers weaker than they look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._array import as_like, to_numpy
+from .._check import listed
+from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
+from ..errors import Check
+from ..kernels import squares
+from ..samples import Samples, fitting_domain
+from ..typing import Floats, Integers
+
+if TYPE_CHECKING:
+    from . import Case
+
+# A mean this many standard errors away is not chance, however many functions are looked at.
+STANDARD_ERRORS = 5.0
+# Share of a channel's samples at its lowest or highest value from which it looks clipped.
+SATURATED = 0.01
+# Variance of means over stretches of the acquisition, relative to independent samples, below which nobody cares.
+EXCESS = 1.5
+# Samples by which readouts may be shifted in either direction.
+LAGS = 4
+# Rows at either end of the acquisition that are looked at: enough to see a shift of readouts with much noise.
+LAG_ROWS = 1024
+# Samples per readout below which the raw capacities' bias is no longer proportional to 1/N.
+SAMPLES_PER_READOUT = 4
+# A corrected total scatters around the rank; beyond this multiple of it something is wrong.
+ABOVE = 1.01
+
+
+def said_by_the_method(case: Case) -> Iterator[Check]:
+    """What the method itself had to say."""
+    return (check if isinstance(check, Check) else Check(check) for check in case.estimate.checks)
+
+
+def inputs_off(case: Case) -> Iterator[Check]:
+    """Inputs that do not follow the declared distribution: then the means of low-degree functions are not 0."""
+    evidence, samples = case.evidence, case.evidence.samples
+    basis, n = evidence.basis, evidence.n_samples
+    if evidence.whole.constant:
+        z = np.abs(to_numpy(evidence.whole.projection[0, :]))  # sqrt(N) times the means, for free
+        low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
+    else:
+        basis = single_inputs(basis.families)
+        z = np.abs(evidence.engine.fold(samples, partial(_sums, basis=basis))) / np.sqrt(n)
+        low = basis.degrees > 0
+    if not low.any():
+        return
+    if samples.root_weights is not None:
+        z = z / samples.root_weights.max()  # a bound on how much more a weighted mean scatters
+    worst = int(np.argmax(np.where(low, z, -1.0)))
+    if z[worst] <= STANDARD_ERRORS:
+        return
+    said = ", ".join(dict.fromkeys(family.distribution for family in basis.families))
+    fitting = (
+        fitting_domain(case.evidence.look.input_low[k], case.evidence.look.input_high[k], family.domain)
+        for k, family in enumerate(basis.families)
+    )
+    domain = next((one for one in fitting if one), None)
+    advice = (
+        f"u fills {domain}: pass `domain={domain}` to product_basis"
+        if domain
+        else "use the `family` of the true distribution, or basis.samples(recorded inputs)"
+    )
+    yield Check(
+        f"inputs do not follow the declared distribution ({said}): the mean of {basis.label(worst)} is "
+        f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0; {advice}.",
+        function=basis.label(worst),
+        standard_errors=float(z[worst]),
+    )
+
+
+def _sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
+    return basis.sum_over(samples.u.read_on_host(start, stop), samples.weights(start, stop))
+
+
+def correlated(case: Case) -> Iterator[Check]:
+    """Means over stretches of the acquisition that differ by more than independent samples allow."""
+    evidence, samples, look = case.evidence, case.evidence.samples, case.evidence.look
+    sizes = look.epoch_sizes
+    if evidence.n_samples < 4 * len(sizes):
+        return
+    shifted = look.epoch_means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
+    means = (shifted * samples.scale - evidence.space.mean) @ evidence.whitening
+    if not samples.constant or samples.root_weights is not None:
+        means = means - (sizes @ means) / sizes.sum()
+    freedom = (len(sizes) - 1) * means.shape[1]
+    excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
+    if (
+        samples.root_weights is not None
+    ):  # as drawn, readouts scatter more than under the density of the basis
+        drawn = evidence.leverage / np.maximum(samples.root_weights**2, 1e-300) - samples.constant
+        excess *= means.shape[1] / float(np.mean(drawn))
+    if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):
+        yield Check(
+            f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
+            f"{excess:.1f} times more than independent samples would (effective number of samples about "
+            f"{evidence.n_samples / excess:.0f}); the device drifts, or the inputs were not in random order.",
+            excess=excess,
+        )
+
+
+def saturated(case: Case) -> Iterator[Check]:
+    """Channels that spend too long at one end of their range."""
+    if all(isinstance(family, DiscreteFamily) for family in case.evidence.basis.families):
+        return  # inputs on a few levels make readouts on a few levels
+    look, n = case.evidence.look, case.evidence.n_samples
+    share = (np.maximum(look.at_low, look.at_high) - 1) / n  # one sample always is
+    share = np.where(look.dead, 0.0, share)
+    bad = np.flatnonzero(share > SATURATED)
+    if len(bad):
+        names = [case.evidence.samples.x.column(int(number)) for number in bad]
+        yield Check(
+            f"{len(bad)} of {len(share)} channels look saturated or clipped ({listed(names)}): up to "
+            f"{share.max():.0%} of their samples sit at the lowest or highest value.",
+            channels=names,
+            share=share[bad].tolist(),
+        )
+
+
+def dependent_readouts(case: Case) -> Iterator[Check]:
+    """Readouts that are linear combinations of others."""
+    rank, maximum = case.evidence.rank, case.evidence.maximum
+    if rank < maximum:
+        yield Check(
+            f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}.",
+            rank=rank,
+            maximum=maximum,
+        )
+
+
+def few_samples(case: Case) -> Iterator[Check]:
+    """So few samples that no correction of the bias is safe."""
+    n, k = case.evidence.n_samples, case.evidence.rank
+    if n < SAMPLES_PER_READOUT * k:
+        yield Check(
+            f"{n} samples are few for {k} readouts: below 4 K = {4 * k} the bias is not small and not "
+            "removed by extrapolation; take more samples.",
+            n_samples=n,
+            wanted=SAMPLES_PER_READOUT * k,
+        )
+
+
+def above_the_rank(case: Case) -> Iterator[Check]:
+    """Capacities that sum to more than the readouts allow."""
+    total, rank, method = case.total, case.evidence.rank, case.method
+    if total > ABOVE * rank:
+        advice = (
+            "check the inputs' distribution, or take more samples"
+            if method.corrects_bias
+            else f"method {method.name!r} does not correct the finite-sample bias; use the default method"
+        )
+        yield Check(
+            f"the capacities sum to {total:.3f}, above the {rank} that the readouts allow: {advice}.",
+            total=total,
+            rank=rank,
+        )
+
+
+def beyond_the_noise(case: Case) -> Iterator[Check]:
+    """More capacity than repeats say noise allows."""
+    limit = case.repeats
+    if limit is not None and limit.total + 3 * limit.standard_error < case.total - 0.5:
+        yield Check(
+            f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
+            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them.",
+            total=case.total,
+            allowed=limit.total,
+        )
+
+
+def said_by_the_repeats(case: Case) -> Iterator[Check]:
+    """What the analysis of the repeats had to say, apart from what the readouts themselves show."""
+    if case.repeats is not None:
+        said = (check if isinstance(check, Check) else Check(check) for check in case.repeats.checks)
+        yield from (check for check in said if check.kind == "warning")
+
+
+def repeated_inputs_off(case: Case) -> Iterator[Check]:
+    """Repeated inputs that are not spread like all others."""
+    if case.evidence.samples.repeats is None:
+        return
+    u = case.evidence.samples.u.take(np.flatnonzero(np.isfinite(case.evidence.samples.repeats).all(axis=1)))
+    low = single_inputs(case.evidence.basis.families)
+    z = np.abs(low.sum_over(u)) / np.sqrt(len(u))
+    worst = int(np.argmax(np.where(low.degrees > 0, z, -1.0)))
+    if z[worst] > STANDARD_ERRORS:
+        yield Check(
+            f"the repeated inputs do not follow the declared distribution: the mean of {low.labels[worst]} over them "
+            f"is {z[worst] / np.sqrt(len(u)):.3g}, {z[worst]:.0f} standard errors from 0; repeat inputs chosen at "
+            "random (every 4th point of a Sobol design lies in one quarter of an input's range).",
+            function=low.labels[worst],
+            standard_errors=float(z[worst]),
+        )
+
+
+def left_out(case: Case) -> Iterator[Check]:
+    """Rows and channels that were left out without harm, said all the same."""
+    samples, look = case.evidence.samples, case.evidence.look
+    if samples.n_dropped:
+        yield Check(
+            f"{samples.n_dropped} rows with NaN or infinite values were dropped.",
+            "note",
+            rows=samples.n_dropped,
+        )
+    unused = sorted(set(range(len(look.low))) - set(samples.channels.tolist()))
+    carrier = next((number for number in unused if samples.constant and look.low[number] != 0), None)
+    if carrier is not None:
+        name = samples.x.column(carrier)
+        yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
+    names = [samples.x.column(number) for number in unused if number != carrier]
+    if names:
+        yield Check(
+            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}.",
+            "note",
+            channels=names,
+        )
+
+
+def shifted(case: Case) -> Iterator[Check]:
+    """Readouts that match the inputs of a neighbouring sample better than their own, from some row on perhaps.
+
+    A few low-degree functions raise the suspicion. In Sobol order neighbouring inputs are related, so those
+    may mislead; then the whole basis has to agree. A row lost on the way shifts all that comes after it, so the
+    end of the acquisition is looked at as well as its beginning.
+    """
+    basis, total = case.evidence.basis, case.evidence.n_samples
+    n = min(total, LAG_ROWS)
+    if n < 16 * LAGS:
+        return
+    end = _stretch(case, total - n, total)
+    looked_at = [(0, _stretch(case, 0, n) if total > n else end)]
+    looked_at += [(total - n, end)] * (total > n) + [(total - n // 4, end.last(n // 4))] * (n >= 64 * LAGS)
+    for start, stretch in looked_at:
+        found = _shift_within(stretch, single_inputs(basis.families)(stretch.u)[:, 1:], basis)
+        if found is not None:
+            lag, there, here = found
+            where = "" if start == 0 else f" in the stretch from measurement {start} on"
+            yield Check(
+                f"readouts look shifted by {lag:+d} samples against the inputs{where}: their raw capacity is "
+                f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows.",
+                lag=lag,
+                first_measurement=start,
+            )
+            return
+
+
+class _Stretch(NamedTuple):
+    """Some rows in the order of acquisition: whitened readouts, inputs, and roots of weights."""
+
+    z: Any
+    u: Floats
+    root: Floats | None
+
+    def last(self, n: int) -> _Stretch:
+        """The last n rows."""
+        skip = len(self.u) - n
+        return _Stretch(self.z[skip:, :], self.u[skip:], None if self.root is None else self.root[skip:])
+
+
+def _stretch(case: Case, start: int, stop: int) -> _Stretch:
+    samples, order = case.evidence.samples, case.evidence.samples.order
+    rows: Integers | slice = slice(start, stop) if order is None else order[start:stop]
+    block = samples.x.read(start, stop) if order is None else samples.x.take(order[start:stop])
+    u = samples.u.read_on_host(start, stop) if order is None else samples.u.take(order[start:stop])
+    z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
+    # A wide density has large values far out, which would decide alone; hence the weights.
+    root = None if samples.root_weights is None else samples.root_weights[rows, None]
+    return _Stretch(z if root is None else z * as_like(root, z), u, root)
+
+
+def _shift_within(stretch: _Stretch, y: Floats, basis: ProductBasis) -> tuple[int, float, float] | None:
+    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities.
+
+    `y` are the low-degree functions at its inputs.
+    """
+    lags, n, rank = list(range(-LAGS, LAGS + 1)), len(stretch.u), stretch.z.shape[1]
+    found = _scores(stretch, y, lags)
+    place = int(np.argmax(found))
+    if lags[place] == 0 or found[place] < found[LAGS] + _chance(n, rank, y.shape[1], found[place]):
+        return None
+    there, here = _scores(stretch, basis(stretch.u)[:, 1:], [lags[place], 0]).tolist()
+    return (lags[place], there, here) if there > here + _chance(n, rank, len(basis) - 1, there) else None
+
+
+def _scores(stretch: _Stretch, y: Floats, lags: list[int]) -> Floats:
+    """Capacity of the functions `y` in readouts taken so many samples later, over the samples common to all lags."""
+    n, size = len(stretch.u) - 2 * LAGS, y.shape[1]
+    y = y if stretch.root is None else y * stretch.root
+    moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + n] for lag in lags]), stretch.z)
+    power = squares(stretch.z[LAGS : LAGS + n, :].T @ moved / n)
+    return power.reshape(len(lags), size).sum(axis=1)
+
+
+def _chance(n: int, rank: int, size: int, score: float) -> float:
+    """By how much two scores may differ by chance: six standard deviations."""
+    return float(6 * (np.sqrt(2 * rank * size) + 2 * np.sqrt(n * score)) / n)
+
+
+@lru_cache(maxsize=8)
+def single_inputs(families: tuple[Family, ...]) -> ProductBasis:
+    """Functions of single inputs up to degree 2."""
+    return product_basis(families, max_degree=2, max_interactions=1)

@@ -1,0 +1,349 @@
+"""Evidence: what the data say about the capacities, before any estimator has its say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial, reduce
+from itertools import pairwise
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from .._array import array_namespace, as_like, on_host, to_numpy
+from ..basis import Family, ProductBasis, product_basis
+from ..kernels import (
+    Frame,
+    Moments,
+    Span,
+    Summary,
+    combine,
+    coordinates,
+    frame_of,
+    span,
+    squares,
+    summarise,
+    triangle_of_gram,
+    zero_capacity_bound,
+)
+from ..samples import Engine, Look, Samples, row_shares
+from ..typing import Floats
+
+# Bytes of shuffled readouts that share one evaluation of the basis: enough for eight shuffles of an ordinary run.
+SHUFFLE_BYTES = 64_000_000
+# Rows that are whitened together, so that they stay in cache.
+LEVERAGE_ROWS = 512
+# Readouts on a device up to which small matrices are handled faster by the processor than by the card.
+FEW_READOUTS = 256
+# Functions of low degree whose sample means tell independent points from low-discrepancy ones.
+LOW_FUNCTIONS = 24
+# Mean square of those means, relative to independent points, below which a design is of low discrepancy: Sobol and
+# Halton points stay below 0.1, independent ones scatter around 1 by 0.3.
+BALANCED = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Summaries of the whole and of its two ordered halves, and the way back to the data.
+
+    Estimators are functions of this. What needs another pass over the data is computed when first asked for.
+    `infocap.evidence(u, x, basis)` gives one.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
+    >>> def mine(evidence):
+    ...     print(evidence.n_samples, evidence.n_readouts, evidence.maximum, evidence.rank, evidence.raw.shape)
+    ...     return evidence.extrapolated.clip(0, 1)
+    >>> infocap.probe(lambda u: u, basis, 64, seed=1, method=mine).capacity.round(2)
+    64 1 2 2 (3,)
+    array([1., 1., 0.])
+    """
+
+    samples: Samples
+    engine: Engine
+    look: Look
+    frame: Frame | None
+    whole: Summary
+    halves: tuple[Summary, Summary]
+
+    def on_host(self) -> Evidence:
+        """The same evidence in the processor's memory."""
+        first, second, whole = (
+            replace(one, projection=to_numpy(one.projection)) for one in (*self.halves, self.whole)
+        )
+        return replace(self, samples=self.samples.on_host(), whole=whole, halves=(first, second))
+
+    @property
+    def basis(self) -> ProductBasis:
+        """The functions whose capacities are wanted."""
+        return self.samples.basis
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples, N."""
+        return self.whole.n_samples
+
+    @property
+    def n_readouts(self) -> int:
+        """Number of channels that were given."""
+        return self.samples.x.shape[1]
+
+    @property
+    def maximum(self) -> int:
+        """The maximum capacity: the number of channels that change, and the constant readout."""
+        return self.samples.n_columns
+
+    @property
+    def rank(self) -> int:
+        """Number of linearly independent readouts, the constant included."""
+        return self.space.rank
+
+    @property
+    def fourth_moments(self) -> Floats:
+        """E[y^4] of every target, exactly."""
+        return self.basis.fourth_moments
+
+    @cached_property
+    def space(self) -> Span:
+        """The space that the readouts span."""
+        return span(self.whole)
+
+    @cached_property
+    def coordinates(self) -> Any:
+        """The targets in an orthonormal frame of that space, (rank, terms)."""
+        return coordinates(self.whole, self.space)
+
+    @cached_property
+    def half_coordinates(self) -> tuple[Any, Any]:
+        """Coordinates of the targets from the first half of the samples alone, and from the second."""
+        first, second = (coordinates(half, span(half)) for half in self.halves)
+        return first, second
+
+    @cached_property
+    def raw(self) -> Floats:
+        """C_N of every target, with the exact E[y²] = 1."""
+        return squares(self.coordinates)
+
+    @cached_property
+    def raw_half(self) -> Floats:
+        """The mean of C_{N/2} over the two ordered halves."""
+        first, second = (squares(part) for part in self.half_coordinates)
+        return (first + second) / 2
+
+    @property
+    def extrapolated(self) -> Floats:
+        """Richardson's 2 C_N - C_{N/2}; the part of the bias that falls as 1/N is gone."""
+        return 2 * self.raw - self.raw_half
+
+    @cached_property
+    def whitening(self) -> Floats:
+        """What turns centred readouts into ones with sample covariance 1, (channels, rank without the constant)."""
+        return self.space.whitening * np.sqrt(self.n_samples)
+
+    def whitened(self, start: int, stop: int) -> Floats:
+        """Readouts X~ of the rows start to stop, with sample covariance 1: (samples, rank), the constant first."""
+        return self._whitened(self.samples, start, stop)
+
+    def _whitened(self, samples: Samples, start: int, stop: int) -> Floats:
+        z = samples.centred(samples.x.read_on_host(start, stop), self.space.mean) @ self.whitening
+        z = np.column_stack([np.ones(len(z)), z]) if samples.constant else z
+        return samples.weighted(z, start)
+
+    def all_whitened(self) -> Floats:
+        """X~ of all samples, in memory."""
+        return np.vstack(
+            [self._whitened(part, 0, part.n_samples) for _, part in self.engine.chunks(self.samples)]
+        )
+
+    def blocks(self) -> Iterator[tuple[Floats, Floats]]:
+        """Targets (terms, samples) and readouts X~ (samples, rank) of all rows, block by block."""
+        for _, part in self.engine.chunks(self.samples):
+            for start, stop in row_shares(0, part.n_samples, part.n_columns):
+                z = self._whitened(part, start, stop)
+                for y, rows in part.targets(start, stop):
+                    yield y, z[rows.start - start : rows.stop - start]
+
+    def targets(self) -> Iterator[tuple[Floats, slice]]:
+        """Targets (terms, samples) of all rows, block by block, and which rows they are."""
+        for _, part in self.engine.chunks(self.samples):
+            for y, rows in part.targets(0, part.n_samples):
+                yield y, slice(part.first_row + rows.start, part.first_row + rows.stop)
+
+    def project(self, z: Floats) -> Floats:
+        """The means over samples of y z for numbers z (samples, columns) of every row: (terms, columns)."""
+        z = self.samples.weighted(z, 0)
+        pieces = (
+            (part.u.read_on_host(start, stop), z[part.first_row + start : part.first_row + stop])
+            for _, part in self.engine.chunks(self.samples)
+            for start, stop in row_shares(0, part.n_samples, part.n_columns)
+        )
+        return self.basis.project(pieces) / self.n_samples
+
+    def values(self, basis: ProductBasis) -> Floats:
+        """Values of other functions of the inputs at all samples, (samples, terms), with the weights of the samples."""
+        return self.samples.weighted(basis(self.samples.u.read_on_host(0, self.n_samples)), 0)
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether the inputs look like independent draws: means of low-degree functions scatter as theirs do."""
+        low = low_functions(self.basis.families)
+        if len(low) == 1:
+            return True
+        total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
+        return float(np.mean(total[1:] ** 2 / square[1:])) > BALANCED
+
+    @cached_property
+    def leverage(self) -> Floats:
+        """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
+        return np.concatenate(self._fold(_leverages))
+
+    @cached_property
+    def leverage_power(self) -> float:
+        """S_N, the mean of leverage² (paper, eq. SN)."""
+        return float(self._fold(_leverage_power)) / self.n_samples
+
+    @cached_property
+    def zero_capacity_bound(self) -> Floats:
+        """sqrt(S_N E[y^4]) / N of every target (paper, Prop. 5.3)."""
+        return zero_capacity_bound(self.fourth_moments, self.leverage_power, self.n_samples)
+
+    @cached_property
+    def leverage_bound(self) -> Floats:
+        """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
+        return self._fold(_leverage_squares) / self.n_samples**2
+
+    def _fold(self, work: Any) -> Any:
+        """What a function of the readouts X~ adds up over all samples."""
+        return self.engine.fold(self.samples, partial(work, mean=self.space.mean, whitening=self.whitening))
+
+    @cached_property
+    def target_power(self) -> Floats:
+        """The sample mean of y² of every target; 1 in expectation."""
+        return self.engine.fold(self.samples, square_sums) / self.n_samples
+
+    def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
+        """C_N of every target after the samples of the readouts are put in random order, `count` times."""
+        generator = np.random.default_rng(seed)
+        rows = self.all_whitened()
+        at_once = min(max(SHUFFLE_BYTES // rows.nbytes, 1), 8)
+        for begin in range(0, count, at_once):
+            orders = [generator.permutation(self.n_samples) for _ in range(min(at_once, count - begin))]
+            found = self.project(np.hstack([rows[order] for order in orders])) ** 2
+            yield from found.reshape(len(found), len(orders), -1).sum(axis=2).T
+
+
+def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
+    """One pass over prepared samples: both ordered halves, and the whole from them."""
+    frame = frame_for(samples, look)
+    n = samples.n_samples
+    first, second, whole = summaries(samples, engine, frame, (0, n // 2, n))
+    return Evidence(samples, engine, look, frame, whole, (first, second))
+
+
+def summaries(samples: Samples, engine: Engine, frame: Frame | None, edges: Sequence[int]) -> list[Summary]:
+    """Summaries of the rows between consecutive edges, and last that of all of them."""
+    if frame is not None and min(stop - start for start, stop in pairwise(edges)) >= 2 * samples.n_columns:
+        sums: list[Moments] = engine.fold(samples, partial(_moments, matrix=frame.matrix), edges=edges)
+        sums.append(sums[0] if len(sums) == 1 else reduce(add, sums))
+        found = [one.summary(frame, samples.constant) for one in sums]
+        safe = [one for one in found if one is not None]
+        if len(safe) == len(found):
+            return safe
+    parts: list[Summary] = engine.fold(samples, _summary, combine, edges)
+    return [*parts, combine(*parts)]
+
+
+def frame_for(samples: Samples, look: Look) -> Frame | None:
+    """Coordinates in which the readouts are nearly uncorrelated, as far as some of the rows tell.
+
+    On a device all rows tell, at the price of one product.
+    """
+    if samples.x.on_device:
+        x = samples.readouts(0, samples.n_samples)
+        return frame_of(triangle_of_gram(_small(x.T @ x)))
+    if len(look.sample) < 2 * samples.n_columns:
+        return None
+    x = samples.centred(look.sample)
+    x = np.column_stack([np.ones(len(x)), x]) if samples.constant else x
+    return frame_of(np.asarray(np.linalg.qr(x, mode="r")))
+
+
+def _small(matrix: Any) -> Any:
+    """A square matrix where it is handled fastest."""
+    return to_numpy(matrix) if matrix.shape[0] < FEW_READOUTS else matrix
+
+
+def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments:
+    """Sums of products of some rows, in coordinates x @ matrix of the readouts, as many at a time as stay in cache."""
+    step = stop - start if samples.x.on_device else samples.basis.tile_samples
+    gram: Any = 0.0
+
+    def pieces() -> Iterator[tuple[Any, Any]]:
+        nonlocal gram
+        for first in range(start, stop, step):
+            last = min(first + step, stop)
+            z = samples.readouts(first, last)
+            z = z if matrix is None else z @ as_like(matrix, z)
+            gram = gram + z.T @ z
+            yield samples.inputs(first, last), samples.weighted(z, first)
+
+    projection = samples.basis.project(pieces())
+    return Moments(_small(gram), projection, stop - start)
+
+
+def _summary(samples: Samples, start: int, stop: int) -> Summary:
+    """Readouts factored, block by block, and the targets seen from there."""
+    blocks = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+    return combine(
+        *(
+            summarise(samples.readouts(*rows), (y for y, _ in samples.targets(*rows)), samples.constant)
+            for rows in blocks
+        )
+    )
+
+
+def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
+    """The sums of y and of y² over some rows, with weights w and w²: (2, terms)."""
+    u, weights = samples.u.read_on_host(start, stop), samples.weights(start, stop)
+    square = None if weights is None else weights**2
+    return np.array([basis.sum_over(u, weights), basis.sum_over(u, square, power=2)])
+
+
+def square_sums(samples: Samples, start: int, stop: int) -> Floats:
+    """The sum of y² of every target over some rows, (terms,)."""
+    return samples.basis.sum_over(samples.inputs(start, stop), samples.weights(start, stop), power=2)
+
+
+def _leverages(samples: Samples, start: int, stop: int, *, mean: Floats, whitening: Floats) -> list[Floats]:
+    """sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
+    block = samples.x.read(start, stop)
+    matrix, parts = as_like(whitening, block), []
+    step = LEVERAGE_ROWS if on_host(block) else stop - start
+    for first in range(0, stop - start, step):
+        z = samples.centred(block[first : first + step, :], mean) @ matrix
+        parts.append(
+            np.einsum("ij,ij->i", z, z) if on_host(z) else to_numpy(array_namespace(z).sum(z**2, axis=1))
+        )
+    leverage, weights = np.concatenate(parts) + samples.constant, samples.weights(start, stop)
+    return [leverage if weights is None else leverage * weights]
+
+
+def _leverage_power(samples: Samples, start: int, stop: int, **whitened: Any) -> float:
+    """The sum of leverage² over some rows."""
+    (leverage,) = _leverages(samples, start, stop, **whitened)
+    return float(np.sum(leverage**2))
+
+
+def _leverage_squares(samples: Samples, start: int, stop: int, **whitened: Any) -> Floats:
+    """The sum of leverage times y² of every target over some rows, (terms,)."""
+    (leverage,) = _leverages(samples, start, stop, **whitened)
+    weights = samples.weights(start, stop)
+    leverage = leverage if weights is None else leverage * weights
+    return samples.basis.sum_over(samples.inputs(start, stop), leverage, power=2)
+
+
+@lru_cache(maxsize=8)
+def low_functions(families: tuple[Family, ...]) -> ProductBasis:
+    """A few functions of lowest degree."""
+    return product_basis(families, max_degree=0).extended(LOW_FUNCTIONS)

@@ -1,0 +1,100 @@
+"""What a method is, and what it gives back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import Check, ParameterError
+from ..typing import Floats
+from ._evidence import Evidence
+
+Estimator = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Capacities of all targets and, where the method has them, thresholds, error bars and p-values.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
+    >>> def halved(evidence):
+    ...     return Estimate(capacity=evidence.raw / 2, threshold=evidence.leverage_bound)
+    >>> infocap.probe(lambda u: u, basis, 64, seed=1, method=halved).capacity.round(2)
+    array([0.5, 0.5, 0. , 0. ])
+    """
+
+    capacity: Floats
+    threshold: Floats | None = None
+    standard_error: Floats | None = None
+    p_value: Floats | None = None
+    total: float | None = None  # the sum of `capacity` when None
+    total_standard_error: float | None = None
+    checks: tuple[str, ...] = ()
+    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A way to estimate capacities: a function of `Evidence`, and what the rest of the package has to know about it.
+
+    Calling it calls the function. One that is not `in_blocks` wants all readouts in the processor's memory;
+    `extra_bytes` and `extra_work` say how much memory and how many operations it takes beside the passes over the data,
+    from the numbers of samples, readouts and functions (and its options).
+
+    >>> from infocap import ESTIMATORS
+    >>> ESTIMATORS["raw"].corrects_bias
+    False
+    """
+
+    name: str
+    function: Estimator
+    summary: str
+    reference: str = ""
+    in_blocks: bool = True
+    corrects_bias: bool = True
+    extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, **options: 0.0
+    extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, terms: 0.0
+
+    def __call__(self, evidence: Evidence, **options: Any) -> Estimate:
+        """Run the method; a plain array of capacities is as good as an `Estimate`."""
+        found = self.function(evidence, **options)
+        chosen = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
+        if chosen.capacity.shape != evidence.raw.shape:
+            raise ParameterError(
+                f"the method gave {chosen.capacity.shape} capacities for {len(evidence.raw)} functions."
+            )
+        if not np.isfinite(chosen.capacity).all():
+            label = evidence.basis.label(int(np.argmin(np.isfinite(chosen.capacity))))
+            raise ParameterError(f"the method gave a capacity that is not a finite number, for {label}.")
+        return chosen
+
+    def refuse_other_options(self, options: dict[str, Any]) -> None:
+        """One error for options that the function does not take, with those that it does."""
+        try:
+            signature = inspect.signature(self.function)
+        except ValueError:  # some built-in functions have none
+            return
+        try:
+            signature.bind(None, **options)
+        except TypeError as problem:
+            known = list(signature.parameters)[1:]
+            raise ParameterError(
+                f"method {self.name!r} does not take these options: {problem}; it takes {known or 'none'}."
+            ) from None
+
+
+def above_one(threshold: Floats, remedy: str = "") -> tuple[Check, ...]:
+    """The check for thresholds that no capacity can pass."""
+    count = int(np.sum(threshold > 1))
+    if not count:
+        return ()
+    text = (
+        f"the zero-capacity threshold exceeds 1 for {count} of {len(threshold)} functions: no true "
+        f"capacity can pass it; lower the degree or take more samples{remedy}."
+    )
+    return (Check(text, functions=count),)

@@ -1,0 +1,303 @@
+"""Engine.fold: one way through the rows, on this machine's cores, any executor, a Dask cluster or a device."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import gcd
+from operator import add
+from os import cpu_count
+from typing import Any
+
+from .._parallel import all_cores, thread_pool
+from ..errors import ParameterError
+from ._samples import Samples, row_shares
+from ._sources import is_dask
+
+# Bytes of rows read from disk at a time where `memory` does not say otherwise: long enough for a disk to run at
+# full speed, short enough that reading, computing and one chunk ahead stay below 0.5 GB.
+CHUNK_BYTES = 64_000_000
+# Shares per thread: with fewer, the last thread to finish keeps the others waiting.
+SHARES_PER_THREAD = 4
+# A share adds up at most this many times what a core should have at least, so that progress can be seen.
+LONGEST_SHARE = 16
+# Seconds after which a progress bar appears: whoever waits longer likes to know how long.
+BAR_DELAY_S = 2.0
+# Seconds to wait for the first worker of a Dask cluster; batch queues start one within a minute or not soon.
+WORKER_WAIT_S = 60.0
+
+Rows = tuple[int, int]
+Work = Callable[[Samples, int, int], Any]
+Merge = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Who goes through the rows of a data set, and how much of them is read at a time.
+
+    `executor` is a `concurrent.futures.Executor`, a `dask.distributed.Client`, or None for the threads of this process.
+    `memory` is the number of bytes that the user allows, of which `chunk_bytes` is read at a time by `threads` threads.
+    """
+
+    executor: Any = None
+    memory: int | None = None
+    chunk_bytes: int = CHUNK_BYTES
+    threads: int | None = None
+    share_rows: int | None = None  # None: as many rows as keep all cores busy
+
+    def fold(
+        self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None
+    ) -> Any:
+        """Do `work(samples, start, stop)` on shares of the rows, and merge what they give in the order of the rows.
+
+        With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain
+        functions; to run in other processes both must be picklable, as functions of a module and `functools.partial`
+        of them are.
+        """
+        wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
+        if is_client(self.executor):
+            outcomes = self._on_dask(samples, work, merge, wholes)
+        else:
+            with _bar(sum(stop - start for start, stop in wholes)) as done:
+                shares = self._here if self.executor is None else self._elsewhere
+                found: list[Any] = [None] * len(wholes)
+                for number, rows, outcome in shares(samples, work, merge, wholes):
+                    found[number] = outcome if found[number] is None else merge(found[number], outcome)
+                    done(rows)
+                outcomes = found
+        return outcomes[0] if edges is None else outcomes
+
+    def chunks(self, samples: Samples, wholes: list[Rows] | None = None) -> Iterator[tuple[int, Samples]]:
+        """The rows in memory, one chunk after the other, with the number of the whole that each belongs to.
+
+        The next chunk is read while one is worked on. Rows that are in memory already come as one chunk per whole.
+        """
+        wholes = wholes or [(0, samples.n_samples)]
+        if samples.in_memory:
+            yield from ((number, samples.part(*rows)) for number, rows in enumerate(wholes))
+            return
+        cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]
+        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")
+        try:
+            coming = reader.submit(samples.part(*cuts[0][1]).held)
+            for place, (number, _) in enumerate(cuts):
+                chunk = coming.result()
+                if place + 1 < len(cuts):
+                    coming = reader.submit(samples.part(*cuts[place + 1][1]).held)
+                yield number, chunk
+                del chunk
+        finally:
+            reader.shutdown(wait=False, cancel_futures=True)
+
+    def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
+        """Chunks that end where the file's own chunks end, so that none of those is read twice."""
+        first = next(row_shares(start, stop, samples.n_columns))
+        rows = max(self.chunk_bytes // samples.row_bytes, self.share_rows or first[1] - first[0])
+        stored = max(samples.u.chunk_rows, samples.x.chunk_rows)
+        rows -= rows % stored if rows >= stored else 0
+        offset = samples.x.source_rows(0, 1)[0] % rows
+        return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
+
+    def _here(
+        self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]
+    ) -> Iterator[tuple[int, int, Any]]:
+        """Shares on the threads of this process, never more than two per thread under way."""
+        with all_cores() as cores:
+            threads = self.threads or cores
+            tasks = (
+                (number, rows, partial(work, chunk, *rows))
+                for number, chunk in self.chunks(samples, wholes)
+                for rows in self._shares(chunk, threads)
+            )
+            if threads <= 1:
+                yield from ((number, stop - start, task()) for number, (start, stop), task in tasks)
+                return
+            pool, waiting = thread_pool(threads), deque[tuple[int, int, Future[Any]]]()
+            try:
+                for number, (start, stop), task in tasks:
+                    waiting.append((number, stop - start, pool.submit(task)))
+                    if len(waiting) >= 2 * threads:
+                        number, rows, future = waiting.popleft()
+                        yield number, rows, future.result()
+                while waiting:
+                    number, rows, future = waiting.popleft()
+                    yield number, rows, future.result()
+            finally:
+                for _, _, future in waiting:
+                    future.cancel()
+
+    def _shares(self, chunk: Samples, threads: int) -> Iterator[Rows]:
+        """Equal shares of a chunk: enough to keep all threads busy, each long enough to be worth a task."""
+        n = chunk.n_samples
+        if chunk.x.on_device:  # which wants few and large steps
+            return iter([(0, n)])
+        if self.share_rows is not None:
+            return pairwise([*range(0, n, self.share_rows), n])
+        single = len(list(row_shares(0, n, chunk.n_columns)))
+        count = max(-(-single // LONGEST_SHARE), min(single, SHARES_PER_THREAD * threads))
+        return pairwise(n * share // count for share in range(count + 1))
+
+    def _elsewhere(
+        self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]
+    ) -> Iterator[tuple[int, int, Any]]:
+        """One contiguous share per worker of an executor; a file travels as its name."""
+        tasks = [
+            (number, rows)
+            for number, whole in enumerate(wholes)
+            for rows in _equal(whole, n_slots(self.executor), len(wholes))
+        ]
+        if not in_this_process(self.executor):
+            _refuse_unpicklable(work, merge, samples.part(0, 1))
+        futures: list[Future[Any]] = []
+        try:
+            for _, rows in tasks:
+                futures.append(self.executor.submit(self._share(samples.part(*rows), work, merge)))
+            for (number, (start, stop)), future in zip(tasks, futures, strict=True):
+                yield number, stop - start, future.result()
+        except BrokenExecutor as problem:
+            problem.add_note(
+                "A worker ended before its work was done, perhaps for want of memory; start again."
+            )
+            raise
+        except RuntimeError as problem:
+            if "shutdown" in str(problem):
+                raise ParameterError(
+                    "the executor was shut down, perhaps at the end of its with block; make a new one."
+                ) from None
+            raise
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _share(self, part: Samples, work: Work, merge: Merge) -> _Share:
+        return _Share(
+            part, work, merge, Engine(chunk_bytes=self.chunk_bytes, threads=1, share_rows=self.share_rows)
+        )
+
+    def _on_dask(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> list[Any]:
+        """Shares as delayed tasks, merged in a tree where they were computed; dask arrays stay on the cluster.
+
+        Dask brings each task to the worker that holds its rows, and repeats what is lost with a worker.
+        """
+        from dask import delayed
+
+        client, roots = self.executor, []
+        slots = n_slots(client)
+        for whole in wholes:
+            shares = []
+            for rows in _equal(whole, slots, len(wholes)):
+                part = samples.part(*rows)
+                lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
+                absent = {name: array for name, array in lazy.items() if array is not None}
+                task = self._share(part, work, merge).without(absent)
+                sent = client.scatter(task, hash=False) if task.part.in_memory else task
+                shares.append(delayed(_run, pure=False)(sent, **absent))
+            while len(shares) > 1:
+                pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
+                shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            roots += shares
+        return list(client.gather(client.compute(roots)))
+
+
+class _Share:
+    """A part of the rows and what to do with it: what is sent to a worker."""
+
+    def __init__(self, part: Samples, work: Work, merge: Merge, engine: Engine) -> None:
+        self.part, self.work, self.merge, self.engine = part, work, merge, engine
+
+    def __call__(self) -> Any:
+        return self.engine.fold(self.part, self.work, self.merge)
+
+    def without(self, absent: dict[str, Any]) -> _Share:
+        """The same share without the rows that the cluster has."""
+        kept = {name: getattr(self.part, name).without_rows() for name in absent}
+        return _Share(replace(self.part, **kept), self.work, self.merge, self.engine)
+
+
+def _run(share: _Share, **rows: Any) -> Any:
+    """Do a share's work on a worker of a Dask cluster, with the rows that it computed."""
+    return _Share(share.part.held(**rows), share.work, share.merge, share.engine)()
+
+
+def _equal(whole: Rows, slots: int, n_wholes: int) -> Iterator[Rows]:
+    """The shares of one whole, so many that all wholes together keep every worker equally busy."""
+    count = slots // gcd(slots, n_wholes)
+    start, stop = whole
+    return pairwise(sorted({start + (stop - start) * share // count for share in range(count + 1)}))
+
+
+def _refuse_unpicklable(work: Work, merge: Merge, row: Samples) -> None:
+    """Try with one row what will be sent: an executor that fails to pickle says little."""
+    try:
+        pickle.dumps((work, merge, row))
+    except (pickle.PicklingError, AttributeError, TypeError) as problem:
+        raise ParameterError(
+            f"this job cannot be sent to other processes ({' '.join(str(problem).split())}); use a "
+            "ThreadPoolExecutor, or a basis and data that can be pickled."
+        ) from None
+
+
+def chosen_executor(executor: Any, *sources: Any) -> Any:
+    """The executor or Dask client that was given, or the client of the cluster that computes the sources, if any."""
+    if executor is not None:
+        if isinstance(executor, Executor) or is_client(executor):
+            return executor
+        raise ParameterError(
+            f"`executor={executor!r}` must be a concurrent.futures.Executor or a dask.distributed.Client."
+        )
+    if "distributed" not in sys.modules or not any(is_dask(source) for source in sources):
+        return None
+    try:
+        return sys.modules["distributed"].default_client()
+    except ValueError:
+        return None
+
+
+def is_client(executor: Any) -> bool:
+    """Whether an executor is the client of a Dask cluster."""
+    return type(executor).__module__.split(".")[0] == "distributed" and hasattr(executor, "get_executor")
+
+
+def as_executor(executor: Any) -> Any:
+    """A Dask client as an executor like all others."""
+    return executor.get_executor(pure=False) if is_client(executor) else executor
+
+
+def n_slots(executor: Any) -> int:
+    """How many tasks an executor works on at a time."""
+    if is_client(executor):
+        if not executor.nthreads():
+            try:
+                executor.wait_for_workers(1, timeout=WORKER_WAIT_S)
+            except TimeoutError:
+                address = executor.scheduler.address
+                raise ParameterError(
+                    f"the Dask cluster at {address} has no workers; start some with `dask worker {address}`."
+                ) from None
+        return sum(executor.nthreads().values())
+    known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
+    return int(known or cpu_count() or 1)
+
+
+def in_this_process(executor: Any) -> bool:
+    """Whether the executor's workers share this process's memory."""
+    return isinstance(executor, ThreadPoolExecutor)
+
+
+@contextmanager
+def _bar(rows: int) -> Iterator[Callable[[int], object]]:
+    """A progress bar on a terminal, for passes that turn out to be long; gives what counts rows."""
+    if not sys.stderr.isatty():
+        yield int
+        return
+    from tqdm import tqdm
+
+    with tqdm(total=rows, unit=" rows", unit_scale=True, delay=BAR_DELAY_S, leave=False) as bar:
+        yield bar.update

@@ -1,0 +1,274 @@
+"""The first look at all rows: extremes, saturation, means of stretches, a few rows, and values that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._array import array_namespace, as_like, on_host, take_rows, to_numpy
+from ..basis import DiscreteFamily, Family, ProductBasis
+from ..errors import DataError
+from ..typing import Floats, Integers
+from ._engine import Engine
+from ._samples import EPOCHS, Samples
+from ._table import Table
+
+# Bytes of readouts that are looked at together: they stay in the cache next to the core while extremes, sums and
+# counts are taken of them.
+LOOK_BYTES = 500_000
+# Relative range below which a channel is rounding around a constant.
+DEAD = 32 * np.finfo(float).eps
+# Rows whose median is the typical value of a channel; odd, so that the median of a constant is exactly that constant.
+TYPICAL_ROWS = 63
+# Share of the domain's width by which an input may lie outside: rounding of a unit conversion, no more.
+OUTSIDE = 1e-9
+COMMON_DOMAINS = {
+    "(-1, 1)": (-1.0, 1.0),
+    "(0, 1)": (0.0, 1.0),
+    "(0, 2*np.pi)": (0.0, 2 * np.pi),
+    "(-np.pi, np.pi)": (-np.pi, np.pi),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What a look at some rows shows: of each channel, of each input, and of stretches of the acquisition."""
+
+    typical: Floats  # a value that each channel really takes, robust to outliers
+    low: Floats
+    high: Floats
+    at_low: Integers  # rows at the lowest value
+    at_high: Integers
+    input_low: Floats
+    input_high: Floats
+    epoch_sizes: Integers
+    epoch_sums: Floats  # (epochs, channels), of readouts minus `typical`
+    bad_inputs: Bad
+    bad_readouts: Bad
+    sample: Floats  # some rows of the readouts, chosen at random
+
+    @property
+    def dead(self) -> np.ndarray:
+        """Channels that do not change."""
+        return self.high / 2 - self.low / 2 <= DEAD * np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def epoch_means(self) -> Floats:
+        """(epochs, channels): means over stretches in the order of acquisition, minus `typical`."""
+        return self.epoch_sums / np.maximum(self.epoch_sizes, 1)[:, None]
+
+
+class Bad(NamedTuple):
+    """How many values are NaN or infinite, and the first of them in words."""
+
+    count: int
+    first: str
+
+
+def first_look(samples: Samples, engine: Engine) -> Look:
+    """Read everything once; values that no estimation can use are refused with the first of them named."""
+    n = samples.n_samples
+    typical = np.median(samples.x.read_on_host(0, min(TYPICAL_ROWS, n - (n + 1) % 2)), axis=0)
+    look: Look = engine.fold(samples, partial(look_at, typical=typical), _merge)
+    for table, bad in ((samples.u, look.bad_inputs), (samples.x, look.bad_readouts)):
+        if bad.count:
+            raise DataError(
+                f"{table.name} has {bad.count} NaN or infinite values, the first {bad.first}; "
+                "repair the data, or pass `nan='drop'` to leave such rows out."
+            )
+    return look
+
+
+def without_gaps(samples: Samples, engine: Engine) -> Samples:
+    """The samples without the rows that have a NaN or infinite value among inputs or readouts."""
+    rows = np.flatnonzero(np.concatenate(engine.fold(samples, _finite_rows)))
+    if not len(rows):
+        raise DataError("every row of u and x has a NaN or infinite value; there is nothing left to use.")
+    return samples.only(rows)
+
+
+def _finite_rows(samples: Samples, start: int, stop: int) -> list[np.ndarray]:
+    both = np.hstack([table.read_on_host(start, stop) for table in (samples.u, samples.x)])
+    return [np.asarray(np.isfinite(both).all(axis=1))]
+
+
+def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look:
+    """Check and describe the rows start to stop, a few at a time that stay in cache; on a device all at once.
+
+    Some rows are kept as a sample, several times as many of all rows together as there are channels. They are chosen at
+    random: every n-th row would do, but not on Sobol points.
+    """
+    width = samples.x.shape[1]
+    step = stop - start if samples.x.on_device else max(LOOK_BYTES // (8 * width), 1)
+    wanted = int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
+    generator = np.random.default_rng(samples.first_row + start)
+    chosen = start + np.sort(generator.choice(stop - start, min(wanted, stop - start), replace=False))
+    looks = []
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        here = chosen[slice(*np.searchsorted(chosen, (first, last)))]
+        looks.append(_look(samples, first, last, typical, here - first))
+    return merged(looks)
+
+
+def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Integers) -> Look:
+    inputs, readouts = samples.inputs(start, stop), samples.x.read(start, stop)
+    xp = array_namespace(readouts)
+    if samples.epochs is None:
+        epochs = np.arange(samples.first_row + start, samples.first_row + stop) * EPOCHS // samples.n_total
+    else:
+        epochs = samples.epochs[start:stop]
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
+        low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
+        counts = [_count(readouts == edge) for edge in (low, high)]
+        ends = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
+        sums = _sums_by_epoch(readouts - as_like(typical, readouts), epochs)
+    sample = take_rows(readouts, as_like(chosen, readouts))
+    found = [low, high, *counts, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
+    if not on_host(readouts):  # everything is fetched from there at once
+        sizes = np.cumsum([part.shape[0] for part in found])[:-1]
+        found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
+    low, high, at_low, at_high, input_low, input_high, sums, sample = found
+    bad_inputs = _bad_values(samples.u, start, stop, input_low, input_high)
+    if not bad_inputs.count:
+        refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
+    return Look(
+        typical,
+        low,
+        high,
+        at_low.astype(int),
+        at_high.astype(int),
+        input_low,
+        input_high,
+        np.bincount(epochs, minlength=EPOCHS),
+        sums.reshape(EPOCHS, -1),
+        bad_inputs,
+        _bad_values(samples.x, start, stop, low, high),
+        sample.reshape(-1, len(low)),
+    )
+
+
+def merged(looks: Sequence[Look]) -> Look:
+    """What several looks show together, in the order of the rows."""
+    if len(looks) == 1:
+        return looks[0]
+    low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
+    bad_inputs, bad_readouts = (
+        Bad(sum(one.count for one in bad), next((one.first for one in bad if one.count), ""))
+        for bad in ([one.bad_inputs for one in looks], [one.bad_readouts for one in looks])
+    )
+    return Look(
+        looks[0].typical,
+        low,
+        high,
+        np.sum([np.where(one.low == low, one.at_low, 0) for one in looks], axis=0),
+        np.sum([np.where(one.high == high, one.at_high, 0) for one in looks], axis=0),
+        np.min([one.input_low for one in looks], axis=0),
+        np.max([one.input_high for one in looks], axis=0),
+        np.sum([one.epoch_sizes for one in looks], axis=0),
+        np.sum([one.epoch_sums for one in looks], axis=0),
+        bad_inputs,
+        bad_readouts,
+        np.vstack([one.sample for one in looks]),
+    )
+
+
+def _merge(a: Look, b: Look) -> Look:
+    return merged((a, b))
+
+
+def _count(true: Any) -> Any:
+    """How many rows are true, for each column."""
+    xp = array_namespace(true)
+    if xp is np:
+        return np.add.reduce(true.view(np.int8), axis=0, dtype=np.int16 if len(true) < 2**15 else np.int64)
+    return xp.sum(xp.astype(true, xp.float64), axis=0)
+
+
+def _sums_by_epoch(block: Any, epochs: Integers) -> Any:
+    """The sums over the rows of each epoch, (epochs, channels)."""
+    if not on_host(block):
+        xp = array_namespace(block)
+        member = xp.arange(EPOCHS, device=block.device)[:, None] == as_like(epochs, block)[None, :]
+        return xp.astype(member, xp.float64) @ block
+    if np.any(epochs[1:] < epochs[:-1]):
+        order = np.argsort(epochs, kind="stable")
+        epochs, block = epochs[order], block[order]
+    sums = np.zeros((EPOCHS, block.shape[1]))
+    edges = np.searchsorted(epochs, np.arange(EPOCHS + 1))
+    for epoch in range(int(epochs[0]), int(epochs[-1]) + 1):
+        sums[epoch] = block[edges[epoch] : edges[epoch + 1]].sum(axis=0)
+    return sums
+
+
+def _bad_values(table: Table, start: int, stop: int, low: Floats, high: Floats) -> Bad:
+    """How many values of a block are NaN or infinite, which its extremes show, and the first of them in words."""
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return Bad(0, "")
+    block = table.read_on_host(start, stop)
+    places = np.argwhere(~np.isfinite(block))
+    row, column = (int(number) for number in places[0])
+    return Bad(len(places), f"{block[row, column]} at {table.place(start + row, column)}")
+
+
+def refuse_outside(
+    u: Table, rows: tuple[int, int], lowest: Floats, highest: Floats, basis: ProductBasis
+) -> None:
+    """Inputs that the declared distribution cannot produce, beyond the rounding of the type they came in.
+
+    The lowest and highest of each input tell; the rows are read again only to name the culprit, or to compare
+    with levels.
+    """
+    start = rows[0]
+    for k, family in enumerate(basis.families):
+        low, high = family.bounds
+        rounding = u.rounding * max(abs(lowest[k]), abs(highest[k]))
+        slack = OUTSIDE * (family.domain[1] - family.domain[0]) + rounding
+        if lowest[k] < low - slack or highest[k] > high + slack:
+            column = u.read_on_host(*rows)[:, k]
+            row = int(np.argmax((column < low - slack) | (column > high + slack)))
+            raise DataError(
+                f"u is {_exact(column[row], low, high)} at {u.place(start + row, k)}, outside the domain "
+                f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family)}"
+            )
+        if isinstance(family, DiscreteFamily):
+            column = u.read_on_host(*rows)[:, k]
+            levels = family.natural(family.levels)
+            gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
+            off = np.abs(column - levels[family.nearest(family.standard(column))]) > 1e-6 * gap + rounding
+            if off.any():
+                row = int(np.argmax(off))
+                raise DataError(
+                    f"u is {_exact(column[row], *levels)} at {u.place(start + row, k)}, which is not one of the "
+                    f"{len(levels)} levels of the {family.name} basis; round it or change the family."
+                )
+
+
+def _exact(value: float, *others: float) -> str:
+    """A number with as many digits as it takes to tell it from the others."""
+    short = f"{value:g}"
+    return f"{value:.17g}" if short in {f"{other:g}" for other in others} else short
+
+
+def _domain_hint(column: Floats, family: Family) -> str:
+    low, high = float(column.min()), float(column.max())
+    fitting = fitting_domain(low, high, family.domain)
+    advice = (
+        f"pass `domain={fitting}` to product_basis, or rescale u"
+        if fitting
+        else f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to product_basis"
+    )
+    return f"{advice}; if it is normally distributed, take the family 'hermite'."
+
+
+def fitting_domain(low: float, high: float, current: tuple[float, float]) -> str | None:
+    """A common interval, other than the current one, that the inputs fill."""
+    for name, (start, stop) in COMMON_DOMAINS.items():
+        fits = start - OUTSIDE <= low and high <= stop + OUTSIDE and high - low > 0.9 * (stop - start)
+        if fits and not np.allclose((start, stop), current):
+            return name
+    return None
