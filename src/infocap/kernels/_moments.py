@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._array import array_namespace, as_like, inverse_of_triangle, on_host, take_rows, to_numpy
+from ..basis._blas import add_product
 from ..typing import Floats, Integers
-from ._blas import add_product
 from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, triangle_of_gram
 from ._summary import Summary
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor, Future, as_completed
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +17,6 @@ from .._netcdf import axis_values
 from .._spread import as_executor, check_executor
 from .._version import __version__
 from ..basis import ProductBasis
-from ..basis._remembered import RememberedBasis
 from ..designs import draw
 from ..errors import ParameterError
 from ..estimators import Estimator
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
 
 PER_TERM = ("capacity", "raw", "standard_error")
 TAKEN = {"total", "total_standard_error", "by_degree", "term", "term_degree", "degree", "label", *PER_TERM}
-REMEMBERED_BYTES = 500_000_000  # of basis values kept for all settings; larger ones are evaluated for each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,14 +235,14 @@ class _Job:
     complex_as: str | None
     options: tuple[tuple[str, Any], ...]
 
-    def measure(self, point: dict[str, Any], u: Floats, basis: ProductBasis) -> CapacityResult:
+    def measure(self, point: dict[str, Any], u: Floats) -> CapacityResult:
         """Measure and estimate as `probe` does, at inputs drawn before."""
         try:
             x = measure(self.make_system(**point), u, noise_seed(self.seed))
-            result = estimate(
+            return estimate(
                 u,
                 x,
-                basis,
+                self.basis,
                 method=self.method,
                 constant=self.constant,
                 complex_as=self.complex_as,
@@ -256,14 +251,6 @@ class _Job:
         except Exception as problem:
             problem.add_note(f"This happened in a sweep, at {_said(point)}.")
             raise
-        return replace(result, basis=self.basis)
-
-    def inputs(self) -> tuple[Floats, ProductBasis]:
-        """The design, and the basis with its values there if they fit in memory."""
-        u = np.ascontiguousarray(draw(self.basis, self.n_samples, method=self.design, seed=self.seed))
-        if 8 * len(u) * len(self.basis) > REMEMBERED_BYTES:
-            return u, self.basis
-        return u, RememberedBasis(self.basis, u)
 
 
 def _run(
@@ -272,55 +259,20 @@ def _run(
     """The results of the missing settings, as they come."""
     if not missing:
         return
+    u = draw(job.basis, job.n_samples, method=job.design, seed=job.seed)
     if executor is None:
-        u, basis = job.inputs()
         for number in missing:
-            yield number, job.measure(points[number], u, basis)
+            yield number, job.measure(points[number], u)
         return
-    futures: dict[Future[CapacityResult], int]
-    if isinstance(executor, ThreadPoolExecutor):
-        shared = job.inputs()
-        futures = {executor.submit(job.measure, points[number], *shared): number for number in missing}
-    else:
-        token = os.urandom(16)
-        futures = {executor.submit(_in_worker, token, job, points[number]): number for number in missing}
+    futures: dict[Future[CapacityResult], int] = {
+        executor.submit(job.measure, points[number], u): number for number in missing
+    }
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
     finally:
         for future in futures:
             future.cancel()
-
-
-def _in_worker(token: bytes, job: _Job, point: dict[str, Any]) -> CapacityResult:
-    """One setting in some process, which draws the design and evaluates the basis only for the first."""
-    return job.measure(point, *_inputs_of(_Keyed(token, job)))
-
-
-class _Keyed:
-    """A job told apart from others by its token alone."""
-
-    def __init__(self, token: bytes, job: _Job) -> None:
-        self.token, self.job = token, job
-
-    def __hash__(self) -> int:
-        return hash(self.token)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Keyed) and self.token == other.token
-
-
-_drawing = Lock()  # a worker with several threads draws and evaluates once all the same
-
-
-def _inputs_of(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
-    with _drawing:
-        return _drawn(keyed)
-
-
-@functools.lru_cache(maxsize=1)
-def _drawn(keyed: _Keyed) -> tuple[Floats, ProductBasis]:
-    return keyed.job.inputs()
 
 
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
