@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap._array import to_numpy
 from infocap._table import Table
+from infocap.basis._plan import DEVICE
 from infocap.errors import DataError
 
 BASIS = infocap.product_basis("legendre", n_inputs=3, max_degree=6)
@@ -40,15 +41,20 @@ def there(request):
 ], ids=repr)  # fmt: skip
 def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, there):
     u = infocap.draw(basis, 256, seed=1)
-    monkeypatch.setattr("infocap.basis._device.CHAIN_BYTES", 8 * 100 * len(basis))
-    monkeypatch.setattr("infocap.basis._device.TILE_BYTES", 8 * 30 * len(basis))
-    blocks = list(basis.blocks(there(u)))
+    few = DEVICE._replace(numbers=30 * len(basis), functions=7, least_samples=1)
+    monkeypatch.setattr("infocap.basis._product.DEVICE", few)
+    basis = infocap.ProductBasis(basis.families, basis.indices)  # one that has no plan yet
+    blocks = []
+    for block in basis.blocks(there(u)):
+        assert isinstance(block, type(there(np.ones(1))))
+        blocks.append(np.array(to_numpy(block)))
     assert len(blocks) > 5
-    assert all(isinstance(block, type(there(np.ones(1)))) for block in blocks)
-    assert_allclose(
-        np.hstack([to_numpy(block) for block in blocks])[basis.row_of].T, basis(u), rtol=1e-12, atol=1e-12
-    )
+    assert_allclose(np.hstack(blocks).T, basis(u), rtol=1e-12, atol=1e-12)
     assert_allclose(basis.sum_over(there(u), power=2), basis.sum_over(u, power=2), rtol=1e-12)
+    pieces = [(u[:100], X[:100]), (u[100:], X[100:256])]
+    found = basis.project((there(np.array(a)), there(np.array(b))) for a, b in pieces)
+    assert isinstance(found, type(there(np.ones(1))))
+    assert_allclose(to_numpy(found), basis(u).T @ X[:256], rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -94,11 +100,11 @@ def test_weights_and_complex_readouts_work_there_too(there):
 @pytest.mark.parametrize("rows", [50, 2000])
 def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
     plain = infocap.estimate(U, X, BASIS, method="raw")
-    monkeypatch.setattr("infocap.basis._device.CHAIN_BYTES", 8 * 700 * len(BASIS))
-    monkeypatch.setattr("infocap.basis._device.TILE_SAMPLES", 300)
-    monkeypatch.setattr("infocap.basis._device.TILE_ROWS", rows)
+    sizes = DEVICE._replace(functions=rows, most_samples=300)
+    monkeypatch.setattr("infocap.basis._product.DEVICE", sizes)
     monkeypatch.setattr("infocap.kernels._walk.FEW_READOUTS", few)
-    found = infocap.estimate(there(U), there(X), BASIS, method="raw")
+    basis = infocap.ProductBasis(BASIS.families, BASIS.indices)  # one that has no plan yet
+    found = infocap.estimate(there(U), there(X), basis, method="raw")
     assert_allclose(found.raw, plain.raw, rtol=1e-12, atol=1e-14)
 
 

@@ -1,5 +1,7 @@
 """One-dimensional families: orthonormal, with the right measure, moments and samples."""
 
+import pickle
+from dataclasses import replace
 from fractions import Fraction
 from math import factorial
 
@@ -8,7 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import infocap
 from infocap import basis as families
+from infocap.basis import Family, describe, jacobi, legendre, table
 from infocap.errors import DataError, ParameterError
 
 FAMILIES = {
@@ -203,3 +207,47 @@ def test_bad_parameters_are_refused_by_name():
         families.samples([0.0, np.nan])
     with pytest.raises(DataError, match="weights positive"):
         families.table([0, 1], [1, 0])
+
+
+def mine(shift):
+    """A user's own family: Legendre's polynomials of an input that is uniform on another interval."""
+    plain = legendre()
+
+    def recurrence(count):
+        a, b = plain.recurrence(count)
+        return a + shift, b
+
+    return Family("mine", "M", recurrence, lambda p: 2 * p - 1 + shift, "uniform")
+
+
+def test_families_of_ones_own_with_the_same_name_keep_their_own_functions():
+    first, second = mine(0.0), mine(0.25)
+    assert first != second
+    basis = infocap.product_basis([first, second], max_degree=2)
+    u = np.array([[0.5, 0.5]])
+    expected = [legendre().values(np.array([x]), 3)[:, 0] for x in (0.5, 0.25)]
+    assert_allclose(basis(u)[0, basis.labels.index("M2(u1)")], expected[0][2])
+    assert_allclose(basis(u)[0, basis.labels.index("M2(u2)")], expected[1][2])
+
+
+def test_families_are_alike_when_they_have_the_same_functions():
+    one = mine(0.0)
+    assert legendre() == legendre() == legendre().on((-1, 1)) != legendre().on((0, 1))
+    assert jacobi(2, 3) == jacobi(2.0, 3.0) != jacobi(2, 2)
+    assert table([1, 2]) == table([2, 1]) != table([1, 3])
+    assert one == one.on((-1, 1)) != one.on((0, 1))
+    assert replace(legendre(), recurrence=one.recurrence) != legendre()
+    assert pickle.loads(pickle.dumps(legendre())) == legendre()
+    assert len({legendre(), legendre(), one, mine(0.0)}) == 3
+
+
+def test_a_family_of_ones_own_travels_with_its_functions():
+    own = replace(legendre(), name="mine", recurrence=halves, canonical_quantile=halves)
+    assert pickle.loads(pickle.dumps(own)) == own
+    with pytest.raises(ParameterError, match="'legendre' is your own"):
+        describe(replace(legendre(), recurrence=halves))
+
+
+def halves(count):
+    """A function that pickle finds by its name."""
+    return np.zeros(count), np.full(count, 0.5)

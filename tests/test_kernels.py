@@ -118,34 +118,6 @@ def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(kind, by
     assert [one is not None for one in found] == [by_products]
 
 
-def test_tiles_are_cut_and_grouped_without_loss():
-    for basis in (
-        MOMENTS,
-        product_basis("legendre", 4, 6, index_set="hyperbolic"),
-        product_basis("fourier", 1, 9),
-    ):
-        for most in (1, 2, 5, 17, 10_000):
-            batches = basis._plan.batches(most)
-            edges = [0, *(batch.stop for batch in batches)]
-            assert [batch.start for batch in batches] == edges[:-1]
-            assert edges[-1] == len(basis)
-            assert max(batch.stop - batch.start for batch in batches) <= most
-            assert len(batches) < 2 * len(basis) / most + len(basis._plan.tiles) + 1
-
-
-def test_tiles_hold_the_same_values_as_blocks(monkeypatch):
-    monkeypatch.setattr("infocap.basis._product.TILE_BYTES", 8 * 64 * 50)
-    monkeypatch.setattr("infocap.basis._product.TILE_SAMPLES", 64)
-    basis = product_basis("legendre", 4, 6)
-    u = draw(basis, 300, method="random", seed=0)
-    values = np.full((len(basis), len(u)), np.nan)
-    pieces = [(tile.rows, tile.samples, tile.values.copy()) for tile in basis.tiles(u)]
-    for rows, samples, some in pieces:
-        values[rows, samples] = some
-    assert len(pieces) > 15
-    assert np.array_equal(values[basis.row_of].T, basis(u))
-
-
 def test_both_ways_to_factor_are_used(rng, monkeypatch):
     calls = []
     householder = np.linalg.qr

@@ -14,6 +14,7 @@ import infocap
 from infocap import basis as families
 from infocap import product_basis
 from infocap.basis._index_sets import _count
+from infocap.basis._plan import HOST
 from infocap.errors import DataError, ParameterError
 
 
@@ -101,10 +102,38 @@ def test_values_are_the_products_written_out(basis):
 def test_values_do_not_depend_on_the_blocks(monkeypatch):
     basis, u = BASES["legendre"], np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     whole = basis(u)
-    monkeypatch.setattr("infocap.basis._product.VALUES_BYTES", 1)
-    monkeypatch.setattr("infocap.basis._product.LONGEST_BLOCK", 100)
-    assert np.array_equal(product_basis("legendre", 3, 6)(u), whole)
-    assert len(list(basis.blocks(u))) > 50
+    monkeypatch.setattr("infocap.basis._product.HOST", HOST._replace(numbers=1))
+    other = product_basis("legendre", 3, 6)
+    assert np.array_equal(other(u), whole)
+    assert len(list(other.blocks(u))) > 50
+
+
+@pytest.mark.parametrize("functions", [1, 2, 5, 17, 10_000])
+@pytest.mark.parametrize("basis", BASES.values(), ids=BASES.keys())
+def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monkeypatch):
+    sizes = HOST._replace(functions=functions, numbers=64 * functions)
+    monkeypatch.setattr("infocap.basis._product.HOST", sizes)
+    basis = infocap.ProductBasis(basis.families, basis.indices)
+    u = infocap.draw(basis, 300, method="random", seed=0)
+    values = np.full((len(basis), len(u)), np.nan)
+    for rows, samples, some in basis._plan(u).tiles(u):
+        assert rows.stop - rows.start <= functions
+        values[rows, samples] = some
+    assert np.array_equal(values.T, basis(u))
+
+
+def test_projections_are_sums_over_all_pieces(rng):
+    basis = BASES["mixed"]
+    u, z = infocap.draw(basis, 300, method="random", seed=0), rng.normal(size=(300, 7))
+    found = basis.project((u[rows], z[rows]) for rows in (slice(0, 110), slice(110, 111), slice(111, 300)))
+    assert_allclose(found, basis(u).T @ z, atol=1e-11)
+
+
+def test_several_functions_are_combined_at_once(rng):
+    basis = BASES["legendre"]
+    u, coefficients = infocap.draw(basis, 300, method="random", seed=0), rng.normal(size=(len(basis), 3))
+    assert_allclose(basis.combine(u, coefficients), basis(u) @ coefficients, atol=1e-11)
+    assert_allclose(basis.combine(u, coefficients[:, 1]), basis(u) @ coefficients[:, 1], atol=1e-11)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap.basis._remembered import RememberedBasis
 from infocap.errors import DataError, ParameterError
 
 BASIS = infocap.product_basis("legendre", 2, 5)
@@ -67,30 +66,6 @@ def test_any_executor_gives_the_same(pool):
     with pool(2) as executor:
         swept = infocap.sweep(make, SETTINGS, BASIS, 256, seed=3, executor=executor, progress=False)
     assert same(swept, infocap.sweep(make, SETTINGS, BASIS, 256, seed=3, progress=False))
-
-
-def test_the_basis_is_evaluated_once_for_all_settings(monkeypatch):
-    evaluated = []
-    fill = infocap.ProductBasis._on_host
-
-    def counted(self, u, *rest):
-        evaluated.append(len(u) if len(self) == len(BASIS) else 0)
-        return fill(self, u, *rest)
-
-    monkeypatch.setattr(infocap.ProductBasis, "_on_host", counted)
-    infocap.sweep(make, SETTINGS, BASIS, 256, seed=3, progress=False)
-    assert sum(evaluated) == 256
-
-
-def test_a_remembered_basis_knows_only_rows_of_its_own_design():
-    u = infocap.draw(BASIS, 64, seed=0)
-    remembered = RememberedBasis(BASIS, u)
-    assert np.array_equal(remembered(u[10:30]), BASIS(u)[10:30])
-    assert np.array_equal(remembered(u[10:30].copy()), BASIS(u)[10:30])
-    assert_allclose(remembered(u[::2]), BASIS(u[::2]))
-    assert_allclose(remembered(np.flipud(u)), BASIS(np.flipud(u)))
-    with pytest.raises(ValueError, match="read-only"):
-        next(remembered.blocks(u))[:] = 0.0
 
 
 def test_the_table_holds_totals_capacities_and_degrees():

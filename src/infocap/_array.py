@@ -91,22 +91,14 @@ def take_rows(array: Any, rows: Any) -> Any:
     return array_namespace(array).take(array, rows, axis=0)
 
 
-def empty_like(array: Any, size: int) -> Any:
-    """Room for so many numbers next to an array, where its library can write into it (torch, CuPy), else None."""
-    if type(array).__module__.split(".")[0] not in ("torch", "cupy"):
-        return None
-    xp = array_namespace(array)
-    return xp.empty((size,), dtype=array.dtype, device=array.device)
-
-
-def multiply_into(a: Any, b: Any, out: Any) -> None:
-    """a * b, written into room from `empty_like`."""
-    if type(out).__module__.startswith("torch"):
+def multiplier(like: Any) -> Callable[..., Any] | None:
+    """The function ``multiply(a, b, out=...)`` of an array's library, None where it cannot write into an array."""
+    library = type(like).__module__.split(".")[0]
+    if library == "torch":
         import torch
 
-        torch.mul(a, b, out=out)
-    else:
-        array_namespace(out).multiply(a, b, out=out)
+        return torch.mul
+    return array_namespace(like).multiply if library in ("numpy", "cupy") else None
 
 
 def inverse_of_triangle(triangle: Any) -> Any:

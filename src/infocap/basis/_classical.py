@@ -9,13 +9,14 @@ import numpy as np
 
 from .._check import positive, probability, whole_number
 from ..typing import Floats
-from ._family import DiscreteFamily, Family, FourierFamily, no_recurrence
+from ._family import DiscreteFamily, Family, FourierFamily, built_in, no_recurrence
 
 
 def _arange(count: int) -> Floats:
     return np.arange(1, count + 1, dtype=float)
 
 
+@built_in
 def legendre() -> Family:
     """Legendre polynomials: an input that is uniform on [-1, 1].
 
@@ -30,6 +31,7 @@ def legendre() -> Family:
     return Family("legendre", "P", recurrence, lambda p: 2 * p - 1, "uniform")
 
 
+@built_in
 def hermite() -> Family:
     """Hermite polynomials: a normal input, mean 0 and standard deviation 1; `domain` = mean ± one sd.
 
@@ -52,6 +54,7 @@ def hermite() -> Family:
     )
 
 
+@built_in
 def jacobi(a: float, b: float) -> Family:
     """Jacobi polynomials: a Beta(a, b) input, stretched to [-1, 1] (or to `domain`).
 
@@ -80,9 +83,11 @@ def jacobi(a: float, b: float) -> Family:
 
         return 2 * betaincinv(a, b, p) - 1
 
-    return Family("jacobi", "J", recurrence, quantile, f"Beta({a:g}, {b:g})", (("a", a), ("b", b)))
+    parameters = (("a", a), ("b", b))
+    return Family("jacobi", "J", recurrence, quantile, f"Beta({a:g}, {b:g})", parameters)
 
 
+@built_in
 def laguerre(shape: float = 1.0) -> Family:
     """Laguerre polynomials: a Gamma(shape) or exponential input; `domain` = (origin, origin + scale).
 
@@ -113,6 +118,7 @@ def laguerre(shape: float = 1.0) -> Family:
     )
 
 
+@built_in
 def chebyshev() -> Family:
     """Chebyshev polynomials: an arcsine input on [-1, 1], such as the sine of a uniform phase.
 
@@ -128,6 +134,7 @@ def chebyshev() -> Family:
     return Family("chebyshev", "T", recurrence, lambda p: np.sin(np.pi * (p - 0.5)), "arcsine")
 
 
+@built_in
 def fourier() -> Family:
     """Cosines and sines: a phase that is uniform on [0, 2 pi] (or on `domain`, one period long).
 
@@ -147,6 +154,7 @@ def fourier() -> Family:
     )
 
 
+@built_in
 def binomial(n: int, p: float = 0.5) -> Family:
     """Krawtchouk polynomials: an input that counts 0, 1, ..., n successes (or n + 1 steps over `domain`).
 

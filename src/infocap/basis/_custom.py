@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats
-from ._family import DiscreteFamily, Family, no_recurrence
+from ._family import DiscreteFamily, Family, built_in, no_recurrence
 
 MAX_DEGREE = 60  # of a family made from a density
 TABLE_NODES = (
@@ -19,6 +19,7 @@ NODES = tuple(2**m for m in range(9, 17))  # tried one after the other until not
 CONVERGED = 1e-13  # change of the recurrence coefficients, relative to the largest
 
 
+@built_in
 def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     """An input that takes a few known levels, equally likely unless `weights` says otherwise.
 
@@ -97,6 +98,7 @@ def density(
     return tabulated(a.tolist(), b.tolist(), grid.tolist(), cdf.tolist(), (pieces[0], pieces[-1]))
 
 
+@built_in
 def tabulated(
     a: Sequence[float],
     b: Sequence[float],

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, wraps
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from ..typing import Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
+P = ParamSpec("P")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Family:
     """Functions p_0 = 1, p_1, p_2, ... that are orthonormal under the distribution of one input.
 
@@ -37,14 +38,30 @@ class Family:
 
     name: str
     symbol: str
-    recurrence: Recurrence = field(compare=False, repr=False)  # count -> (a, b), `count` of each
-    canonical_quantile: Quantile = field(compare=False, repr=False)
+    recurrence: Recurrence = field(repr=False)  # count -> (a, b), `count` of each
+    canonical_quantile: Quantile = field(repr=False)
     distribution: str
     parameters: tuple[tuple[str, Any], ...] = ()
     canonical: tuple[float, float] = (-1.0, 1.0)
     support: tuple[float, float] = (-1.0, 1.0)  # of the canonical variable
     domain: tuple[float, float] = (-1.0, 1.0)
     largest_degree: int | None = None
+    # Whether infocap made it, so that its name and parameters tell all about it.
+    built_in: bool = field(default=False, init=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Family) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """What two families share if and only if they have the same functions."""
+        if self.built_in:
+            return self.name, self.parameters, self.domain
+        own = (getattr(self, one.name) for one in fields(self))
+        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in own)
 
     def on(self, domain: tuple[float, float]) -> Family:
         """The same family for inputs that live on another interval."""
@@ -56,10 +73,14 @@ class Family:
             )
         if not edges[0] < edges[1]:
             raise ParameterError(f"domain={domain!r} is not an interval; give low < high.")
-        return replace(self, domain=(float(edges[0]), float(edges[1])))
+        out = replace(self, domain=(float(edges[0]), float(edges[1])))
+        object.__setattr__(out, "built_in", self.built_in)
+        return out
 
-    def __reduce__(self) -> Any:
-        """Pickled as its name and parameters, like in files."""
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickled as its name and parameters, like in files; a user's own family with its functions."""
+        if not self.built_in:
+            return super().__reduce_ex__(protocol)
         from ._restore import restore
 
         return restore, (self.name, dict(self.parameters), self.domain)
@@ -140,7 +161,7 @@ class Family:
         return (self.values(nodes, count) ** 4) @ weights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FourierFamily(Family):
     """1, √2 cos x, √2 sin x, √2 cos 2x, ... for a phase that is uniform on one period."""
 
@@ -176,7 +197,7 @@ class FourierFamily(Family):
         return 2 * np.pi * np.arange(2 * count) / (2 * count), np.full(2 * count, 0.5 / count)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DiscreteFamily(Family):
     """Polynomials for an input that takes n levels: there are n functions, of degrees 0 to n - 1.
 
@@ -189,10 +210,8 @@ class DiscreteFamily(Family):
     (2, [0.0, 1.0, 5.0])
     """
 
-    levels: Floats = field(
-        default_factory=lambda: np.empty(0), compare=False, repr=False
-    )  # canonical, sorted
-    mass: Floats = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
+    levels: Floats = field(default_factory=lambda: np.empty(0), repr=False)  # canonical, sorted
+    mass: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     def values(self, x: Floats, count: int) -> Floats:
         """The first `count` functions at the levels next to points of any shape: (count, \\*x.shape)."""
@@ -217,6 +236,18 @@ class DiscreteFamily(Family):
     @cached_property
     def _tables(self) -> dict[int, Floats]:
         return {}
+
+
+def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
+    """Mark what a function makes as one of infocap's own families, which files and pickles hold by name."""
+
+    @wraps(make)
+    def made(*args: P.args, **options: P.kwargs) -> Family:
+        family = make(*args, **options)
+        object.__setattr__(family, "built_in", True)
+        return family
+
+    return made
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:

@@ -1,250 +1,251 @@
-"""How to build all products with as few and as large multiplications as possible."""
+"""How to evaluate all products of a basis with few and large multiplications, on the processor or a device."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from math import prod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import as_like
+from .._array import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
 from ..typing import Floats, Integers
 from ._family import Family
 from ._index_sets import sort_rows, total_degrees
 
 
+class Sizes(NamedTuple):
+    """How much to evaluate at a time: numbers, functions and samples per tile.
+
+    `call` is what one multiplication costs beyond its numbers, counted in rows of a tile.
+    """
+
+    numbers: int
+    functions: int
+    least_samples: int
+    most_samples: int
+    call: int
+
+    def samples(self, functions: int) -> int:
+        """How many samples of so many functions make one tile, in multiples of the least number."""
+        samples = self.numbers // functions
+        return min(max(samples - samples % self.least_samples, self.least_samples), self.most_samples)
+
+
+# A tile of 6 MB stays in the processor's cache until it is multiplied, and 512 samples are what the matrix product
+# needs to run at full speed.
+HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=4096, call=2)
+# To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
+# 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
+DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, call=12)
+ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
+
+
 class Run(NamedTuple):
-    """Neighbouring functions that are neighbouring parents times one and the same factor."""
+    """Neighbouring products: one row of a table of factors times neighbouring rows of a table of partners."""
 
     start: int
     stop: int
-    parent: int
-    variable: int
-    function: int
+    factor: int
+    partner: int
+
+
+class Tile(NamedTuple):
+    """Values (functions, samples) of neighbouring functions at neighbouring samples.
+
+    On a device there may be more rows of values than functions; what is in those has no meaning.
+    """
+
+    rows: slice
+    samples: slice
+    values: Any
 
 
 class Chain:
-    """Products of a few inputs, each one a "parent" times one more factor.
+    """Products of a few inputs, sorted like the functions of a basis, each one a parent times one more factor.
 
-    The parent of a function lacks its first input. In the common order the children of neighbouring parents
-    are neighbours too, so most multiplications run over several functions at once. Parents that were not
-    asked for are computed as well; `position` says where a function stands.
+    The parent of a function lacks its first input. The children of neighbouring parents are neighbours too, so most
+    multiplications run over several functions at once. Parents that were not asked for are computed as well; `place`
+    says where each row that was asked for stands. `number(input, function)` is the row of a one-dimensional function
+    in the table of factors.
     """
 
-    def __init__(self, rows: Integers, families: Sequence[Family]) -> None:
-        complete = _with_parents(rows)
+    def __init__(self, rows: Integers, families: Sequence[Family], number: Callable[..., Integers]) -> None:
+        complete = np.unique(rows, axis=0)
+        while len(more := np.unique(np.vstack([complete, _parents(complete)]), axis=0)) > len(complete):
+            complete = more
         self.rows = sort_rows(complete, total_degrees(families, complete))
-        self.position = {row.tobytes(): number for number, row in enumerate(self.rows)}
-        self.runs: list[Run] = []
-        first = np.argmax(self.rows > 0, axis=1) if rows.shape[1] else np.zeros(1, int)
-        for number, row in enumerate(self.rows[1:], start=1):
-            variable = int(first[number])
-            function = int(row[variable])
-            parent = row.copy()
-            parent[variable] = 0
-            self._add(number, self.position[parent.tobytes()], variable, function)
-
-    def _add(self, number: int, parent: int, variable: int, function: int) -> None:
-        """Lengthen the last run, or start a new one."""
-        last = self.runs[-1] if self.runs else None
-        if (
-            last is not None
-            and (last.variable, last.function) == (variable, function)
-            and last.parent + last.stop - last.start == parent < last.start
-        ):
-            self.runs[-1] = last._replace(stop=number + 1)
-        else:
-            self.runs.append(Run(number, number + 1, parent, variable, function))
+        position = {row.tobytes(): place for place, row in enumerate(self.rows)}
+        self.place = np.array([position[row.tobytes()] for row in rows])
+        parents = np.array([position[row.tobytes()] for row in _parents(self.rows)])
+        first = np.argmax(self.rows > 0, axis=1)
+        self.runs = _runs(number(first, np.take_along_axis(self.rows, first[:, None], 1)[:, 0]), parents)
+        self._factors = [number(k, column) for k, column in enumerate(self.rows.T)]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    @cached_property
-    def halves(self) -> Halves:
-        """The same products made in another way, by a few multiplications of everything."""
-        return Halves(self.rows)
+    def fill(self, multiply: Callable[..., Any], singles: Any, out: Any) -> None:
+        """Write the values of all functions into out (functions, samples)."""
+        out[0, :] = 1.0
+        _fill(multiply, self.runs, singles, out, out)
 
-    def fill(self, factors: Sequence[Floats], columns: slice, out: Floats) -> None:
-        """Values of all functions at some samples, into out (functions, samples)."""
-        out[0] = 1.0
-        for run in self.runs:
-            parents = out[run.parent : run.parent + run.stop - run.start]
-            factor = factors[run.variable][run.function, columns]
-            np.multiply(parents, factor, out=out[run.start : run.stop])
-
-
-class Halves:
-    """Products of a few inputs as products of two: of those of the first inputs and of those of the others.
-
-    Where a multiplication of many functions costs no more than one of a few, on a graphics card, this is the way:
-    the depth is the logarithm of the number of inputs.
-    """
-
-    def __init__(self, rows: Integers) -> None:
-        middle = rows.shape[1] // 2
-        self.inputs = [slice(0, middle), slice(middle, rows.shape[1])] if middle else [slice(0, 1)]
-        self.inner: list[Halves | None] = []
-        self._rows: list[Integers] = []
-        self._there: tuple[Any, list[Any]] | None = None
-        for inputs in self.inputs:
-            some = rows[:, inputs]
-            if some.shape[1] == 1:
-                self.inner.append(None)
-                self._rows.append(some[:, 0].astype(np.int64))
-            else:
-                distinct, places = np.unique(some, axis=0, return_inverse=True)
-                self.inner.append(Halves(distinct))
-                self._rows.append(places.reshape(-1).astype(np.int64))
-
-    def rows_like(self, array: Any) -> list[Any]:
-        """Which functions of the two the products have, in the array's library and on its device."""
-        if self._there is None or self._there[0] != (type(array), array.device):
-            self._there = (type(array), array.device), [as_like(rows, array) for rows in self._rows]
-        return self._there[1]
-
-
-class Tile(NamedTuple):
-    """All products of some functions of the left inputs with some of the right inputs."""
-
-    left: Any  # a slice where they are neighbours, else an array of positions
-    right: Any
-    shape: tuple[int, int]
-    start: int
-
-
-class Batch(NamedTuple):
-    """Neighbouring tiles, and the rows that they fill."""
-
-    tiles: list[Tile]
-    start: int
-    stop: int
-
-    def fill(self, sides: tuple[Floats, Floats], out: Floats) -> None:
-        """Values of the functions, from those of both sides, into out (functions, samples)."""
-        for tile in self.tiles:
-            n_left, n_right = tile.shape
-            where = out[tile.start - self.start : tile.start - self.start + n_left * n_right]
-            np.multiply(
-                sides[0][tile.left][:, None, :],
-                sides[1][tile.right][None, :, :],
-                out=where.reshape(n_left, n_right, where.shape[1]),
-            )
+    def gathered(self, singles: Any) -> Any:
+        """The values of all functions, in libraries that cannot write into an array."""
+        return reduce(mul, [take_rows(singles, as_like(rows, singles)) for rows in self._factors])
 
 
 class Plan:
-    """A basis as products of functions of the first inputs with functions of the rest.
+    """A basis as products of functions of the first inputs with functions of the other inputs.
 
-    Functions of the left inputs that go with the same functions of the right inputs form one tile, a single
-    large multiplication: with the total-degree set there is one tile a degree. Both sides are short chains
-    that stay in cache. The tiles come out in an order of their own; `row_of` says where each function is.
+    In the basis's own order neighbouring functions mostly share their function of the first inputs, and their
+    functions of the other inputs are neighbours: one multiplication makes them all. Both sides are short chains.
     """
 
-    def __init__(self, rows: Integers, families: Sequence[Family]) -> None:
-        self.split = _best_split(rows)
-        self.left = Chain(rows[:, : self.split], families[: self.split])
-        self.right = Chain(rows[:, self.split :], families[self.split :])
-        here = [self.left.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, : self.split])]
-        there = [self.right.position[row.tobytes()] for row in np.ascontiguousarray(rows[:, self.split :])]
-        self._batches: dict[int, list[Batch]] = {}
-        self.tiles, self.row_of = _tiles(np.array(here), np.array(there))
+    def __init__(self, families: Sequence[Family], rows: Integers, sizes: Sizes) -> None:
+        self.n_terms, self.sizes = len(rows), sizes
+        # Inputs of one family are evaluated together: each family, its inputs, and how many functions they need.
+        alike: dict[Family, list[int]] = {}
+        for k, family in enumerate(families):
+            alike.setdefault(family, []).append(k)
+        self._alike = [(family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()]
+        self._number = np.zeros((2, len(families)), dtype=int)
+        start = 0
+        for _, inputs, count in self._alike:
+            self._number[:, inputs] = start + np.arange(len(inputs)), np.full(len(inputs), len(inputs))
+            start += count * len(inputs)
+        split = _best_split(rows, sizes.call)
+        # With a single input the left side is its constant function alone.
+        left = np.ascontiguousarray(rows[:, :split]) if split else np.zeros_like(rows)
+        self.left = Chain(left, families[: max(split, 1)], self._row)
+        right = np.ascontiguousarray(rows[:, split:])
+        self.right = Chain(right, families[split:], lambda k, function: self._row(k + split, function))
+        self._runs = _runs(self.left.place, self.right.place)
+        self._batches: dict[int, list[tuple[slice, list[Run]]]] = {}
 
-    def fill_sides(self, factors: Sequence[Floats], columns: slice, sides: tuple[Floats, Floats]) -> None:
-        """Values of the functions of both sides at some samples, into two arrays (functions, samples)."""
-        self.left.fill(factors[: self.split], columns, sides[0])
-        self.right.fill(factors[self.split :], columns, sides[1])
+    def _row(self, k: Integers | int, function: Integers) -> Integers:
+        """The row of a one-dimensional function of input k in the table of `_singles`."""
+        first, step = self._number
+        return first[k] + step[k] * function.astype(int)
 
-    def batches(self, most: int) -> list[Batch]:
-        """All tiles in order, cut and grouped so that none has more than `most` functions."""
+    def _singles(self, u: Any) -> Any:
+        """The one-dimensional functions of all inputs: (functions, samples)."""
+        parts = []
+        for family, inputs, count in self._alike:
+            some = u.T if len(inputs) == u.shape[1] else take_rows(u.T, as_like(np.array(inputs), u))
+            values = family.values(family.standard(contiguous(some)), count)
+            parts.append(array_namespace(u).reshape(values, (count * len(inputs), -1)))
+        return parts[0] if len(parts) == 1 else array_namespace(u).concat(parts, axis=0)
+
+    def tiles(self, u: Any, together: bool = False) -> Iterator[Tile]:
+        """Values of all functions at all samples, tile by tile, samples first; `together`: all functions in each.
+
+        Each tile is overwritten by the next: use it, do not keep it.
+        """
+        xp, multiply, whole = array_namespace(u), multiplier(u), u.shape[0]
+        batches = self._cut(self.n_terms if together else min(self.sizes.functions, self.n_terms))
+        height = batches[0][0].stop
+        at_once = min(self.sizes.samples(height), max(whole, 1))
+        if not on_host(u):
+            height = -(-height // ROUND) * ROUND
+        n_left, n_sides = len(self.left), len(self.left) + len(self.right)
+        space = None if multiply is None else _borrow(u, (n_sides + height) * at_once)
+        try:
+            for start in range(0, whole, at_once):
+                samples = slice(start, min(start + at_once, whole))
+                n = samples.stop - samples.start
+                singles = self._singles(u[samples, :])
+                if multiply is None:
+                    left, right = self.left.gathered(singles), self.right.gathered(singles)
+                else:
+                    assert space is not None
+                    table = xp.reshape(space[: (n_sides + height) * n], (-1, n))
+                    left, right, values = table[:n_left, :], table[n_left:n_sides, :], table[n_sides:, :]
+                    self.left.fill(multiply, singles, left)
+                    self.right.fill(multiply, singles, right)
+                for rows, runs in batches:
+                    if multiply is None:
+                        values = self._gathered(left, right, rows)
+                    else:
+                        _fill(multiply, runs, left, right, values)
+                    yield Tile(rows, samples, values[: rows.stop - rows.start, :] if on_host(u) else values)
+        finally:
+            if space is not None and on_host(space):
+                _SPARE.append(space)
+
+    def _gathered(self, left: Any, right: Any, rows: slice) -> Any:
+        """The values of some functions, in libraries that cannot write into an array."""
+        here, there = (as_like(side.place[rows], left) for side in (self.left, self.right))
+        return take_rows(left, here) * take_rows(right, there)
+
+    def _cut(self, most: int) -> list[tuple[slice, list[Run]]]:
+        """All functions in batches of at most so many neighbours, each with the runs that make it."""
         if most not in self._batches:
-            groups: list[list[Tile]] = [[]]
-            free = most
-            for tile in self.tiles:
-                rest = [tile]
-                while rest:
-                    piece = rest.pop()
-                    if free < most and piece.shape[1] > free:  # not one row fits
-                        groups.append([])
-                        free = most
-                    fitting, remaining = _cut(piece, free)
-                    groups[-1].append(fitting)
-                    free -= fitting.shape[0] * fitting.shape[1]
-                    rest.extend(reversed(remaining))
             self._batches[most] = [
-                Batch(group, group[0].start, group[-1].start + prod(group[-1].shape)) for group in groups
+                (
+                    slice(start, min(start + most, self.n_terms)),
+                    [
+                        Run(
+                            max(run.start - start, 0),
+                            min(run.stop - start, most),
+                            run.factor,
+                            run.partner + max(start - run.start, 0),
+                        )
+                        for run in self._runs
+                        if run.start < start + most and run.stop > start
+                    ],
+                )
+                for start in range(0, self.n_terms, most)
             ]
         return self._batches[most]
 
 
-def _cut(tile: Tile, free: int) -> tuple[Tile, list[Tile]]:
-    """As many functions of a tile as there is room for, whole rows of it if one fits; and the rest in order."""
-    (n_left, n_right), start = tile.shape, tile.start
-    if n_right > free:  # only where a single row is longer than anything allowed
-        first = Tile(_part(tile.left, 0, 1), _part(tile.right, 0, free), (1, free), start)
-        rest = [Tile(first.left, _part(tile.right, free, n_right - free), (1, n_right - free), start + free)]
-        taken = 1
-    else:
-        taken = min(free // n_right, n_left)
-        first = Tile(_part(tile.left, 0, taken), tile.right, (taken, n_right), start)
-        rest = []
-    if taken < n_left:
-        others = _part(tile.left, taken, n_left - taken)
-        rest.append(Tile(others, tile.right, (n_left - taken, n_right), start + taken * n_right))
-    return first, rest
+def _runs(factor: Integers, partner: Integers) -> list[Run]:
+    """Join neighbouring products of one factor with neighbouring partners."""
+    new = np.flatnonzero((np.diff(factor) != 0) | (np.diff(partner) != 1)) + 1
+    return [
+        Run(start, stop, int(factor[start]), int(partner[start]))
+        for start, stop in pairwise([0, *new.tolist(), len(factor)])
+    ]
 
 
-def _part(chosen: slice | Integers, start: int, size: int) -> Any:
-    if isinstance(chosen, slice):
-        return slice(chosen.start + start, chosen.start + start + size)
-    return chosen[start : start + size]
+def _fill(multiply: Callable[..., Any], runs: list[Run], factors: Any, partners: Any, out: Any) -> None:
+    """Write the products of some runs into out (functions, samples)."""
+    for start, stop, factor, partner in runs:
+        multiply(partners[partner : partner + stop - start, :], factors[factor, :], out=out[start:stop, :])
 
 
-def _tiles(here: Integers, there: Integers) -> tuple[list[Tile], Integers]:
-    """Group equal right-hand sides; and the place of every function among the tiles."""
-    partners: dict[int, list[int]] = {}
-    for left, right in zip(here.tolist(), there.tolist(), strict=True):
-        partners.setdefault(left, []).append(right)
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for left in sorted(partners):
-        groups.setdefault(tuple(sorted(partners[left])), []).append(left)
-    tiles, place, start = [], {}, 0
-    for rights, lefts in groups.items():
-        tiles.append(Tile(_selector(lefts), _selector(rights), (len(lefts), len(rights)), start))
-        for left in lefts:
-            for right in rights:
-                place[left, right] = start
-                start += 1
-    return tiles, np.array([place[pair] for pair in zip(here.tolist(), there.tolist(), strict=True)])
+def _parents(rows: Integers) -> Integers:
+    """Each index without its first input."""
+    out = rows.copy()
+    np.put_along_axis(out, np.argmax(rows > 0, axis=1)[:, None], 0, axis=1)
+    return out
 
 
-def _selector(positions: Sequence[int]) -> Any:
-    """A slice if the positions are consecutive: it copies nothing."""
-    if list(positions) == list(range(positions[0], positions[0] + len(positions))):
-        return slice(positions[0], positions[0] + len(positions))
-    return np.array(positions)
+def _best_split(rows: Integers, call: int) -> int:
+    """Where to cut the inputs in two: few functions on both sides together, and few runs."""
+
+    def cost(split: int) -> int:
+        left, right = rows[:, :split], rows[:, split:]
+        runs = np.count_nonzero(np.any(left[1:] != left[:-1], axis=1))
+        return len(np.unique(left, axis=0)) + len(np.unique(right, axis=0)) + call * int(runs)
+
+    return min(range(1, rows.shape[1]), key=cost, default=0)
 
 
-def _best_split(rows: Integers) -> int:
-    """Where to cut the inputs in two, so that both sides together have the fewest functions."""
-
-    def size(split: int) -> int:
-        return len(np.unique(rows[:, :split], axis=0)) + len(np.unique(rows[:, split:], axis=0))
-
-    n_inputs = rows.shape[1]
-    return min(range(1, n_inputs), key=size) if n_inputs > 1 else 0
+# Fresh memory from the system is slow to touch, so arrays for tiles are used again; 16 serve as many threads.
+_SPARE: deque[Floats] = deque(maxlen=16)
 
 
-def _with_parents(rows: Integers) -> Integers:
-    """Distinct indices and all their parents."""
-    if rows.shape[1] == 0:
-        return rows[:1]
-    known = {row.tobytes(): row for row in np.ascontiguousarray(rows)}
-    waiting = list(known.values())
-    while waiting:
-        row = waiting.pop().copy()
-        row[np.argmax(row > 0)] = 0
-        if row.tobytes() not in known:
-            known[row.tobytes()] = row
-            waiting.append(row)
-    return np.array(list(known.values()))
+def _borrow(u: Any, size: int) -> Any:
+    """Room for so many numbers next to the inputs; in the processor's memory one used before if there is one."""
+    if not on_host(u):
+        return array_namespace(u).empty((size,), dtype=u.dtype, device=u.device)
+    try:
+        space = _SPARE.pop()
+    except IndexError:
+        return np.empty(size)
+    return space if space.size >= size else np.empty(size)

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .._array import as_like, contiguous, on_host, take_rows, to_numpy
+from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from .._check import one_of, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
+from ._blas import add_product
 from ._classical import FAMILIES
-from ._device import device_blocks, device_tiles
 from ._family import Family
 from ._index_sets import explicit_set, total_degrees
-from ._plan import Batch, Plan
+from ._plan import DEVICE, HOST, Plan, Tile
 from ._restore import describe, restore
-
-VALUES_BYTES = 8_000_000  # of values at a time, where all functions are wanted together
-TILE_BYTES = 6_000_000  # where they are not: stays in cache until it is multiplied
-TILE_SAMPLES = 512  # at least: what the matrix product needs to run at full speed
-LONGEST_BLOCK = 4096
-
-
-class Values(NamedTuple):
-    """Values (rows, samples) of some functions at some samples, and which."""
-
-    rows: slice
-    samples: slice
-    values: Any
 
 
 class ProductBasis:
@@ -130,76 +116,64 @@ class ProductBasis:
         """Values of all functions: (samples, terms)."""
         u = self._inputs(u)
         out = np.empty((len(self), len(u)))
-        start = 0
-        for block in self.blocks(u):
-            out[:, start : start + block.shape[1]] = block[self.row_of]
-            start += block.shape[1]
+        for _, samples, values in self._plan(u).tiles(u, together=True):
+            out[:, samples] = values
         return out.T
 
-    def blocks(self, u: Floats) -> Iterator[Floats]:
-        """Values in consecutive blocks of (terms, samples), small enough to stay in cache.
+    def blocks(self, u: Any) -> Iterator[Any]:
+        """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs.
 
-        For speed the rows come in an order of their own: function l is in row `row_of[l]`. Each block is
-        overwritten by the next: use it, do not keep it.
+        Each block may be overwritten by the next: use it, do not keep it.
         """
-        if on_host(u):
-            yield from (
-                tile.values for tile in self._on_host(u, self._plan.batches(len(self)), self.block_rows)
-            )
-        else:
-            yield from device_blocks(self._plan, len(self), u, self._factors)
+        for tile in self._plan(u).tiles(u, together=True):
+            yield tile.values[: len(self), :]
 
-    def tiles(self, u: Any) -> Iterator[Values]:
-        """The same values in smaller pieces, of some functions at a time, for one matrix product each.
+    def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
+        """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.
 
-        However many functions there are, the values never take more than a few megabytes, on a graphics card a
-        few gigabytes; larger pieces are faster there. What is overwritten by the next piece is
-        the same as in `blocks`.
+        Each piece holds consecutive samples: inputs (samples, inputs) and z (samples, columns). In the processor's
+        memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
         """
-        if not on_host(u):
-            for rows, samples, values in device_tiles(self._plan, u, self._factors):
-                yield Values(rows, samples, values)
-            return
-        yield from self._on_host(u, self._plan.batches(self._tile_rows), self.tile_samples)
+        total: Any = None
+        for u, z in pieces:
+            if on_host(u):
+                total = np.zeros((len(self), z.shape[1]), order="F") if total is None else total
+                for rows, samples, y in self.tiles(u):
+                    add_product(y, z[samples], total[rows])
+            else:
+                part = self._project_there(u, z)
+                total = part if total is None else total + part
+        return total
+
+    def _project_there(self, u: Any, z: Any) -> Any:
+        """The sums of y_l z_k of one piece on a device, where samples last in memory make the product fastest."""
+        wide = contiguous(z.T)
+        parts: dict[int, Any] = {}
+        for rows, samples, y in self.tiles(u):
+            part = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
+            parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
+        return array_namespace(z).concat(list(parts.values()), axis=1).T
+
+    def tiles(self, u: Any) -> Iterator[Tile]:
+        """The values in smaller pieces, of some functions at a time, for one matrix product each."""
+        return self._plan(u).tiles(u)
 
     @property
     def tile_samples(self) -> int:
-        """Samples in one tile."""
-        samples = TILE_BYTES // (8 * min(len(self), self._tile_rows))
-        return int(min(max(samples - samples % 64, 64), LONGEST_BLOCK))
+        """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
+        return HOST.samples(min(len(self), HOST.functions))
 
     @property
-    def _tile_rows(self) -> int:
-        """Functions in one tile, at most."""
-        return max(TILE_BYTES // (8 * TILE_SAMPLES), 1)
+    def block_rows(self) -> int:
+        """Samples in one block of values."""
+        return HOST.samples(len(self))
 
-    def _on_host(self, u: Floats, batches: list[Batch], samples: int) -> Iterator[Values]:
-        """The values of each batch of functions, written one after the other into the same array."""
-        samples = min(samples, len(u))
-        sizes = (
-            len(self._plan.left),
-            len(self._plan.right),
-            max(batch.stop - batch.start for batch in batches),
-        )
-        space = _borrow(sum(sizes) * samples)
-        try:
-            for begin in range(0, len(u), LONGEST_BLOCK):
-                factors = self._factors(u[begin : begin + LONGEST_BLOCK])
-                end = min(begin + LONGEST_BLOCK, len(u))
-                for start in range(begin, end, samples):
-                    n = min(samples, end - start)
-                    left, right, values = np.split(
-                        space[: sum(sizes) * n].reshape(sum(sizes), n), np.cumsum(sizes)[:-1]
-                    )
-                    self._plan.fill_sides(factors, slice(start - begin, start - begin + n), (left, right))
-                    for batch in batches:
-                        out = values[: batch.stop - batch.start]
-                        batch.fill((left, right), out)
-                        yield Values(slice(batch.start, batch.stop), slice(start, start + n), out)
-        finally:
-            _SPARE.append(space)
+    @property
+    def row_of(self) -> Integers:
+        """The row of each function in what `blocks` yields."""
+        return np.arange(len(self))
 
-    def sum_over(self, u: Floats, weights: Floats | None = None, power: int = 1) -> Floats:
+    def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""
         total, row = np.zeros(len(self)), 0
         for y in self.blocks(u):
@@ -207,24 +181,11 @@ class ProductBasis:
             part = np.ones(n) if weights is None else weights[row : row + n]
             total += to_numpy(y**power @ as_like(part, y))
             row += n
-        return total[self.row_of]
+        return total
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
-        """The function with these coefficients: (samples,)."""
-        by_row = np.empty(len(self))
-        by_row[self.row_of] = coefficients
-        return np.concatenate([by_row @ y for y in self.blocks(u)])
-
-    @property
-    def row_of(self) -> Integers:
-        """The row of each function in what `blocks` yields."""
-        return self._plan.row_of
-
-    @property
-    def block_rows(self) -> int:
-        """Samples in one block of values."""
-        rows = VALUES_BYTES // (8 * len(self))
-        return int(min(max(rows - rows % 64, 64), LONGEST_BLOCK))
+        """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""
+        return np.concatenate([y.T @ coefficients for y in self.blocks(u)])
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
         """Tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of the functions.
@@ -263,6 +224,7 @@ class ProductBasis:
         chosen = np.vstack([self.indices, new[order[:room]]])
         return ProductBasis(self.families, explicit_set(self.families, chosen))
 
+    @cached_property
     def share_of_last_degree(self) -> float:
         """How many of all products of the highest degree this basis has."""
         last = int(np.sum(self.degrees == self.max_degree))
@@ -292,44 +254,16 @@ class ProductBasis:
             raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
         return u
 
-    def _factors(self, u: Floats) -> list[Floats]:
-        """One-dimensional values for each input: a list of (functions, samples)."""
-        out: list[Floats] = [np.empty(0)] * self.n_inputs
-        for family, inputs, count in self._alike:
-            columns = np.ascontiguousarray(u[:, inputs].T) if on_host(u) else _columns(u, inputs)
-            values = family.values(family.standard(columns), count)
-            for position, k in enumerate(inputs):
-                out[k] = values[:, position, :] if values.ndim == 3 else values[:, position]
-        return out
+    def _plan(self, u: Any) -> Plan:
+        return self._host_plan if on_host(u) else self._device_plan
 
     @cached_property
-    def _alike(self) -> list[tuple[Family, list[int], int]]:
-        """Each distinct family, the inputs that share it, and how many of its functions they need."""
-        together: dict[Family, list[int]] = {}
-        for k, family in enumerate(self.families):
-            together.setdefault(family, []).append(k)
-        return [(family, inputs, max(self._counts[k] for k in inputs)) for family, inputs in together.items()]
+    def _host_plan(self) -> Plan:
+        return Plan(self.families, self.indices, HOST)
 
     @cached_property
-    def _plan(self) -> Plan:
-        return Plan(self.indices, self.families)
-
-
-_SPARE: deque[Floats] = deque(maxlen=16)  # arrays for blocks: fresh memory from the system is slow to touch
-
-
-def _columns(u: Any, inputs: list[int]) -> Any:
-    """Some inputs of a table in another array library, (inputs, samples)."""
-    return take_rows(u.T, as_like(np.array(inputs), u)) if len(inputs) < u.shape[1] else contiguous(u.T)
-
-
-def _borrow(size: int) -> Floats:
-    """An array of at least this many numbers, one used before if there is one."""
-    try:
-        space = _SPARE.pop()
-    except IndexError:
-        return np.empty(size)
-    return space if space.size >= size else np.empty(size)
+    def _device_plan(self) -> Plan:
+        return Plan(self.families, self.indices, DEVICE)
 
 
 def product_basis(

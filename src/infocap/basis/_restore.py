@@ -20,7 +20,7 @@ def describe(family: Family) -> dict[str, Any]:
     >>> describe(jacobi(2, 3))
     {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
     """
-    if family.name not in MAKERS:
+    if not family.built_in:
         raise ParameterError(
             f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
             "basis.table(...) or basis.samples(...), which can."

@@ -108,7 +108,7 @@ class _Needs:
 def within_memory(
     engine: Engine, samples: Samples, constant: bool, method: Method | None, options: dict[str, Any]
 ) -> Engine:
-    """The engine with threads and chunks that keep its memory budget; an error says what would do if it is too small."""
+    """The engine with threads and chunks that keep its memory budget; an error says what would do."""
     memory, executor = engine.memory, engine.executor
     assert memory is not None
     held = [one for one in (samples.acquired, samples.root_weights, samples.repeats) if one is not None]
@@ -157,6 +157,6 @@ def _refuse_method(memory: int, needs: _Needs, method: Method, options: dict[str
         others = ", ".join(repr(other.name) for other in ESTIMATORS.values() if other.in_blocks)
         raise ParameterError(
             f"method {method.name!r} takes {needed / 1e6:,.0f} MB for {n:,} samples, {k} readouts and {terms:,} "
-            f"functions, and `memory={memory / 1e6:,.0f} MB`; allow more, or use a method that goes through the data in blocks: "
-            f"{others}."
+            f"functions, and `memory={memory / 1e6:,.0f} MB`; allow more, or use a method that goes through the "
+            f"data in blocks: {others}."
         )
