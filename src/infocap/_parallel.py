@@ -1,4 +1,4 @@
-"""The same work on many blocks: one thread a core, each with a single-threaded matrix library."""
+"""The same work on many blocks: one thread per core, each with a single-threaded matrix library."""
 
 from __future__ import annotations
 
@@ -17,31 +17,10 @@ Outcome = TypeVar("Outcome")
 class _Cores:
     """Who uses the cores: how many calls are under way, and the matrix library's limit while they are."""
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.calls = 0
-        self.count = 1
-        self.limit: Any = None
-
-    def take(self) -> int:
-        """The first call silences the matrix library and notes how many threads it had."""
-        with self.lock:
-            if self.calls == 0:
-                controller = _controller()
-                self.count = max((library["num_threads"] for library in controller.info()), default=1)
-                self.limit = controller.limit(limits=1)
-            self.calls += 1
-            return self.count
-
-    def give_back(self) -> None:
-        """The last call lets the matrix library have its threads again."""
-        with self.lock:
-            self.calls -= 1
-            if self.calls == 0:
-                self.limit.restore_original_limits()
-
-
-_cores = _Cores()
+    lock = Lock()
+    calls = 0
+    count = 1
+    limit: Any = None
 
 
 @contextmanager
@@ -53,11 +32,19 @@ def all_cores() -> Iterator[int]:
     the parallel parts: its idle threads go on spinning for a while and take the cores away. It is limited
     to one thread here; the number it had, which its environment variables set, is the number used.
     """
-    count = _cores.take()
+    with _Cores.lock:  # the first call silences the matrix library and notes how many threads it had
+        if _Cores.calls == 0:
+            controller = _controller()
+            _Cores.count = max((library["num_threads"] for library in controller.info()), default=1)
+            _Cores.limit = controller.limit(limits=1)
+        _Cores.calls += 1
     try:
-        yield count
+        yield _Cores.count
     finally:
-        _cores.give_back()
+        with _Cores.lock:  # the last call lets the matrix library have its threads again
+            _Cores.calls -= 1
+            if _Cores.calls == 0:
+                _Cores.limit.restore_original_limits()
 
 
 def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
@@ -85,8 +72,7 @@ def thread_pool(threads: int) -> ThreadPoolExecutor:
 
 def _start_anew() -> None:
     """A forked process has none of its parent's threads, and must not wait for them."""
-    global _cores
-    _cores = _Cores()
+    _Cores.lock, _Cores.calls = Lock(), 0
     thread_pool.cache_clear()
 
 

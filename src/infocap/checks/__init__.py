@@ -34,16 +34,14 @@ CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
     "dependent readouts": _checks.dependent_readouts,
     "few samples": _checks.few_samples,
     "above the rank": _checks.above_the_rank,
-    "said by the repeats": _checks.said_by_the_repeats,
-    "repeated inputs off": _checks.repeated_inputs_off,
-    "beyond the noise": _checks.beyond_the_noise,
+    "repeats off": _checks.repeats_off,
     "left out": _checks.left_out,
 }
 
 
 def run_checks(case: Case) -> tuple[Check, ...]:
     """Everything that the checks of the table find, in its order: warnings as a person should read them, then notes."""
-    return tuple(check for function in CHECKS.values() for check in function(case))
+    return tuple(dict.fromkeys(check for function in CHECKS.values() for check in function(case)))
 
 
 __all__ = ["CHECKS", "Case", "Check", "run_checks"]

@@ -10,11 +10,11 @@ import numpy as np
 
 from .._array import as_like, to_numpy
 from .._check import listed
-from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
+from ..basis import DiscreteFamily, ProductBasis, product_basis
 from ..errors import Check
 from ..kernels import squares
 from ..samples import Samples, fitting_domain
-from ..typing import Floats, Integers
+from ..typing import Floats
 
 if TYPE_CHECKING:
     from . import Case
@@ -48,7 +48,7 @@ def inputs_off(case: Case) -> Iterator[Check]:
         z = np.abs(to_numpy(evidence.whole.projection[0, :]))  # sqrt(N) times the means, for free
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
     else:
-        basis = single_inputs(basis.families)
+        basis = single_inputs(basis)
         z = np.abs(evidence.engine.fold(samples, partial(_sums, basis=basis))) / np.sqrt(n)
         low = basis.degrees > 0
     if not low.any():
@@ -87,7 +87,8 @@ def correlated(case: Case) -> Iterator[Check]:
     sizes = look.epoch_sizes
     if evidence.n_samples < 4 * len(sizes):
         return
-    shifted = look.epoch_means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
+    means = look.epoch_sums / np.maximum(sizes, 1)[:, None]
+    shifted = means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
     means = (shifted * samples.scale - evidence.space.mean) @ evidence.whitening
     if not samples.constant or samples.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
@@ -164,31 +165,14 @@ def above_the_rank(case: Case) -> Iterator[Check]:
         )
 
 
-def beyond_the_noise(case: Case) -> Iterator[Check]:
-    """More capacity than repeats say noise allows."""
-    limit = case.repeats
-    if limit is not None and limit.total + 3 * limit.standard_error < case.total - 0.5:
-        yield Check(
-            f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
-            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them.",
-            total=case.total,
-            allowed=limit.total,
-        )
-
-
-def said_by_the_repeats(case: Case) -> Iterator[Check]:
-    """What the analysis of the repeats had to say, apart from what the readouts themselves show."""
-    if case.repeats is not None:
-        said = (check if isinstance(check, Check) else Check(check) for check in case.repeats.checks)
-        yield from (check for check in said if check.kind == "warning")
-
-
-def repeated_inputs_off(case: Case) -> Iterator[Check]:
-    """Repeated inputs that are not spread like all others."""
-    if case.evidence.samples.repeats is None:
+def repeats_off(case: Case) -> Iterator[Check]:
+    """What repeats have to say: their own analysis, inputs that are not spread like all others, contradictions."""
+    limit, samples = case.repeats, case.evidence.samples
+    if limit is None or samples.repeats is None:
         return
-    u = case.evidence.samples.u.take(np.flatnonzero(np.isfinite(case.evidence.samples.repeats).all(axis=1)))
-    low = single_inputs(case.evidence.basis.families)
+    yield from (one for one in limit.checks if one.kind == "warning")
+    u = samples.u.take(np.flatnonzero(np.isfinite(samples.repeats).all(axis=1)))
+    low = single_inputs(case.evidence.basis)
     z = np.abs(low.sum_over(u)) / np.sqrt(len(u))
     worst = int(np.argmax(np.where(low.degrees > 0, z, -1.0)))
     if z[worst] > STANDARD_ERRORS:
@@ -198,6 +182,13 @@ def repeated_inputs_off(case: Case) -> Iterator[Check]:
             "random (every 4th point of a Sobol design lies in one quarter of an input's range).",
             function=low.labels[worst],
             standard_errors=float(z[worst]),
+        )
+    if limit.total + 3 * limit.standard_error < case.total - 0.5:
+        yield Check(
+            f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
+            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them.",
+            total=case.total,
+            allowed=limit.total,
         )
 
 
@@ -235,11 +226,11 @@ def shifted(case: Case) -> Iterator[Check]:
     n = min(total, LAG_ROWS)
     if n < 16 * LAGS:
         return
-    end = _stretch(case, total - n, total)
-    looked_at = [(0, _stretch(case, 0, n) if total > n else end)]
-    looked_at += [(total - n, end)] * (total > n) + [(total - n // 4, end.last(n // 4))] * (n >= 64 * LAGS)
-    for start, stretch in looked_at:
-        found = _shift_within(stretch, single_inputs(basis.families)(stretch.u)[:, 1:], basis)
+    looked_at = [(0, n), (total - n, total)][: 1 + (total > n)]
+    looked_at += [(total - n // 4, total)] * (n >= 64 * LAGS)
+    for start, stop in looked_at:
+        stretch = _stretch(case, start, stop)
+        found = _shift_within(stretch, single_inputs(basis)(stretch.u)[:, 1:], basis)
         if found is not None:
             lag, there, here = found
             where = "" if start == 0 else f" in the stretch from measurement {start} on"
@@ -259,17 +250,14 @@ class _Stretch(NamedTuple):
     u: Floats
     root: Floats | None
 
-    def last(self, n: int) -> _Stretch:
-        """The last n rows."""
-        skip = len(self.u) - n
-        return _Stretch(self.z[skip:, :], self.u[skip:], None if self.root is None else self.root[skip:])
-
 
 def _stretch(case: Case, start: int, stop: int) -> _Stretch:
-    samples, order = case.evidence.samples, case.evidence.samples.order
-    rows: Integers | slice = slice(start, stop) if order is None else order[start:stop]
-    block = samples.x.read(start, stop) if order is None else samples.x.take(order[start:stop])
-    u = samples.u.read_on_host(start, stop) if order is None else samples.u.take(order[start:stop])
+    samples, rows = case.evidence.samples, slice(start, stop)
+    if samples.acquired is None:
+        block, u = samples.x.read(start, stop), samples.u.read_on_host(start, stop)
+    else:
+        rows = samples.order[start:stop]
+        block, u = samples.x.take(rows), samples.u.take(rows)
     z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
     # A wide density has large values far out, which would decide alone; hence the weights.
     root = None if samples.root_weights is None else samples.root_weights[rows, None]
@@ -305,6 +293,6 @@ def _chance(n: int, rank: int, size: int, score: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def single_inputs(families: tuple[Family, ...]) -> ProductBasis:
-    """Functions of single inputs up to degree 2."""
-    return product_basis(families, max_degree=2, max_interactions=1)
+def single_inputs(basis: ProductBasis) -> ProductBasis:
+    """Functions of single inputs of a basis up to degree 2."""
+    return product_basis(basis.families, max_degree=2, max_interactions=1)

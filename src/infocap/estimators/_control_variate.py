@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import starmap
 
 import numpy as np
 
 from .._check import one_of, probability
 from ..errors import ParameterError
-from ..typing import Floats
 from ._evidence import Evidence
 from ._least_squares import least_squares, squares_bytes
 from ._method import Estimate
@@ -117,12 +117,9 @@ def _expand(evidence: Evidence, fit: CrossFit, independent: bool) -> SecondOrder
     e = fit.e if independent else fit.e * np.sqrt(fit.gain)
     e_capacity = fit.e_plain * np.sqrt(fit.gain_plain)
     e_total = fit.e_plain * np.sqrt(fit.level / (1 - np.minimum(fit.freedom / n, TUNING.most_freedom)))
-
-    def block(target: tuple[Floats, slice]) -> Block:
-        y, rows = target
-        return Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows])
-
-    blocks = map(block, evidence.targets())
+    blocks = starmap(
+        lambda y, rows: Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows]), evidence.targets()
+    )
     return second_order(c, fit.gram, e.T @ e / n, blocks, n_samples=n, independent=independent)
 
 
@@ -166,7 +163,7 @@ def _estimate(
             "degree."
         )
     limit = max(TUNING.heavy * n, TUNING.least_heavy)
-    heavy = int(np.sum(evidence.fourth_moments > limit)) if evidence.samples.root_weights is None else 0
+    heavy = int(np.sum(evidence.basis.fourth_moments > limit)) if evidence.samples.root_weights is None else 0
     if heavy and found.unexplained > TUNING.smallest:
         checks.append(
             f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are "

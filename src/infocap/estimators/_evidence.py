@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._array import array_namespace, as_like, on_host, to_numpy
-from ..basis import Family, ProductBasis, product_basis
+from ..basis import ProductBasis, product_basis
 from ..kernels import (
     Frame,
     Moments,
@@ -97,7 +97,7 @@ class Evidence:
     @property
     def rank(self) -> int:
         """Number of linearly independent readouts, the constant included."""
-        return self.space.rank
+        return self.space.whitening.shape[1] + self.samples.constant
 
     @property
     def fourth_moments(self) -> Floats:
@@ -187,7 +187,7 @@ class Evidence:
     @cached_property
     def independent(self) -> bool:
         """Whether the inputs look like independent draws: means of low-degree functions scatter as theirs do."""
-        low = low_functions(self.basis.families)
+        low = low_functions(self.basis)
         if len(low) == 1:
             return True
         total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
@@ -344,6 +344,6 @@ def _leverage_squares(samples: Samples, start: int, stop: int, **whitened: Any) 
 
 
 @lru_cache(maxsize=8)
-def low_functions(families: tuple[Family, ...]) -> ProductBasis:
-    """A few functions of lowest degree."""
-    return product_basis(families, max_degree=0).extended(LOW_FUNCTIONS)
+def low_functions(basis: ProductBasis) -> ProductBasis:
+    """A few functions of lowest degree of the inputs of a basis."""
+    return product_basis(basis.families, max_degree=0).extended(LOW_FUNCTIONS)

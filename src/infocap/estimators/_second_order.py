@@ -57,22 +57,14 @@ class SecondOrder:
     contributors: Floats  # how many samples the variance rests on
     total_variance: float
     covariance: Floats  # of e in the metric G^-1, (rank, rank)
+    unexplained: float  # its trace: the part of the rank that is noise or outside the fit
+    null_freedom: float  # degrees of freedom of a capacity that is zero (Satterthwaite)
     smallest_eigenvalue: float  # of G
 
     @property
     def unbiased(self) -> Floats:
         """The capacities without their second-order bias."""
         return self.plain - self.bias
-
-    @property
-    def unexplained(self) -> float:
-        """The part of the rank that is noise or outside the fit."""
-        return float(np.trace(self.covariance))
-
-    @property
-    def null_freedom(self) -> float:
-        """Degrees of freedom of a capacity that is zero (Satterthwaite)."""
-        return self.unexplained**2 / max(float(np.sum(self.covariance**2)), TINY)
 
 
 def second_order(
@@ -130,8 +122,8 @@ def second_order(
     bias /= n**2
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
-    power = max(float(np.trace(covariance)), TINY)
-    degenerate = 2 * np.abs(bias) * float(np.sum(covariance**2)) / (power * n)
+    unexplained = float(np.trace(covariance))
+    degenerate = 2 * np.abs(bias) * float(np.sum(covariance**2)) / (max(unexplained, TINY) * n)
     variance = (square - first**2 / n) / n**2 * _widened(square**2, fourth) + degenerate
     every = np.concatenate(rows)
     every -= every.mean()
@@ -145,6 +137,8 @@ def second_order(
         contributors=square**2 / np.maximum(fourth, TINY),
         total_variance=float(total_variance),
         covariance=covariance,
+        unexplained=unexplained,
+        null_freedom=unexplained**2 / max(float(np.sum(covariance**2)), TINY),
         smallest_eigenvalue=smallest,
     )
 

@@ -27,6 +27,9 @@ class Regression:
         self.columns = columns  # of the dictionary that are in use
         self._u, self._e, self._back = u, e, back  # back = P^-1/2 V
         self._interpolates = len(e) == len(u)
+        self.noise_gain = float(
+            np.sum(back**2 / e)
+        )  # tr (Y'Y)^-1: how much of white noise leaks into coefficients
 
     @classmethod
     def none(cls, n_samples: int) -> Regression:
@@ -58,11 +61,6 @@ class Regression:
         other = (scaled.T if wide else scaled) @ (vectors / np.sqrt(e))
         u, v = (vectors, other) if wide else (other, vectors)
         return cls(columns, u, e, scale[:, None] * v)
-
-    @property
-    def noise_gain(self) -> float:
-        """How much of white noise leaks into all coefficients without penalty: tr (Y'Y)^-1."""
-        return float(np.sum(self._back**2 / self._e))
 
     def residuals(self, z: Floats, penalty: float) -> Floats:
         """z - H z of all samples."""

@@ -62,7 +62,7 @@ class Engine:
         of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
-        if is_client(self.executor):
+        if self.executor is not None and is_client(self.executor):
             outcomes = self._on_dask(samples, work, merge, wholes)
         else:
             with _bar(sum(stop - start for start, stop in wholes)) as done:
@@ -186,7 +186,7 @@ class Engine:
 
         Dask brings each task to the worker that holds its rows, and repeats what is lost with a worker.
         """
-        from dask import delayed
+        from dask.delayed import delayed
 
         client, roots = self.executor, []
         slots = n_slots(client)

@@ -56,16 +56,11 @@ class Look:
         """Channels that do not change."""
         return self.high / 2 - self.low / 2 <= DEAD * np.maximum(np.abs(self.low), np.abs(self.high))
 
-    @property
-    def epoch_means(self) -> Floats:
-        """(epochs, channels): means over stretches in the order of acquisition, minus `typical`."""
-        return self.epoch_sums / np.maximum(self.epoch_sizes, 1)[:, None]
-
 
 class Bad(NamedTuple):
     """How many values are NaN or infinite, and the first of them in words."""
 
-    count: int
+    n_values: int
     first: str
 
 
@@ -75,9 +70,9 @@ def first_look(samples: Samples, engine: Engine) -> Look:
     typical = np.median(samples.x.read_on_host(0, min(TYPICAL_ROWS, n - (n + 1) % 2)), axis=0)
     look: Look = engine.fold(samples, partial(look_at, typical=typical), _merge)
     for table, bad in ((samples.u, look.bad_inputs), (samples.x, look.bad_readouts)):
-        if bad.count:
+        if bad.n_values:
             raise DataError(
-                f"{table.name} has {bad.count} NaN or infinite values, the first {bad.first}; "
+                f"{table.name} has {bad.n_values} NaN or infinite values, the first {bad.first}; "
                 "repair the data, or pass `nan='drop'` to leave such rows out."
             )
     return look
@@ -134,7 +129,7 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
     low, high, at_low, at_high, input_low, input_high, sums, sample = found
     bad_inputs = _bad_values(samples.u, start, stop, input_low, input_high)
-    if not bad_inputs.count:
+    if not bad_inputs.n_values:
         refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
     return Look(
         typical,
@@ -158,7 +153,7 @@ def merged(looks: Sequence[Look]) -> Look:
         return looks[0]
     low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
     bad_inputs, bad_readouts = (
-        Bad(sum(one.count for one in bad), next((one.first for one in bad if one.count), ""))
+        Bad(sum(one.n_values for one in bad), next((one.first for one in bad if one.n_values), ""))
         for bad in ([one.bad_inputs for one in looks], [one.bad_readouts for one in looks])
     )
     return Look(

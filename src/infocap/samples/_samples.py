@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table
+
+if TYPE_CHECKING:
+    from ._look import Look
 
 # Stretches of the acquisition whose means are compared to find drift: enough to see a slow curve, few enough that
 # each holds a hundred samples of an ordinary run.
@@ -75,8 +78,17 @@ class Samples:
         inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)
         if inputs.on_device and not (type(u) is type(x) and u.device == x.device):
             inputs = inputs.on_host()  # from there they go where the readouts are
-        _refuse_unequal(inputs.shape, readouts.shape, basis)
-        n, k = readouts.shape
+        (n, k), u_shape = readouts.shape, inputs.shape
+        if u_shape[0] != n:
+            flip = "x.T" if k == u_shape[0] else "u.T" if u_shape[1] == n else None
+            hint = f"; the lengths agree with {flip}" if flip else "; give one row for each sample"
+            raise DataError(
+                f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples{hint}."
+            )
+        if u_shape[1] != basis.n_inputs:
+            raise DataError(
+                f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs; give as many columns."
+            )
         if index is not None:
             _refuse_disorder(_one_per_row("index", index, n))
         if weights is not None and repeats is not None:
@@ -164,19 +176,18 @@ class Samples:
         """The same samples with their rows in memory: read now, or as given."""
         return replace(self, u=self.u.held(u), x=self.x.held(x))
 
-    def prepared(
-        self, typical: Floats, low: Floats, high: Floats, dead: np.ndarray, constant: bool
-    ) -> Samples:
+    def prepared(self, look: Look, constant: bool) -> Samples:
         """Choose the channels, and a shift and a scale that cost no digits, from what a first look at all rows found.
 
         Without the constant readout centring would change the space that the readouts span, so only the scale is set.
         """
-        live = ~dead if constant else (low != 0) | (high != 0)
+        low, high = look.low, look.high
+        live = ~look.dead if constant else (low != 0) | (high != 0)
         if not live.any():
             raise DataError(
                 "x has no channel that changes from sample to sample; check that the device was on."
             )
-        shift = typical[live] if constant else np.zeros(np.count_nonzero(live))
+        shift = look.typical[live] if constant else np.zeros(np.count_nonzero(live))
         largest = np.maximum(high[live] / 2 - shift / 2, shift / 2 - low[live] / 2)
         power = np.clip(-np.round(np.log2(largest)), -1000, 1000)
         extreme = (largest < 1e-100) | (largest > 1e100)
@@ -246,17 +257,6 @@ def _epochs(acquired: Any) -> Integers:
     out = np.empty(n, np.int8)
     out[np.argsort(acquired, kind="stable")] = np.arange(n) * EPOCHS // n
     return out
-
-
-def _refuse_unequal(u: tuple[int, int], x: tuple[int, int], basis: ProductBasis) -> None:
-    if u[0] != x[0]:
-        flip = "x.T" if x[1] == u[0] else "u.T" if u[1] == x[0] else None
-        hint = f"; the lengths agree with {flip}" if flip else "; give one row for each sample"
-        raise DataError(f"u has shape {u} and x has shape {x}: unequal numbers of samples{hint}.")
-    if u[1] != basis.n_inputs:
-        raise DataError(
-            f"u has {u[1]} columns, but the basis has {basis.n_inputs} inputs; give as many columns."
-        )
 
 
 def _refuse_disorder(index: Integers) -> None:

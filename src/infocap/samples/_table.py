@@ -37,10 +37,12 @@ class Table:
         self._refuse_wrong_shape()
         self._span = (0, int(source.shape[0]))
         first = to_numpy(self._slice(0, 1))
-        self._refuse_wrong_type(first)
         self.columns = self._column_names(first)
         self.row_bytes = first.nbytes
         self.source = source if type(source) is np.ndarray else read_in_place(source)
+        self.in_memory = self.on_device or type(source) is np.ndarray or in_memory(self.source)
+        # NumPy's double precision needs neither reading nor converting.
+        self._plain = type(source) is np.ndarray and source.dtype == float and source.flags.c_contiguous
         narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
         self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
 
@@ -49,11 +51,6 @@ class Table:
         """(rows, columns) as read, after leaving out rows and splitting complex columns."""
         n_rows = self._span[1] - self._span[0] if self._rows is None else len(self._rows)
         return n_rows, len(self.columns)
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether the rows are in memory already."""
-        return self.on_device or type(self.source) is np.ndarray or in_memory(self.source)
 
     @property
     def chunk_rows(self) -> int:
@@ -94,15 +91,18 @@ class Table:
         first, stop = self.source_rows(0, self.shape[0])
         rows = None if self._rows is None else self._rows - first
         block = self._slice(first, stop) if block is None else block
-        return self._with(source=block, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first)
+        return self._with(
+            source=block, in_memory=True, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first
+        )
 
     def without_rows(self) -> Table:
         """The same table with an empty stand-in for its source, to be `held` where the rows are."""
-        return self._with(source=_Absent(self.source.shape))
+        return self._with(source=_Absent(self.source.shape), in_memory=False)
 
     def _with(self, **changes: Any) -> Table:
         chosen = object.__new__(Table)
         chosen.__dict__.update(self.__dict__ | changes)
+        chosen._plain = self._plain and chosen.source is self.source
         return chosen
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,6 +119,8 @@ class Table:
         """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
         if self._rows is None:
             first = self._span[0] + start
+            if self._plain:
+                return self.source[first : self._span[0] + stop]
             return self._convert(self._slice(first, self._span[0] + stop), start)
         rows = self._rows[start:stop]
         first = int(rows[0])
@@ -227,7 +229,8 @@ class Table:
                 f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
             )
 
-    def _refuse_wrong_type(self, first: Any) -> None:
+    def _column_names(self, first: Any) -> list[str]:
+        """Names of the columns as read, after a look at the type of the first row."""
         if first.dtype.kind == "c" and self.complex_as is None:
             raise DataError(
                 f"{self.name} is complex ({first.dtype}); say what is measured: `complex_as='abs2'` for powers "
@@ -235,6 +238,14 @@ class Table:
             )
         if first.dtype.kind not in "fiubcOUS":
             raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
+        names = getattr(self.source, "columns", None)  # pandas
+        if names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords"):  # xarray
+            dimension = self.source.dims[1]
+            names = self.source.coords[dimension].values if dimension in self.source.coords else None
+        names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
+        if self.complex_as == "split" and first.dtype.kind == "c":
+            return [f"{part}({name})" for part in ("re", "im") for name in names]
+        return names
 
     def _refuse_words(self, block: Any, start: int) -> None:
         for (row, column), cell in np.ndenumerate(block):
@@ -244,16 +255,6 @@ class Table:
                 raise DataError(
                     f"{self.name} has {cell!r} at {self.place(start + row, column)}; give numbers only."
                 ) from None
-
-    def _column_names(self, first: Any) -> list[str]:
-        names = getattr(self.source, "columns", None)  # pandas
-        if names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords"):  # xarray
-            dimension = self.source.dims[1]
-            names = self.source.coords[dimension].values if dimension in self.source.coords else None
-        names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
-        if self.complex_as == "split" and first.dtype.kind == "c":
-            return [f"{part}({name})" for part in ("re", "im") for name in names]
-        return names
 
 
 class _Absent:

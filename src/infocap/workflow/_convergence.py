@@ -43,7 +43,7 @@ def convergence(
     """
     engine, samples = Engine(), Samples.of(u, x, basis)
     look = first_look(samples, engine)
-    samples = samples.prepared(look.typical, look.low, look.high, look.dead, yes_or_no("constant", constant))
+    samples = samples.prepared(look, yes_or_no("constant", constant))
     n, maximum = samples.n_samples, samples.n_columns
     if sizes is None:
         steps = np.unique(np.round(np.geomspace(min(maximum, n), n, 40)).astype(int))

@@ -157,7 +157,7 @@ def _gathered(
         engine = within_memory(engine, samples, constant, method, options)
     with all_cores():
         look = first_look(samples, engine)
-        samples = samples.prepared(look.typical, look.low, look.high, look.dead, constant)
+        samples = samples.prepared(look, constant)
         _refuse_impossible(samples)
         seen = gather(samples, engine, look)
     if seen.n_samples <= seen.rank:
@@ -226,7 +226,8 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
         found = Method(name, method, "a function of one's own", in_blocks=False)
     else:
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
-    found.refuse_other_options(options)
+    if options:
+        found.refuse_other_options(options)
     return found
 
 

@@ -192,7 +192,7 @@ def sweep(
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
-    how = {
+    how: dict[str, Any] = {
         "n_samples": n_samples,
         "design": design,
         "seed": seed,
