@@ -226,13 +226,29 @@ def test_a_killed_dask_worker_changes_nothing(tmp_path):
 
 def test_arrays_in_a_cluster_are_reduced_there(client, monkeypatch):
     import dask.array as da
+    from distributed.sizeof import sizeof
 
-    x = client.persist(da.from_array(X, chunks=(400, 4)))
-    u = client.persist(da.from_array(U, chunks=(1000, 3)))
-    fetched = []
-    monkeypatch.setattr(type(client), "compute", lambda *_, **__: fetched.append(1))
-    for inputs, readouts in ((U, x), (u, x), (u, X)):
-        same(infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client), "raw")
+    here = infocap.draw(BASIS, 16 * 4096, method="random", seed=5)
+    measured = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(here)
+    plain = infocap.estimate(here, measured, BASIS, method="raw")
+    x = client.persist(da.from_array(measured, chunks=(4000, 4)))
+    u = client.persist(da.from_array(here, chunks=(10_000, 3)))
+    fetched, gather = [], type(client)._gather
+
+    async def counted(self, *arguments, **options):
+        """What comes from the workers to this process, by whatever call."""
+        found = await gather(self, *arguments, **options)
+        fetched.append(sizeof(found))
+        return found
+
+    monkeypatch.setattr(type(client), "_gather", counted)
+    for inputs, readouts in ((here, x), (u, x), (u, measured)):
+        fetched.clear()
+        found = infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client)
+        assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
+        assert 0 < sum(fetched) < here.nbytes / 2
+    x.compute()
+    assert sum(fetched) > measured.nbytes  # a whole array would have been noticed
 
 
 def test_rows_keep_their_order_wherever_blocks_lie(client):
