@@ -4,13 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint format bench docs clean
+.PHONY: demo test test-quick test-slow lint format bench docs clean
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
+
+test-quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal -m "not slow and not pages"
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m slow

@@ -1,4 +1,8 @@
-"""Shared by all tests: no screen, and one thread where order of summation matters."""
+"""Shared by all tests: no screen, what a machine may lack, and which tests were left out for want of it."""
+
+import os
+import shutil
+from collections import Counter
 
 import matplotlib
 import numpy as np
@@ -9,6 +13,39 @@ import infocap
 matplotlib.use("Agg")
 
 collect_ignore = ["crash"]  # scripts that the crash tests run as processes of their own
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many tests were skipped, one line for each cause."""
+    reports = terminalreporter.stats.get("skipped", [])
+    causes = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    for cause, count in causes.most_common():
+        terminalreporter.write_line(f"{count} {'test' if count == 1 else 'tests'} skipped: {cause}")
+
+
+def absent(what):
+    """Leave a test out for want of something; a continuous integration installs it and so must have it."""
+    if os.environ.get("CI", "").lower() in ("1", "true"):
+        pytest.fail(f"{what} is not installed, and CI=true promises that no test is left out", pytrace=False)
+    pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(scope="session")
+def torch():
+    try:
+        import torch
+    except ImportError:
+        absent("torch")
+    return torch
+
+
+@pytest.fixture(scope="session")
+def browser_program():
+    """The path of a browser."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None) or absent("a browser (chromium)")
 
 
 @pytest.fixture

@@ -20,14 +20,19 @@ def extrapolated(x, targets):
     return 2 * raw(x, targets) - (first + second) / 2
 
 
-def algorithm_1(x, targets, fourth_moments):
+def zero_capacity_bound(x, fourth_moments):
+    """Below this a capacity may be chance: sqrt(S_N E[y^4]) / N, with S_N the mean square of the leverage."""
     n = len(x)
     gram = np.linalg.inv(x.T @ x / n)
     s_n = np.mean([(row @ gram @ row) ** 2 for row in x])
+    return np.sqrt(s_n * np.asarray(fourth_moments)) / n
+
+
+def algorithm_1(x, targets, fourth_moments):
     c, better = raw(x, targets), extrapolated(x, targets)
     out = []
-    for value, fitted, moment in zip(c, better, fourth_moments, strict=True):
-        if value <= np.sqrt(s_n * moment) / n:
+    for value, fitted, bound in zip(c, better, zero_capacity_bound(x, fourth_moments), strict=True):
+        if value <= bound:
             out.append(0.0)
         else:
             out.append(0.0 if fitted < 0 else fitted)

@@ -17,6 +17,8 @@ import pytest
 
 import infocap
 
+pytestmark = pytest.mark.pages
+
 ROOT = Path(infocap.__file__).parents[2]
 DOCS = ROOT / "docs"
 BIN = Path(sys.executable).parent
@@ -127,12 +129,12 @@ def desk(laboratory, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", pages_with("python"))
-def test_the_python_of_a_page_runs(page, desk):
+def test_the_python_of_a_page_runs(page, desk, request):
     desk(page)
     names = {}
     for block in blocks(DOCS / page, "python"):
         if "import torch" in block:
-            pytest.importorskip("torch")
+            request.getfixturevalue("torch")
         exec(compile(block, page, "exec"), names)
 
 

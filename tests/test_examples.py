@@ -10,6 +10,8 @@ import pytest
 
 import infocap
 
+pytestmark = pytest.mark.pages
+
 EXAMPLES = Path(infocap.__file__).parents[2] / "examples"
 DEVICES = {
     "fibre": ("-9.1 dBm", "6.6 dBm"),

@@ -784,19 +784,19 @@ def test_our_files_with_parts_missing_or_of_other_shapes_are_refused(tmp_path):
 
 
 HUGE = """
-import resource, sys, time
+import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 import infocap
 from infocap.errors import DataError
 for path in sys.argv[2:]:
-    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         infocap.read(sys.argv[1], path) if path.endswith(".npy") else infocap.read(path)
         said = "read"
     except DataError as problem:
         said = str(problem)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
-    print(path.split("/")[-1], grown, round(time.perf_counter() - start, 2), said, sep="|")
+    print(path.split("/")[-1], grown, said, sep="|")
 """
 
 
@@ -860,13 +860,12 @@ def test_files_that_declare_terabytes_are_refused_before_memory_is_taken(tmp_pat
     assert ran.stderr == ""
     lines = [line.split("|") for line in ran.stdout.splitlines()]
     assert [line[0] for line in lines] == [path.name for path in paths]
-    for name, grown, seconds, said in lines:
+    for name, grown, said in lines:
         if name == "packed.mat":  # 300 MB of zeros, which do fit
             assert "unequal numbers of samples" in said
             continue
         assert "declares" in said or "cut short" in said or "cannot be" in said, (name, said)
         assert int(grown) < 400, (name, grown)  # megabytes, libraries included
-        assert float(seconds) < 20
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,14 @@ def system(u):
 
 U = infocap.draw(BASIS, 1024, seed=2)
 X = system(U) + 1e-3 * np.random.default_rng(3).normal(size=(1024, 12))
-PLAIN = infocap.estimate(U, X, BASIS, method="threshold-richardson")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The answer of arrays in memory, all at once."""
+    return infocap.estimate(U, X, BASIS, method="threshold-richardson")
+
+
 MIX = np.random.default_rng(4).normal(size=(12, 12))
 
 CHANGED = {
@@ -166,34 +173,34 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("x", CHANGED.values(), ids=CHANGED.keys())
-def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x):
+def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, whole):
     result = infocap.estimate(U, x, BASIS, method="threshold-richardson")
-    assert_allclose(result.raw, PLAIN.raw, atol=1e-8)
-    assert_allclose(result.capacity, PLAIN.capacity, atol=1e-8)
+    assert_allclose(result.raw, whole.raw, atol=1e-8)
+    assert_allclose(result.capacity, whole.capacity, atol=1e-8)
     assert result.n_readouts == result.rank == 13
 
 
-def test_a_duplicated_channel_adds_nothing():
+def test_a_duplicated_channel_adds_nothing(whole):
     with pytest.warns(infocap.errors.DataWarning, match="only 13 of 14 readouts"):
         result = infocap.estimate(U, np.column_stack([X, -2 * X[:, 3]]), BASIS, method="threshold-richardson")
-    assert_allclose(result.capacity, PLAIN.capacity, atol=1e-10)
+    assert_allclose(result.capacity, whole.capacity, atol=1e-10)
 
 
-def test_without_the_constant_scales_do_not_matter_either():
+def test_without_the_constant_scales_do_not_matter_either(whole):
     plain = infocap.estimate(U, X, BASIS, constant=False)
     assert plain.n_readouts == 12
     scaled = infocap.estimate(U, X * np.logspace(-6, 6, 12), BASIS, constant=False)
     assert_allclose(scaled.raw, plain.raw, atol=1e-10)
     ones = infocap.estimate(U, np.column_stack([np.ones(1024), X]), BASIS, constant=False)
-    assert_allclose(ones.raw, PLAIN.raw, atol=1e-10)
+    assert_allclose(ones.raw, whole.raw, atol=1e-10)
 
 
-def test_small_blocks_give_the_same_answer(monkeypatch):
+def test_small_blocks_give_the_same_answer(monkeypatch, whole):
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
     result = infocap.estimate(U, X, BASIS, method="threshold-richardson")
-    assert_allclose(result.raw, PLAIN.raw, rtol=1e-10)
-    assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10)
-    assert_allclose(result.threshold, PLAIN.threshold, rtol=1e-10)
+    assert_allclose(result.raw, whole.raw, rtol=1e-10)
+    assert_allclose(result.capacity, whole.capacity, rtol=1e-10)
+    assert_allclose(result.threshold, whole.threshold, rtol=1e-10)
 
 
 def sources(folder):
@@ -219,11 +226,11 @@ def sources(folder):
     }
 
 
-def test_any_container_is_read_in_blocks(tmp_path, monkeypatch):
+def test_any_container_is_read_in_blocks(tmp_path, monkeypatch, whole):
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 12_000)
     for name, source in sources(tmp_path).items():
         result = infocap.estimate(U, source, BASIS, method="threshold-richardson")
-        assert_allclose(result.capacity, PLAIN.capacity, rtol=1e-10, err_msg=name)
+        assert_allclose(result.capacity, whole.capacity, rtol=1e-10, err_msg=name)
 
 
 def test_nothing_larger_than_a_block_is_read(monkeypatch):
@@ -312,7 +319,7 @@ def test_a_forked_process_can_estimate_too():
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60)
 
 
-def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(monkeypatch):
+def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(monkeypatch, whole):
     import time
 
     class Careful:
@@ -326,7 +333,7 @@ def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(monkeypatch):
             return X[rows]
 
     monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    assert_allclose(infocap.estimate(U, Careful(), BASIS).raw, PLAIN.raw, rtol=1e-10)
+    assert_allclose(infocap.estimate(U, Careful(), BASIS).raw, whole.raw, rtol=1e-10)
 
 
 def test_narrow_types_are_computed_in_double():

@@ -37,7 +37,12 @@ def data(n=N, seed=0):
 
 
 U, X = data()
-PLAIN = {method: infocap.estimate(U, X, BASIS, method=method) for method in METHODS}
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """The answers for arrays in memory."""
+    return {method: infocap.estimate(U, X, BASIS, method=method) for method in METHODS}
 
 
 @pytest.fixture
@@ -90,18 +95,18 @@ KINDS = {"memmap": memmap, "hdf5": in_hdf5, "zarr": in_zarr, "dask": in_dask, "x
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answer_is_that_of_arrays_in_memory(kind, tmp_path, small_slabs):
+def test_the_answer_is_that_of_arrays_in_memory(kind, tmp_path, small_slabs, in_memory):
     source = KINDS[kind](tmp_path, X)
     for method in ("threshold-richardson", "chi2"):
         result = infocap.estimate(U, source, BASIS, method=method, memory="20MB")
-        assert_allclose(result.capacity, PLAIN[method].capacity, rtol=1e-10, atol=1e-13)
-        assert result.checks == PLAIN[method].checks
+        assert_allclose(result.capacity, in_memory[method].capacity, rtol=1e-10, atol=1e-13)
+        assert result.checks == in_memory[method].checks
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_that_fits_reads_in_blocks(method, tmp_path, small_slabs):
+def test_every_method_that_fits_reads_in_blocks(method, tmp_path, small_slabs, in_memory):
     result = infocap.estimate(U, memmap(tmp_path, X), BASIS, method=method, memory="1GB")
-    assert_allclose(result.capacity, PLAIN[method].capacity, rtol=1e-9, atol=1e-12)
+    assert_allclose(result.capacity, in_memory[method].capacity, rtol=1e-9, atol=1e-12)
 
 
 def test_further_arguments_go_on_working(tmp_path, small_slabs):
@@ -373,13 +378,13 @@ def test_a_long_job_on_disk_is_announced(capsys, monkeypatch):
     assert "2 workers" in capsys.readouterr().err
 
 
-def test_the_command_takes_a_budget(tmp_path):
+def test_the_command_takes_a_budget(tmp_path, in_memory):
     recorded().save(tmp_path / "run.nc")
     arguments = ["estimate", str(tmp_path / "run.nc"), "--degree", "4", "--method", "threshold-richardson"]
     found = CliRunner().invoke(main, [*arguments, "--memory", "50MB", "-o", str(tmp_path / "result.nc")])
     assert found.exit_code == 0, found.output
     result = infocap.load_result(tmp_path / "result.nc")
-    assert_allclose(result.capacity, PLAIN["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13)
+    assert_allclose(result.capacity, in_memory["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13)
     refused = CliRunner().invoke(main, [*arguments, "--memory", "lots"])
     assert "--memory 'lots' is no amount of memory" in str(refused.exception)
 

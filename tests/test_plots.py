@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +14,11 @@ import infocap
 from infocap.errors import ParameterError
 
 TWO = infocap.product_basis("legendre", 2, 6)
-RESULT = infocap.probe(infocap.systems.RandomFeatures(2, 20, noise=0.01), TWO, 1024, seed=0)
+
+
+@cache
+def probed():
+    return infocap.probe(infocap.systems.RandomFeatures(2, 20, noise=0.01), TWO, 1024, seed=0)
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +46,7 @@ def test_the_matrix_shows_u1_along_x_and_u2_along_y():
 
 def test_the_circle_holds_total_over_maximum():
     for draw in (infocap.plot.capacity_matrix, infocap.plot.capacity_bars):
-        assert fraction(draw(RESULT)) == [rf"$\frac{{{RESULT.total:.1f}}}{{21}}$"]
+        assert fraction(draw(probed())) == [rf"$\frac{{{probed().total:.1f}}}{{21}}$"]
 
 
 def test_bars_stack_by_interactions_and_say_their_height():
@@ -102,7 +107,7 @@ def test_convergence_draws_the_curves_asked_for():
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
 def test_figures_have_the_width_of_a_column_and_every_format(tmp_path, suffix):
-    ax = infocap.plot.capacity_bars(RESULT)
+    ax = infocap.plot.capacity_bars(probed())
     assert ax.figure.get_figwidth() == pytest.approx(89 / 25.4)
     ax.figure.savefig(tmp_path / f"bars.{suffix}")
     assert (tmp_path / f"bars.{suffix}").stat().st_size > 1000
@@ -125,9 +130,9 @@ def test_the_light_is_shown_at_each_stage():
 
 def test_matrices_can_do_without_their_colour_bars():
     figure, (left, right) = plt.subplots(1, 2)
-    infocap.plot.capacity_matrix(RESULT, left, colourbar=False)
+    infocap.plot.capacity_matrix(probed(), left, colourbar=False)
     assert len(figure.axes) == 2
-    infocap.plot.capacity_matrix(RESULT, right)
+    infocap.plot.capacity_matrix(probed(), right)
     assert len(figure.axes) == 3
 
 
@@ -140,8 +145,8 @@ def test_the_light_fits_into_a_part_of_a_figure():
 
 def test_given_axes_are_used_and_returned():
     figure, (left, right) = plt.subplots(1, 2)
-    assert infocap.plot.capacity_matrix(RESULT, left) is left
-    assert infocap.plot.capacity_bars(RESULT, ax=right) is right
+    assert infocap.plot.capacity_matrix(probed(), left) is left
+    assert infocap.plot.capacity_bars(probed(), ax=right) is right
     assert plt.get_fignums() == [figure.number]
     assert plt.rcParams["font.size"] == 10  # the package's look stays its own
 

@@ -11,6 +11,8 @@ import pytest
 
 import infocap
 
+pytestmark = pytest.mark.pages
+
 ROOT = Path(infocap.__file__).parents[2]
 
 

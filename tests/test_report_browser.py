@@ -1,7 +1,6 @@
 """The report in a browser: offline, without errors, with tooltips, downloads, dark and printed."""
 
 import json
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,19 +9,15 @@ import pytest
 import infocap
 from report_results import HOSTILE, KINDS, page_of
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FULL, FIVE = KINDS["two inputs, everything measured"], KINDS["five inputs, everything measured"]
 
 
 @pytest.fixture(scope="module")
-def browser():
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is on the PATH")
+def browser(browser_program):
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=browser_program, args=["--no-sandbox"])
         yield browser
         browser.close()
 

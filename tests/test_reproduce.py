@@ -23,6 +23,8 @@ from infocap.cli import main, run
 from infocap.cli._reproduce import FIGURES, PACKAGE, load_scripts
 from infocap.systems.fibre import Fibre, FibreSystem
 
+pytestmark = pytest.mark.pages
+
 ROOT = Path(infocap.__file__).parents[2]
 PAPER = ROOT / "paper"
 KEYS = ["statement", "expected", "found", "verdict"]

@@ -1,5 +1,7 @@
 """The result: its summary, its tables, its files, and the capacity for any target."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,11 @@ from infocap.errors import DataError, DataWarning, ParameterError
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 SYSTEM = infocap.theory.random_mixture(BASIS, n_active=9, n_readouts=6, seed=3)
-RESULT = infocap.probe(SYSTEM, BASIS, 1024, seed=0)
+
+
+@cache
+def probed():
+    return infocap.probe(SYSTEM, BASIS, 1024, seed=0)
 
 
 def rich_result(basis=BASIS):
@@ -24,7 +30,7 @@ def rich_result(basis=BASIS):
 
 
 def test_its_repr_is_the_summary_a_person_wants():
-    lines = repr(RESULT).splitlines()
+    lines = repr(probed()).splitlines()
     assert lines[0].startswith("CapacityResult: total ")
     assert lines[0].endswith(" of 7 readouts")
     assert "1024 samples, 21 legendre functions of 2 inputs" in lines[1]
@@ -91,7 +97,7 @@ def test_files_come_back_exactly(tmp_path, suffix, basis):
 
 
 def test_files_that_are_cut_short_are_refused(tmp_path):
-    csv, netcdf = RESULT.save(tmp_path / "result.csv"), RESULT.save(tmp_path / "result.nc")
+    csv, netcdf = probed().save(tmp_path / "result.csv"), probed().save(tmp_path / "result.nc")
     text = csv.read_text(encoding="utf-8")
     for length in (len(text) - 300, text.rindex(",")):
         csv.write_text(text[:length], encoding="utf-8")
@@ -105,45 +111,45 @@ def test_files_that_are_cut_short_are_refused(tmp_path):
 def test_results_can_be_pickled():
     import pickle
 
-    again = pickle.loads(pickle.dumps(RESULT))
-    assert np.array_equal(again.capacity, RESULT.capacity)
-    assert repr(again) == repr(RESULT)
+    again = pickle.loads(pickle.dumps(probed()))
+    assert np.array_equal(again.capacity, probed().capacity)
+    assert repr(again) == repr(probed())
 
 
 def test_wrong_files_are_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"'\.txt' is not one of '\.nc', '\.csv'"):
-        RESULT.save(tmp_path / "result.txt")
+        probed().save(tmp_path / "result.txt")
     with pytest.raises(DataError, match="does not exist"):
         infocap.load_result(tmp_path / "nowhere.nc")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     with pytest.raises(DataError, match="without the header of an infocap result"):
         infocap.load_result(tmp_path / "other.csv")
-    dataset = RESULT.to_xarray().assign_attrs(format="something else")
+    dataset = probed().to_xarray().assign_attrs(format="something else")
     dataset.to_netcdf(tmp_path / "other.nc", engine="h5netcdf")
     with pytest.raises(DataError, match="'something else'"):
         infocap.load_result(tmp_path / "other.nc")
 
 
 def test_tables_hold_every_function():
-    frame, dataset = RESULT.to_dataframe(), RESULT.to_xarray()
+    frame, dataset = probed().to_dataframe(), probed().to_xarray()
     assert list(frame["label"]) == BASIS.labels
-    assert np.array_equal(frame["capacity"], RESULT.capacity)
+    assert np.array_equal(frame["capacity"], probed().capacity)
     assert np.array_equal(frame[["index_u1", "index_u2"]], BASIS.indices)
-    assert dataset["capacity"].sel(term=4).item() == RESULT.capacity[4]
+    assert dataset["capacity"].sel(term=4).item() == probed().capacity[4]
     assert dataset.attrs["n_samples"] == 1024
 
 
 def test_capacity_of_a_basis_function_is_its_extrapolated_capacity():
     better = infocap.probe(SYSTEM, BASIS, 1024, seed=0, method="richardson-threshold")
     for term in np.flatnonzero(better.capacity):
-        found = RESULT.capacity_of(lambda u, term=term: 5 * BASIS(u)[:, term])
+        found = probed().capacity_of(lambda u, term=term: 5 * BASIS(u)[:, term])
         assert found == pytest.approx(better.capacity[term], abs=1e-9)
 
 
 def test_capacity_of_what_the_readouts_hold_is_one():
     row = np.zeros(len(BASIS))
     row[SYSTEM.active] = SYSTEM.weights[2]
-    assert RESULT.capacity_of(lambda u: BASIS(u) @ row + 3.0) == pytest.approx(1, abs=2e-3)
+    assert probed().capacity_of(lambda u: BASIS(u) @ row + 3.0) == pytest.approx(1, abs=2e-3)
 
 
 def test_capacity_of_a_mixture_follows_from_the_weights():
@@ -155,21 +161,21 @@ def test_capacity_of_a_mixture_follows_from_the_weights():
     full[1:, SYSTEM.active] = SYSTEM.weights
     inside = full.T @ np.linalg.pinv(full.T) @ target
     exact = inside @ inside / (target @ target)
-    assert RESULT.capacity_of(lambda u: BASIS(u) @ target) == pytest.approx(exact, abs=0.02)
+    assert probed().capacity_of(lambda u: BASIS(u) @ target) == pytest.approx(exact, abs=0.02)
 
 
 def test_capacity_of_warns_about_what_lies_outside_the_basis():
     with pytest.warns(DataWarning, match=r"\d+\.\d% of the target's power lies outside the basis"):
-        assert RESULT.capacity_of(lambda u: np.sign(np.sin(9 * u[:, 0]))) < 0.5
+        assert probed().capacity_of(lambda u: np.sign(np.sin(9 * u[:, 0]))) < 0.5
 
 
 def test_capacity_of_works_after_loading(tmp_path):
     def target(u):
         return np.sin(2 * u[:, 0]) + u[:, 1]
 
-    again = infocap.load_result(RESULT.save(tmp_path / "result.nc"))
-    assert again.capacity_of(target) == pytest.approx(RESULT.capacity_of(target), rel=1e-12)
-    csv = infocap.load_result(RESULT.save(tmp_path / "result.csv"))
+    again = infocap.load_result(probed().save(tmp_path / "result.nc"))
+    assert again.capacity_of(target) == pytest.approx(probed().capacity_of(target), rel=1e-12)
+    csv = infocap.load_result(probed().save(tmp_path / "result.csv"))
     with pytest.raises(ParameterError, match="save to NetCDF"):
         csv.capacity_of(target)
 
@@ -192,13 +198,13 @@ def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
     def target(u):
         return u[:, 0] ** 2
 
-    fitted = RESULT.capacity_of(target)
+    fitted = probed().capacity_of(target)
     monkeypatch.setattr("infocap.result._target.MOST_TERMS", 5)
-    assert RESULT.capacity_of(target) == pytest.approx(fitted, abs=1e-3)
+    assert probed().capacity_of(target) == pytest.approx(fitted, abs=1e-3)
 
 
 def test_capacity_of_refuses_what_is_no_target():
     with pytest.raises(DataError, match=r"gave shape \(4096, 2\)"):
-        RESULT.capacity_of(lambda u: u)
+        probed().capacity_of(lambda u: u)
     with pytest.raises(DataError, match=r"mean square is 0\.0"):
-        RESULT.capacity_of(lambda u: 0 * u[:, 0])
+        probed().capacity_of(lambda u: 0 * u[:, 0])

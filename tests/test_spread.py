@@ -4,6 +4,7 @@ import os
 import signal
 import warnings
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -19,7 +20,13 @@ N, K = 5003, 10
 U = infocap.draw(BASIS, N, method="random", seed=0)
 X = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(U)
 METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
-PLAIN = {method: infocap.estimate(U, X, BASIS, method=method) for method in METHODS}
+
+
+@cache
+def plain_result(method):
+    return infocap.estimate(U, X, BASIS, method=method)
+
+
 FORKSERVER = get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["infocap"])
 
@@ -54,7 +61,7 @@ def on_disk(folder, values, name="x"):
 
 
 def same(result, method):
-    plain = PLAIN[method]
+    plain = plain_result(method)
     assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
     assert_allclose(result.raw, plain.raw, rtol=1e-10, atol=1e-13)
     assert result.checks == plain.checks
@@ -226,13 +233,29 @@ def test_a_killed_dask_worker_changes_nothing(tmp_path):
 
 def test_arrays_in_a_cluster_are_reduced_there(client, monkeypatch):
     import dask.array as da
+    from distributed.sizeof import sizeof
 
-    x = client.persist(da.from_array(X, chunks=(400, 4)))
-    u = client.persist(da.from_array(U, chunks=(1000, 3)))
-    fetched = []
-    monkeypatch.setattr(type(client), "compute", lambda *_, **__: fetched.append(1))
-    for inputs, readouts in ((U, x), (u, x), (u, X)):
-        same(infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client), "raw")
+    here = infocap.draw(BASIS, 16 * 4096, method="random", seed=5)
+    measured = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(here)
+    plain = infocap.estimate(here, measured, BASIS, method="raw")
+    x = client.persist(da.from_array(measured, chunks=(4000, 4)))
+    u = client.persist(da.from_array(here, chunks=(10_000, 3)))
+    fetched, gather = [], type(client)._gather
+
+    async def counted(self, *arguments, **options):
+        """What comes from the workers to this process, by whatever call."""
+        found = await gather(self, *arguments, **options)
+        fetched.append(sizeof(found))
+        return found
+
+    monkeypatch.setattr(type(client), "_gather", counted)
+    for inputs, readouts in ((here, x), (u, x), (u, measured)):
+        fetched.clear()
+        found = infocap.estimate(inputs, readouts, BASIS, method="raw", executor=client)
+        assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
+        assert 0 < sum(fetched) < here.nbytes / 2
+    x.compute()
+    assert sum(fetched) > measured.nbytes  # a whole array would have been noticed
 
 
 def test_rows_keep_their_order_wherever_blocks_lie(client):
@@ -325,7 +348,7 @@ def test_the_command_takes_a_cluster(client, tmp_path):
     found = CliRunner().invoke(main, [*arguments, "--scheduler", client.scheduler.address])
     assert found.exit_code == 0, found.output + str(found.exception)
     assert_allclose(
-        infocap.load_result(tmp_path / "a.nc").capacity, PLAIN["raw"].capacity, rtol=1e-10, atol=1e-13
+        infocap.load_result(tmp_path / "a.nc").capacity, plain_result("raw").capacity, rtol=1e-10, atol=1e-13
     )
 
 

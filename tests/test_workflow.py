@@ -59,9 +59,21 @@ def test_convergence_is_what_the_first_rows_alone_give():
 
 
 def test_random_features_are_what_they_say():
+    """One seed gives one set of weights: the arguments of tanh are those of every other activation."""
     u = infocap.draw(BASIS, 16, seed=0)
-    for activation in ("tanh", "relu", "sin", "square"):
-        assert infocap.systems.RandomFeatures(2, 7, activation=activation)(u).shape == (16, 7)
+    arguments = np.arctanh(infocap.systems.RandomFeatures(2, 7)(u))
+    plane = np.column_stack([np.ones(16), u])
+    weights, left, *_ = np.linalg.lstsq(plane, arguments, rcond=None)
+    assert weights.shape == (3, 7)
+    assert np.all(left < 1e-20)  # linear in the inputs
+    by_hand = {"relu": arguments * (arguments > 0), "sin": np.sin(arguments), "square": arguments**2}
+    for activation, expected in by_hand.items():
+        found = infocap.systems.RandomFeatures(2, 7, activation=activation)(u)
+        assert_allclose(found, expected, atol=1e-12)
+    stronger = np.arctanh(infocap.systems.RandomFeatures(2, 7, gain=0.5)(u))
+    assert_allclose(stronger, plane @ (weights * [[1.0], [0.5], [0.5]]), atol=1e-12)  # the bias stays
+    noisy = infocap.systems.RandomFeatures(2, 7, noise=0.1)(np.repeat(u, 500, axis=0), seed=1)
+    assert_allclose(noisy.reshape(16, 500, 7).std(axis=1), 0.1, atol=0.02)  # 6 standard errors
     with pytest.raises(infocap.errors.ParameterError, match="activation='softmax'"):
         infocap.systems.RandomFeatures(2, activation="softmax")
     with pytest.raises(DataError, match=r"wants \(samples, 3\)"):
