@@ -114,7 +114,7 @@ def rows_missing():
     u, x, basis, _ = hermite()
     x[np.random.default_rng(14).integers(0, len(x), 20), 3] = np.nan
     order = np.random.default_rng(15).permutation(len(x))
-    return u, x, basis, {"nan": "drop", "acquisition": order}
+    return u, x, basis, {"nan": "drop", "acquired": order}
 
 
 def several_blocks():

@@ -9,7 +9,6 @@ from .._version import __version__
 from ..errors import DataError, DataWarning, ParameterError
 from ._acquire import acquire
 from ._cite import cite
-from ._combine import combine
 from ._compare import compare
 from ._draw import draw
 from ._estimate import estimate
@@ -20,7 +19,6 @@ from ._report import report
 from ._reproduce import reproduce
 from ._show import show
 from ._simulate import simulate
-from ._summarise import summarise
 from ._watch import watch
 
 
@@ -31,7 +29,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, watch, import_, export)
-ANSWERS = (estimate, summarise, combine, show, compare, report)
+ANSWERS = (estimate, show, compare, report)
 PAPER = (simulate, reproduce, cite)
 for command in (*LAB, *ANSWERS, *PAPER):
     main.add_command(command)

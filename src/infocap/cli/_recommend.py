@@ -12,8 +12,9 @@ from ..errors import DataWarning, ParameterError
 from ..recording import read
 from ..result import CapacityResult, is_result, load_result
 from ..theory import ExpectedError, Forecast, forecast, forecast_from
-from ..workflow import analyse, cost, duration
-from ..workflow import size as size_of
+from ..workflow import analyse, cost
+from ._watch import duration
+from ._watch import size as size_of
 from ._choose_basis import Wanted, choose_basis
 from ._terminal import as_options, wrapped
 

@@ -31,10 +31,10 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
     """
     chosen = _typical(curve) if terms is None else np.array([_position(curve, term) for term in terms])
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
-        ax.axvline(curve.n_readouts, color="0.6", linewidth=0.8, linestyle="--")
+        ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.annotate(
-            f"N = K = {curve.n_readouts}",
-            (curve.n_readouts, 0.03),
+            f"N = K = {curve.maximum}",
+            (curve.maximum, 0.03),
             (3, 0),
             textcoords="offset points",
             color="0.4",
