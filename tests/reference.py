@@ -2,6 +2,10 @@
 
 import numpy as np
 
+import infocap
+from infocap.estimators import gather
+from infocap.samples import Samples, first_look
+
 
 def capacity(x, y):
     """C_N of one target: the squared length of its least-squares fit, with E[y²] = 1."""
@@ -47,3 +51,10 @@ def algorithm_2(x, targets):
 
 def with_constant(x):
     return np.column_stack([np.ones(len(x)), x])
+
+
+def estimate_with(engine, u, x, basis, method="threshold-richardson", constant=True, **rows):
+    """`infocap.estimate`, with the engine that goes through the rows in the hands of the test."""
+    samples = Samples.of(u, x, basis, **rows)
+    look = first_look(samples, engine)
+    return infocap.conclude(gather(samples.prepared(look, constant), engine, look), method)

@@ -1,5 +1,8 @@
 """The control-variate estimator: exact where it can be, unbiased, honest about its errors, never silent."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +11,11 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
-from infocap.kernels import LeastSquares, NoFit, Ridge
+from infocap.estimators import control_variate
+from infocap.estimators._tuning import TUNING
+from infocap.kernels import Regression
+from infocap.samples import Engine
+from reference import estimate_with
 
 BASIS = infocap.product_basis("legendre", 2, 8)  # 45 functions
 MIXTURE = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise=0.3, seed=1)
@@ -209,7 +216,7 @@ def test_left_out_residuals_are_those_of_fits_without_the_sample(n, penalty):
         np.linspace(1, 5, 60),
     )
     columns = np.arange(0, 60)
-    (found,) = Ridge(y, columns, weights).left_out(z, np.array([penalty]), slice(None))
+    (found,) = Regression.ridge(y, columns, weights).left_out(z, np.array([penalty]), slice(None))
     for row in (0, 7):
         rest = np.delete(np.arange(n), row)
         b = np.linalg.solve(y[rest].T @ y[rest] + penalty * np.diag(weights), y[rest].T @ z[rest])
@@ -220,26 +227,30 @@ def test_all_regressions_answer_the_same_questions():
     generator = np.random.default_rng(0)
     y, z = generator.standard_normal((100, 30)), generator.standard_normal((100, 3))
     columns = np.array([2, 5, 7, 20])
-    direct, ridge, none = LeastSquares(y, columns), Ridge(y, columns, np.ones(30)), NoFit(100)
+    direct, ridge = Regression.least_squares(y, columns), Regression.ridge(y, columns, np.ones(30))
+    none = Regression.none(100)
     b = np.linalg.lstsq(y[:, columns], z, rcond=None)[0]
     for fit in (direct, ridge):
-        rest, coefficients = fit.fit(z, 0.0)
-        assert_allclose(coefficients, b, atol=1e-12)
-        assert_allclose(rest, z - y[:, columns] @ b, atol=1e-12)
-        assert_allclose(fit.room(0.0), 1 - np.sum(np.linalg.qr(y[:, columns])[0] ** 2, axis=1), atol=1e-12)
+        assert_allclose(fit.coefficients(z, 0.0), b, atol=1e-12)
+        assert_allclose(fit.residuals(z, 0.0), z - y[:, columns] @ b, atol=1e-12)
+        margin = 1 - np.sum(np.linalg.qr(y[:, columns])[0] ** 2, axis=1)
+        assert_allclose(fit.margin(np.zeros(1))[:, 0], margin, atol=1e-12)
         assert fit.freedom(0.0) == pytest.approx(4)
     assert_allclose(*[fit.left_out(z, np.zeros(1), slice(5, 9))[0] for fit in (direct, ridge)], atol=1e-12)
     assert_allclose(none.left_out(z, np.zeros(1), slice(None))[0], z)
     assert none.freedom(0.0) == 0
     with pytest.raises(np.linalg.LinAlgError):
-        LeastSquares(np.ones((100, 30)), columns)
+        Regression.least_squares(np.ones((100, 30)), columns)
 
 
-def test_the_fast_path_agrees_and_reads_the_data_in_blocks(monkeypatch):
+def test_the_fast_path_agrees_and_reads_the_data_in_chunks(tmp_path):
     fast = measured(1024, fit="least-squares")
     assert_allclose(fast.unbiased, measured(1024).unbiased, atol=4 * fast.standard_error.max())
-    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    again = measured(1024, fit="least-squares")
+    u = infocap.draw(BASIS, 1024, seed=0)
+    np.save(tmp_path / "x.npy", MIXTURE(u, seed=1000))
+    on_disk = np.load(tmp_path / "x.npy", mmap_mode="r")
+    engine = Engine(chunk_bytes=1, share_rows=100)
+    again = estimate_with(engine, u, on_disk, BASIS, partial(control_variate, fit="least-squares"))
     assert_allclose(again.unbiased, fast.unbiased, atol=1e-11)
     assert_allclose(again.standard_error, fast.standard_error, atol=1e-11)
     assert again.total == pytest.approx(fast.total, abs=1e-10)
@@ -247,7 +258,7 @@ def test_the_fast_path_agrees_and_reads_the_data_in_blocks(monkeypatch):
 
 def test_more_samples_than_fit_in_memory_take_the_fast_path(monkeypatch):
     fast = measured(1024, fit="least-squares")
-    monkeypatch.setattr("infocap.estimators._control_variate.SEARCH_BYTES", 1000)
+    monkeypatch.setattr("infocap.estimators._control_variate.TUNING", replace(TUNING, search_bytes=1000))
     assert_allclose(measured(1024).capacity, fast.capacity, atol=1e-12)
 
 
@@ -262,7 +273,7 @@ def test_least_squares_without_samples_enough_says_so():
 
 def test_an_unstable_fit_is_replaced_and_said(monkeypatch):
     plain = measured(512, fit="none")
-    monkeypatch.setattr("infocap.estimators._control_variate.LARGEST_BIAS", -1.0)
+    monkeypatch.setattr("infocap.estimators._control_variate.TUNING", replace(TUNING, largest_bias=-1.0))
     with pytest.warns(
         DataWarning, match="not to be trusted .* raw ones with their second-order bias removed"
     ):
@@ -273,7 +284,8 @@ def test_an_unstable_fit_is_replaced_and_said(monkeypatch):
 
 def test_too_many_functions_are_screened(monkeypatch):
     """The strongest ones serve as controls; all are reported."""
-    monkeypatch.setattr("infocap.estimators._cross_fit.DICTIONARY_BYTES", 8 * 512 * 25)
+    fewer = replace(TUNING, dictionary_bytes=8 * 512 * 25)
+    monkeypatch.setattr("infocap.estimators._search.TUNING", fewer)
     result, exact = measured(512), MIXTURE.exact()
     assert np.sqrt(np.mean((result.capacity - exact) ** 2)) < 0.02
     assert abs(result.total - exact.sum()) < 4 * result.total_standard_error
@@ -321,7 +333,7 @@ def test_a_basis_can_be_extended():
     wide = BASIS.extended(60)
     assert len(wide) == 60  # 45, all 10 of degree 9, and 5 of the 11 of degree 10
     assert np.bincount(wide.degrees)[9:].tolist() == [10, 5]
-    assert wide.share_of_last_degree() == pytest.approx(5 / 11)
+    assert wide.share_of_last_degree == pytest.approx(5 / 11)
     assert {tuple(row) for row in BASIS.indices.tolist()} <= {tuple(row) for row in wide.indices.tolist()}
     assert BASIS.extended(45) is BASIS
     few = infocap.product_basis("bernoulli", 3, 3)  # all 8 functions that there are
@@ -432,7 +444,7 @@ def test_the_jackknife_is_that_of_estimates_without_each_block():
         without.append(infocap.estimate(u[rows], x[rows], BASIS, method="raw").raw)
     spread = np.sqrt(3 / 4 * np.sum((np.array(without) - np.mean(without, axis=0)) ** 2, axis=0))
     assert_allclose(result.standard_error, spread, atol=1e-10)
-    with pytest.raises(ParameterError, match="jackknife=5 must be 0, or an even number"):
+    with pytest.raises(ParameterError, match="`jackknife=5` must be 0, or an even number"):
         infocap.estimate(u, x, BASIS, method="raw", jackknife=5)
     with pytest.raises(DataError, match="jackknife=64 blocks of 256 samples hold fewer than the 11"):
         infocap.estimate(u, x, BASIS, method="raw", jackknife=64)
@@ -449,7 +461,7 @@ def test_repeats_tell_noise_from_functions_outside_the_basis(tmp_path):
     assert abs(result.noise_limited_total - exact) < 4 * result.noise_limited_standard_error
     line = next(line for line in repr(result).splitlines() if "that noise allows" in line)
     assert line.split(" of ")[0].strip().startswith(f"found {result.total:.1f} ± ")
-    assert line.endswith("that noise allows, of 11 readouts")
+    assert line.endswith("that noise allows, of 11")
     saved = infocap.load_result(result.save(tmp_path / "result.nc"))
     assert saved.noise_limited_total == result.noise_limited_total
     assert_allclose(saved.unbiased, result.unbiased)
@@ -470,37 +482,6 @@ def test_repeats_follow_rows_that_are_dropped():
     rows = np.delete(np.arange(512), 5)
     expected = infocap.dimension.from_repeats(X[rows], again[rows])
     assert dropped.noise_limited_total == pytest.approx(expected.total)
-
-
-def test_long_jobs_are_announced(capsys, monkeypatch):
-    from types import SimpleNamespace
-
-    from infocap._passes import Passes
-    from infocap.workflow._cost import announce
-
-    def job(n_samples, n_readouts, basis, on_device=False):
-        return SimpleNamespace(
-            n_samples=n_samples,
-            n_readouts=n_readouts,
-            basis=basis,
-            x=SimpleNamespace(
-                on_device=on_device, in_memory=True, read=lambda *rows: np.ones((1, n_readouts))
-            ),
-            passes=Passes(),
-        )
-
-    announce(job(1024, 11, BASIS), "control-variate")
-    assert capsys.readouterr().err == ""
-    large = infocap.product_basis("legendre", 10, 6)
-    announce(job(131_072, 500, large, on_device=True), "raw")  # seconds there, minutes here
-    monkeypatch.setattr("infocap.workflow._cost.measured_rate", lambda walk: 6e13)
-    announce(job(1_310_720, 500, large), "raw")  # would be long on a slow machine, but this one is fast
-    assert capsys.readouterr().err == ""
-    monkeypatch.undo()
-    announce(job(131_072, 500, large), "control-variate")
-    said = capsys.readouterr().err
-    assert "131,072 samples, 500 readouts, 8,008 functions, method 'control-variate': about " in said
-    assert " min and " in said
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap._array import to_numpy
-from infocap._table import Table
+from infocap.samples import Table
 from infocap.basis._plan import DEVICE
 from infocap.errors import DataError
 
@@ -93,7 +93,7 @@ def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
     plain = infocap.estimate(U, X, BASIS, method="raw")
     sizes = DEVICE._replace(functions=rows, most_samples=300)
     monkeypatch.setattr("infocap.basis._product.DEVICE", sizes)
-    monkeypatch.setattr("infocap.kernels._walk.FEW_READOUTS", few)
+    monkeypatch.setattr("infocap.estimators._evidence.FEW_READOUTS", few)
     basis = infocap.ProductBasis(BASIS.families, BASIS.indices)  # one that has no plan yet
     found = infocap.estimate(there(U), there(X), basis, method="raw")
     assert_allclose(found.raw, plain.raw, rtol=1e-12, atol=1e-14)
@@ -135,6 +135,6 @@ def test_a_model_that_could_still_be_trained_is_measured(torch):
 
 def test_a_budget_does_not_hold_on_a_device_and_is_refused(there):
     with pytest.raises(
-        infocap.errors.ParameterError, match="memory='1GB' is for work in the processor's memory"
+        infocap.errors.ParameterError, match="is for work in the processor's memory"
     ):
         infocap.estimate(there(U), there(X), BASIS, method="raw", memory="1GB")

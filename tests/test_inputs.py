@@ -28,7 +28,7 @@ ERRORS = {
     "inf in u": ((changed(U, (5, 1), np.inf), X), {}, r"u has 1 NaN or infinite values, the first inf at row 5, column 1"),
     "all rows NaN": ((U, X * np.nan), {"nan": "drop"}, "nothing left to use"),
     "u outside the domain": ((changed(U, (9, 0), 1.5), X), {}, r"u is 1\.5 at row 9, column 0, outside the domain \[-1, 1\] of the legendre basis; here u runs from"),
-    "u in [0, 2 pi]": ((np.pi * (U + 1), X), {}, r"pass domain=\(0, 2\*np\.pi\)"),
+    "u in [0, 2 pi]": ((np.pi * (U + 1), X), {}, r"pass `domain=\(0, 2\*np\.pi\)`"),
     "too few samples": ((U[:9], X[:9]), {}, r"x has 9 samples for 9 readouts: with N <= K .* at least 4 K = 36"),
     "unequal lengths": ((U, X[:500]), {}, r"u has shape \(512, 2\) and x has shape \(500, 8\): unequal numbers of samples; give one row"),
     "transposed x": ((U, X.T), {}, r"x has shape \(8, 512\): unequal numbers of samples; the lengths agree with x\.T"),
@@ -43,7 +43,7 @@ ERRORS = {
     "nothing changes": ((U, np.ones((512, 3))), {}, "no channel that changes"),
     "rows not in index order": ((U, X), {"index": np.roll(np.arange(512), 1)}, r"index is 0 at row 1, after 511: .* np\.argsort\(index\)"),
     "index of the wrong length": ((U, X), {"index": np.arange(5)}, r"index has shape \(5,\); give one value for each of 512 rows"),
-    "acquisition of the wrong length": ((U, X), {"acquisition": np.arange(5)}, r"acquisition has shape \(5,\)"),
+    "acquisition of the wrong length": ((U, X), {"acquired": np.arange(5)}, r"acquired has shape \(5,\)"),
     "unknown nan policy": ((U, X), {"nan": "ignore"}, "nan='ignore' is not one of 'raise', 'drop'"),
     "unknown complex policy": ((U, X), {"complex_as": "phase"}, "complex_as='phase' is not one of"),
 }  # fmt: skip
@@ -57,7 +57,7 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
 
 
 MISTAKES = {
-    "basis by name": ({"basis": "legendre"}, "basis='legendre' must come from product_basis"),
+    "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
     "constant as a word": ({"constant": "no"}, "constant='no' must be True or False"),
     "repeated index": ({"index": np.repeat(np.arange(256), 2)}, "index has 0 more than once"),
     "index with gaps": ({"index": np.full(512, np.nan)}, "index must be numbers or times without gaps"),
@@ -226,7 +226,7 @@ def test_inputs_of_another_distribution(device, constant):
     u = 2 * np.random.default_rng(0).beta(2, 2, (4096, 2)) - 1
     _, raised = messages_of(u, SYSTEM(u, seed=0), basis, constant=constant)
     assert "inputs do not follow the declared distribution" in raised[0]
-    assert "standard errors from 0; use the family of the true distribution" in raised[0]
+    assert "standard errors from 0; use the `family` of the true distribution" in raised[0]
 
 
 def test_correlated_inputs_do_not_follow_the_distribution(device):
@@ -252,16 +252,16 @@ def test_shifts_are_found_in_acquisition_order(device):
     by_time = np.argsort(when)
     late = np.empty_like(x)
     late[by_time] = np.roll(x[by_time], 1, axis=0)
-    _, raised = messages_of(u, late, basis, acquisition=when)
+    _, raised = messages_of(u, late, basis, acquired=when)
     assert any("shifted by +1" in message for message in raised)
-    assert messages_of(u, x, basis, acquisition=when)[1] == []
+    assert messages_of(u, x, basis, acquired=when)[1] == []
 
 
 def test_drift_is_found_in_acquisition_order(device):
     basis, u, x = device
     when = np.random.default_rng(0).permutation(len(u))
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
-    _, raised = messages_of(u, drifting, basis, acquisition=when)
+    _, raised = messages_of(u, drifting, basis, acquired=when)
     assert any("samples are correlated in acquisition order" in m and "effective number" in m for m in raised)
 
 
@@ -283,7 +283,7 @@ def test_saturated_channels(device):
 def test_rank_below_k():
     result, raised = messages_of(U, np.column_stack([X, X[:, 0] + X[:, 1]]), BASIS)
     assert raised == ["only 9 of 10 readouts are linearly independent; the total capacity cannot exceed 9."]
-    assert (result.rank, result.n_readouts) == (9, 10)
+    assert (result.rank, result.maximum) == (9, 10)
 
 
 def test_few_samples():
@@ -336,11 +336,11 @@ def test_drift_and_shifts_are_found_among_the_rows_that_are_left(device):
     for array in (late, x):
         array = array.copy()
         array[::100] = np.nan  # rows from all over the design
-        _, raised = messages_of(u, array, basis, acquisition=when, nan="drop")
+        _, raised = messages_of(u, array, basis, acquired=when, nan="drop")
         assert any("shifted by +1" in message for message in raised) is bool(array[1, 0] == late[1, 0])
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     drifting[:1000] = np.nan
-    _, raised = messages_of(u, drifting, basis, acquisition=when, nan="drop")
+    _, raised = messages_of(u, drifting, basis, acquired=when, nan="drop")
     assert any("samples are correlated in acquisition order" in message for message in raised)
 
 
@@ -348,7 +348,7 @@ def test_dead_channels_are_dropped_by_name():
     frame = pd.DataFrame(X, columns=list("abcdefgh"))
     frame["off"], frame["stuck"], frame["rounding"] = 0.0, 0.1, 0.3 + 1e-17
     result = infocap.estimate(U, frame, BASIS)
-    assert result.n_readouts == result.rank == 9
+    assert result.maximum == result.rank == 9
     assert result.checks[0] == "column 'stuck' is constant and serves as the constant readout."
     assert "dead channels were dropped (column 'off', column 'rounding')" in result.checks[1]
     assert_allclose(result.capacity, plain_result().capacity, atol=1e-12)

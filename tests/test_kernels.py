@@ -13,9 +13,11 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap import draw, estimate, product_basis
-from infocap.kernels import Walk, capacities, combine, coordinates, orthonormal_factor, span, summarise
-from infocap.kernels._factor import condition_bound
+from infocap.kernels import Moments, capacities, combine, coordinates, orthonormal_factor, span, summarise
+from infocap.kernels._summary import condition_bound
+from infocap.samples import Engine
 from infocap.systems import RandomFeatures
+from reference import estimate_with
 
 BASIS = infocap.product_basis("legendre", 2, 6)
 
@@ -96,7 +98,7 @@ def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, mo
     weights /= weights.mean()
     options = [{}, {"constant": False}, {"weights": weights}]
     fast = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
-    monkeypatch.setattr("infocap.kernels._walk.Walk._by_moments", lambda self, edges: None)
+    monkeypatch.setattr("infocap.estimators._evidence.frame_for", lambda samples, look: None)
     slow = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
     for a, b in zip(fast, slow, strict=True):
         assert a.rank == b.rank
@@ -110,12 +112,15 @@ def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, mo
     [("plain", True), ("mixed", True), ("outlier", False), ("dependent", False), ("nearly", False)],
 )
 def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(kind, by_products, monkeypatch):
-    found, plain = [], Walk._by_moments
-    monkeypatch.setattr(
-        Walk, "_by_moments", lambda self, edges: found.append(plain(self, edges)) or found[-1]
-    )
+    found, plain = [], Moments.summary
+
+    def watched(self, frame, constant):
+        found.append(plain(self, frame, constant))
+        return found[-1]
+
+    monkeypatch.setattr(Moments, "summary", watched)
     estimate(*device(kind), MOMENTS, method="raw")
-    assert [one is not None for one in found] == [by_products]
+    assert (len(found) == 3 and None not in found) == by_products
 
 
 def test_both_ways_to_factor_are_used(rng, monkeypatch):
@@ -177,7 +182,7 @@ def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, whole):
     result = infocap.estimate(U, x, BASIS, method="threshold-richardson")
     assert_allclose(result.raw, whole.raw, atol=1e-8)
     assert_allclose(result.capacity, whole.capacity, atol=1e-8)
-    assert result.n_readouts == result.rank == 13
+    assert result.maximum == result.rank == 13
 
 
 def test_a_duplicated_channel_adds_nothing(whole):
@@ -195,9 +200,8 @@ def test_without_the_constant_scales_do_not_matter_either(whole):
     assert_allclose(ones.raw, whole.raw, atol=1e-10)
 
 
-def test_small_blocks_give_the_same_answer(monkeypatch, whole):
-    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    result = infocap.estimate(U, X, BASIS, method="threshold-richardson")
+def test_small_shares_give_the_same_answer(whole):
+    result = estimate_with(Engine(share_rows=37), U, X, BASIS)
     assert_allclose(result.raw, whole.raw, rtol=1e-10)
     assert_allclose(result.capacity, whole.capacity, rtol=1e-10)
     assert_allclose(result.threshold, whole.threshold, rtol=1e-10)
@@ -226,14 +230,13 @@ def sources(folder):
     }
 
 
-def test_any_container_is_read_in_blocks(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 12_000)
+def test_any_container_is_read_in_chunks(tmp_path, whole):
     for name, source in sources(tmp_path).items():
-        result = infocap.estimate(U, source, BASIS, method="threshold-richardson")
+        result = estimate_with(Engine(chunk_bytes=12_000, share_rows=50), U, source, BASIS)
         assert_allclose(result.capacity, whole.capacity, rtol=1e-10, err_msg=name)
 
 
-def test_nothing_larger_than_a_block_is_read(monkeypatch):
+def test_nothing_larger_than_a_chunk_is_read(monkeypatch):
     class Watched:
         shape = X.shape
         most = 0
@@ -243,11 +246,9 @@ def test_nothing_larger_than_a_block_is_read(monkeypatch):
             Watched.most = max(Watched.most, len(block))
             return block
 
-    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    monkeypatch.setattr("infocap._passes.SLAB_BYTES", 1)
-    monkeypatch.setattr("infocap.workflow._diagnose.LAG_ROWS", 100)
-    infocap.estimate(U, Watched(), BASIS, method="threshold-richardson")
-    assert 0 < Watched.most <= 32 * 13
+    monkeypatch.setattr("infocap.checks._checks.LAG_ROWS", 100)
+    estimate_with(Engine(chunk_bytes=1, share_rows=64), U, Watched(), BASIS)
+    assert 0 < Watched.most <= 100
 
 
 def noise_free(n=2048):
@@ -319,7 +320,7 @@ def test_a_forked_process_can_estimate_too():
     subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60)
 
 
-def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(monkeypatch, whole):
+def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(whole):
     import time
 
     class Careful:
@@ -332,8 +333,8 @@ def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(monkeypatch, 
             self.busy = False
             return X[rows]
 
-    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    assert_allclose(infocap.estimate(U, Careful(), BASIS).raw, whole.raw, rtol=1e-10)
+    engine = Engine(chunk_bytes=1, share_rows=64)
+    assert_allclose(estimate_with(engine, U, Careful(), BASIS).raw, whole.raw, rtol=1e-10)
 
 
 def test_narrow_types_are_computed_in_double():

@@ -32,7 +32,7 @@ def rich_result(basis=BASIS):
 def test_its_repr_is_the_summary_a_person_wants():
     lines = repr(probed()).splitlines()
     assert lines[0].startswith("CapacityResult: total ")
-    assert lines[0].endswith(" of 7 readouts")
+    assert lines[0].endswith(" of at most 7 (6 readouts and the constant)")
     assert "1024 samples, 21 legendre functions of 2 inputs" in lines[1]
     assert lines[2].split() == ["degree", "0", "1.0000"]
     assert "± 0.100" in repr(rich_result())

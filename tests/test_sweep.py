@@ -90,7 +90,7 @@ def test_settings_may_be_anything_and_the_table_still_can_be_saved(tmp_path):
         return make(n_readouts=sum(size), noise=0.1 if phase_noise else 0.0)
 
     swept = infocap.sweep(any_kind, kinds, BASIS, 256, seed=0, progress=False)
-    assert swept.at(phase_noise=None, size=(3, 4)).n_readouts == 8
+    assert swept.at(phase_noise=None, size=(3, 4)).maximum == 8
     assert swept.to_xarray().sel(phase_noise="None", size="(3, 4)")["total"] == swept.totals[1, 1]
     swept.to_xarray().to_netcdf(tmp_path / "table.nc", engine="h5netcdf")
     assert list(swept.to_dataframe().columns[:3]) == ["phase_noise", "size", "total"]

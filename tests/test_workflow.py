@@ -40,7 +40,7 @@ def test_convergence_starts_at_one_and_falls_to_the_capacity():
     system = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.2, seed=0)
     u = infocap.draw(BASIS, 4096, seed=0)
     curve = infocap.convergence(u, system(u, seed=1), BASIS)
-    assert curve.n_readouts == curve.n_samples[0] == 7
+    assert curve.maximum == curve.n_samples[0] == 7
     assert curve.n_samples[-1] == 4096
     assert_allclose(curve.raw[0], 1, atol=1e-9)
     assert_allclose(curve.raw[-1], system.exact(), atol=0.03)
@@ -54,7 +54,7 @@ def test_convergence_is_what_the_first_rows_alone_give():
     curve = infocap.convergence(u, x, BASIS, [50, 100, 256])
     alone = infocap.estimate(u[:100], x[:100], BASIS, method="raw")
     assert_allclose(curve.raw[1], alone.raw / np.mean(BASIS(u[:100]) ** 2, axis=0), atol=1e-10)
-    with pytest.raises(DataError, match="sizes run from 0 to 300; there are 256"):
+    with pytest.raises(DataError, match=r"sizes=\[0, 300\]. must be numbers of samples from 1 to 256"):
         infocap.convergence(u, x, BASIS, [0, 300])
 
 

@@ -93,7 +93,7 @@ class Samples:
             _refuse_disorder(_one_per_row("index", index, n))
         if weights is not None and repeats is not None:
             raise ParameterError(
-                "`repeats` and `weights` cannot be used together: what noise allows is a statement about the inputs as "
+                "repeats and weights cannot be used together: what noise allows is a statement about the inputs as "
                 "drawn; repeat at inputs of the distribution of the basis."
             )
         times = None if acquired is None else _one_per_row("acquired", acquired, n)
