@@ -7,9 +7,9 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap._array import to_numpy
-from infocap.samples import Table
 from infocap.basis._plan import DEVICE
 from infocap.errors import DataError
+from infocap.samples import Table
 
 BASIS = infocap.product_basis("legendre", n_inputs=3, max_degree=6)
 U = infocap.draw(BASIS, 2048, seed=1)
@@ -134,7 +134,5 @@ def test_a_model_that_could_still_be_trained_is_measured(torch):
 
 
 def test_a_budget_does_not_hold_on_a_device_and_is_refused(there):
-    with pytest.raises(
-        infocap.errors.ParameterError, match="is for work in the processor's memory"
-    ):
+    with pytest.raises(infocap.errors.ParameterError, match="is for work in the processor's memory"):
         infocap.estimate(there(U), there(X), BASIS, method="raw", memory="1GB")

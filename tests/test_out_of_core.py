@@ -6,10 +6,9 @@ import sqlite3
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,14 +16,11 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose
 
 import infocap
-from infocap._passes import Passes
-from infocap._sources import FileRows
-from infocap._table import Table
 from infocap.cli import main
 from infocap.errors import ParameterError
-from infocap.workflow._cost import announce
-from infocap.workflow._memory import byte_count
-from infocap.workflow._survey import _Sifting
+from infocap.samples import Engine, FileRows, Samples, Table
+from infocap.samples._look import without_gaps
+from infocap.workflow._cost import byte_count
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 6001, 12
@@ -46,10 +42,10 @@ def in_memory():
 
 
 @pytest.fixture
-def small_slabs(monkeypatch):
-    """Blocks and slabs of a few hundred rows, so that small data make many of them."""
-    monkeypatch.setattr("infocap.kernels._walk.READOUT_BYTES", 1)
-    monkeypatch.setattr("infocap._passes.SLAB_BYTES", 60_000)
+def small_chunks(monkeypatch):
+    """Chunks and shares of a few hundred rows, so that small data make many of them."""
+    monkeypatch.setattr("infocap.workflow._cost.LARGEST_CHUNK", 60_000)
+    monkeypatch.setattr("infocap.samples._samples.SHARE_BYTES", 1)
 
 
 def memmap(folder, values, name="x.bin", offset=0):
@@ -95,7 +91,7 @@ KINDS = {"memmap": memmap, "hdf5": in_hdf5, "zarr": in_zarr, "dask": in_dask, "x
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_answer_is_that_of_arrays_in_memory(kind, tmp_path, small_slabs, in_memory):
+def test_the_answer_is_that_of_arrays_in_memory(kind, tmp_path, small_chunks, in_memory):
     source = KINDS[kind](tmp_path, X)
     for method in ("threshold-richardson", "chi2"):
         result = infocap.estimate(U, source, BASIS, method=method, memory="20MB")
@@ -104,17 +100,17 @@ def test_the_answer_is_that_of_arrays_in_memory(kind, tmp_path, small_slabs, in_
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_that_fits_reads_in_blocks(method, tmp_path, small_slabs, in_memory):
+def test_every_method_that_fits_reads_in_blocks(method, tmp_path, small_chunks, in_memory):
     result = infocap.estimate(U, memmap(tmp_path, X), BASIS, method=method, memory="1GB")
     assert_allclose(result.capacity, in_memory[method].capacity, rtol=1e-9, atol=1e-12)
 
 
-def test_further_arguments_go_on_working(tmp_path, small_slabs):
+def test_further_arguments_go_on_working(tmp_path, small_chunks):
     x = X.copy()
     x[77, 3] = np.nan
     rng = np.random.default_rng(0)
     for arguments in (
-        {"nan": "drop", "acquisition": rng.permutation(N)},
+        {"nan": "drop", "acquired": rng.permutation(N)},
         {"nan": "drop", "weights": np.ones(N), "index": np.arange(N)},
         {"nan": "drop", "repeats": x + 0.01 * rng.standard_normal(x.shape)},
         {"nan": "drop", "constant": False},
@@ -128,7 +124,7 @@ def test_further_arguments_go_on_working(tmp_path, small_slabs):
             assert result.noise_limited_total == pytest.approx(plain.noise_limited_total, rel=1e-10)
 
 
-def test_bad_values_are_named_by_their_row_in_the_file(tmp_path, small_slabs):
+def test_bad_values_are_named_by_their_row_in_the_file(tmp_path, small_chunks):
     x = X.copy()
     x[4321, 5], x[5000, 1] = np.nan, np.inf
     with pytest.raises(
@@ -171,10 +167,10 @@ def test_each_chunk_of_a_file_is_read_once_a_pass():
             read.append((rows.start, rows.stop))
             return X[rows]
 
-    table = Table(Watched(), "x")
+    samples = Samples.of(U, Watched(), BASIS)
     read.clear()
-    Passes(slab_bytes=8 * K * 1500).fold(_Sifting(Table(U, "u"), table), (0, N // 2, N))
-    edges = {edge for rows in read for edge in rows} - {0, N // 2, N}
+    without_gaps(samples, Engine(chunk_bytes=8 * (K + 3) * 1500))
+    edges = {edge for rows in read for edge in rows} - {0, N}
     assert edges
     assert all(edge % 700 == 0 for edge in edges)
     assert sum(stop - start for start, stop in read) == N
@@ -276,8 +272,9 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
     assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
     assert result.checks == plain.checks
     assert result.metadata["provenance"].get("plan") == plain.metadata["provenance"].get("plan")
-    for name, value in plain.metadata.get("drift", {}).items():
-        assert result.metadata["drift"][name] == (value if isinstance(value, str) else pytest.approx(value))
+    assert (result.drift is None) == (plain.drift is None) == (suffix != ".db")
+    if plain.drift is not None:
+        assert result.drift.moved == pytest.approx(plain.drift.moved)
 
 
 def test_channels_keep_their_names_in_the_file(tmp_path):
@@ -346,36 +343,20 @@ def _interrupt_a_pass():
     assert x.reads == reads < 100
 
 
-def test_passes_that_are_expected_to_be_long_count_their_rows(monkeypatch):
+def test_passes_count_their_rows(monkeypatch):
     counted = []
 
     @contextmanager
-    def bar(wanted, rows):
-        yield counted.append if wanted else abs  # workers do not count
+    def bar(rows):
+        yield counted.append
 
-    monkeypatch.setattr("infocap.workflow._estimate.is_long", lambda *_: True)
-    monkeypatch.setattr("infocap._passes._bar", bar)
+    monkeypatch.setattr("infocap.samples._engine._bar", bar)
     infocap.estimate(U, X, BASIS, method="threshold-richardson")
-    assert sum(counted) == 3 * N  # a look, the summaries, the leverages
+    assert sum(counted) == 3 * N  # a look, the sums of products, the leverages
     counted.clear()
-    with ThreadPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(1) as pool:  # what a worker counts stays there
         infocap.estimate(U, X, BASIS, method="raw", executor=pool)
     assert sum(counted) == 2 * N
-
-
-def test_a_long_job_on_disk_is_announced(capsys, monkeypatch):
-    monkeypatch.setattr("infocap.workflow._cost.measured_rate", lambda walk: 2e10)
-    x = SimpleNamespace(on_device=False, in_memory=False, row_bytes=8 * 72)
-    basis = infocap.product_basis("legendre", 5, 3)
-    job = SimpleNamespace(n_samples=20_000_000, n_readouts=73, basis=basis, x=x, passes=Passes(memory=10**9))
-    announce(job, "threshold-richardson")
-    assert "20,000,000 samples, 73 readouts, 56 functions, method 'threshold-richardson': about 3 min" in (
-        capsys.readouterr().err
-    )
-    with ThreadPoolExecutor(2) as pool:
-        job.passes = Passes(pool)
-        announce(job, "raw")
-    assert "2 workers" in capsys.readouterr().err
 
 
 def test_the_command_takes_a_budget(tmp_path, in_memory):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..dimension import Repeats
 from ..errors import Check
 from ..estimators import Estimate, Evidence, Method
+from ..typing import Integers
 from . import _checks
 
 
@@ -23,6 +24,7 @@ class Case:
     estimate: Estimate
     total: float
     repeats: Repeats | None = None
+    repeated: Integers | None = None  # the rows that were measured twice
 
 
 CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {

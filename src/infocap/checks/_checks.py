@@ -167,11 +167,11 @@ def above_the_rank(case: Case) -> Iterator[Check]:
 
 def repeats_off(case: Case) -> Iterator[Check]:
     """What repeats have to say: their own analysis, inputs that are not spread like all others, contradictions."""
-    limit, samples = case.repeats, case.evidence.samples
-    if limit is None or samples.repeats is None:
+    limit = case.repeats
+    if limit is None or case.repeated is None:
         return
     yield from (one for one in limit.checks if one.kind == "warning")
-    u = samples.u.take(np.flatnonzero(np.isfinite(samples.repeats).all(axis=1)))
+    u = case.evidence.samples.u.take(case.repeated)
     low = single_inputs(case.evidence.basis)
     z = np.abs(low.sum_over(u)) / np.sqrt(len(u))
     worst = int(np.argmax(np.where(low.degrees > 0, z, -1.0)))

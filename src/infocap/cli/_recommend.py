@@ -13,10 +13,10 @@ from ..recording import read
 from ..result import CapacityResult, is_result, load_result
 from ..theory import ExpectedError, Forecast, forecast, forecast_from
 from ..workflow import analyse, cost
-from ._watch import duration
-from ._watch import size as size_of
 from ._choose_basis import Wanted, choose_basis
 from ._terminal import as_options, wrapped
+from ._watch import duration
+from ._watch import size as size_of
 
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 METHODS = {"control-variate": "control-variate", "threshold-richardson": "Algorithm 1"}

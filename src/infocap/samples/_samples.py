@@ -55,7 +55,7 @@ class Samples:
         None  # which stretch of the acquisition each row belongs to, where `acquired` is given
     )
     root_weights: Floats | None = None
-    repeats: Floats | None = None  # the readouts measured a second time, with NaN where they were not
+    repeats: Table | None = None  # the readouts measured a second time, with NaN where they were not
     n_dropped: int = 0  # rows that were left out
 
     @classmethod
@@ -144,9 +144,7 @@ class Samples:
 
     def only(self, rows: Integers) -> Samples:
         """These rows alone, given by increasing numbers, as a data set of its own."""
-        acquired, root, repeats = (
-            None if one is None else one[rows] for one in (self.acquired, self.root_weights, self.repeats)
-        )
+        acquired, root = (None if one is None else one[rows] for one in (self.acquired, self.root_weights))
         return replace(
             self,
             u=self.u.only(rows),
@@ -155,7 +153,7 @@ class Samples:
             acquired=acquired,
             epochs=None if acquired is None else _epochs(acquired),
             root_weights=root,
-            repeats=repeats,
+            repeats=None if self.repeats is None else self.repeats.only(rows),
             n_dropped=self.n_samples - len(rows),
         )
 
@@ -297,7 +295,7 @@ def _weights(weights: ArrayLike, n_rows: int) -> Floats:
     return values
 
 
-def _repeats(repeats: ArrayLike, shape: tuple[int, int], complex_as: str | None) -> Floats:
+def _repeats(repeats: ArrayLike, shape: tuple[int, int], complex_as: str | None) -> Table:
     """The second measurement, as a table of numbers with NaN where there is none."""
     table = Table(repeats, "repeats", complex_as)
     if table.shape != shape:
@@ -305,4 +303,4 @@ def _repeats(repeats: ArrayLike, shape: tuple[int, int], complex_as: str | None)
             f"repeats has shape {table.shape} and x has shape {shape}; give a second "
             "measurement of every row, with NaN in the rows that were not repeated."
         )
-    return table.read_on_host(0, table.shape[0])
+    return table

@@ -111,14 +111,14 @@ def within_memory(
     """The engine with threads and chunks that keep its memory budget; an error says what would do."""
     memory, executor = engine.memory, engine.executor
     assert memory is not None
-    held = [one for one in (samples.acquired, samples.root_weights, samples.repeats) if one is not None]
+    held = sum(one.nbytes for one in (samples.acquired, samples.root_weights) if one is not None)
+    repeats = 0 if samples.repeats is None else 6 * 8 * samples.n_samples * samples.x.shape[1]
     needs = _Needs(
         samples.n_samples,
         samples.x.shape[1] + constant,
         len(samples.basis),
         0 if samples.in_memory else samples.row_bytes,
-        3.0 * sum(one.nbytes for one in held)
-        + BYTES_PER_SAMPLE * bool(samples.n_dropped) * samples.n_samples,
+        3.0 * held + repeats + BYTES_PER_SAMPLE * bool(samples.n_dropped) * samples.n_samples,
     )
     with all_cores() as cores:
         most = n_slots(executor) if in_this_process(executor) else 1 if executor is not None else cores

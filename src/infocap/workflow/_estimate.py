@@ -19,7 +19,7 @@ from ..errors import DataError, DataWarning, ParameterError, renamed, warn
 from ..estimators import ESTIMATORS, Estimator, Evidence, Method, gather
 from ..result import CapacityResult
 from ..samples import Engine, Samples, chosen_executor, first_look, without_gaps
-from ..typing import ArrayLike, Floats
+from ..typing import ArrayLike, Floats, Integers
 from ._cost import byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
@@ -187,8 +187,8 @@ def conclude(
         found = chosen(evidence, **options)
     total = float(np.sum(found.capacity)) if found.total is None else found.total
     with all_cores():
-        limit = None if evidence.samples.repeats is None else _noise_limit(evidence.samples)
-        checks = run_checks(Case(evidence, chosen, found, total, limit))
+        limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
+        checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
     for check in checks:
         if check.kind == "warning":
             warn(check)
@@ -231,17 +231,19 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
     return found
 
 
-def _noise_limit(samples: Samples) -> Repeats:
-    """The total over a complete basis that noise allows, from the rows that were measured twice."""
+def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
+    """The total over a complete basis that noise allows, from the rows measured twice, and which those are."""
     assert samples.repeats is not None
-    twice = np.all(np.isfinite(samples.repeats), axis=1)
+    again = samples.repeats.read_on_host(0, samples.n_samples)
+    twice = np.all(np.isfinite(again), axis=1)
     if not twice.any():
         raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
     x = samples.x.read_on_host(0, samples.n_samples)
     once = None if twice.all() else x[~twice]
     with warnings.catch_warnings():  # what it warns of is in its checks, and so in those of the result
         warnings.simplefilter("ignore", DataWarning)
-        return from_repeats(x[twice], samples.repeats[twice], measured_once=once, constant=samples.constant)
+        limit = from_repeats(x[twice], again[twice], measured_once=once, constant=samples.constant)
+    return limit, np.flatnonzero(twice)
 
 
 def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
