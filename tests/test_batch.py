@@ -19,7 +19,7 @@ METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
 
 
 def recording(n=N, offset=0.0):
-    u = infocap.draw(BASIS, n, method="random", seed=0)
+    u = infocap.draw(BASIS, n, design="random", seed=0)
     x = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(u) + offset
     x[:200, 2] = x[:, 2].mean()  # still in the first parts, alive in the others
     x[:, 5] = 3.0  # dead everywhere

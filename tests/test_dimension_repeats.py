@@ -240,7 +240,7 @@ def test_the_first_eigentasks_are_functions_of_the_input():
 def test_a_basis_that_is_complete_gives_the_same_total_as_the_repeats():
     system = SYSTEMS["mixture"]
     generator = np.random.default_rng(1)
-    u = infocap.draw(BASIS, 4096, method="random", seed=1)
+    u = infocap.draw(BASIS, 4096, design="random", seed=1)
     x1, x2 = system(u, generator), system(u, generator)
     named, unnamed = infocap.estimate(u, x1, BASIS), from_repeats(x1, x2)
     assert unnamed.n_readouts == named.n_readouts

@@ -199,7 +199,7 @@ class ProductBasis:
         size = prod(len(nodes) for nodes, _ in rules)
         if size > 50_000_000:
             raise ParameterError(
-                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, method='sobol') instead."
+                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, design='sobol') instead."
             )
         natural = [family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)

@@ -105,7 +105,7 @@ def from_repeats(
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.theory.random_mixture(basis, n_active=12, n_readouts=10, noise=0.1, seed=1)
-    >>> u = infocap.draw(basis, 1024, method="random", seed=1)
+    >>> u = infocap.draw(basis, 1024, design="random", seed=1)
     >>> found = infocap.dimension.from_repeats(system(u, seed=2), system(u, seed=3))
     >>> low, high = found.interval()
     >>> bool(low < system.exact().sum() < high)

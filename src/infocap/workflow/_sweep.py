@@ -259,7 +259,7 @@ def _run(
     """The results of the missing settings, as they come."""
     if not missing:
         return
-    u = draw(job.basis, job.n_samples, method=job.design, seed=job.seed)
+    u = draw(job.basis, job.n_samples, design=job.design, seed=job.seed)
     if executor is None:
         for number in missing:
             yield number, job.measure(points[number], u)
