@@ -5,16 +5,17 @@ from ._classical import (
     bernoulli,
     binomial,
     chebyshev,
+    describe,
     fourier,
     hermite,
     jacobi,
     laguerre,
     legendre,
+    restore,
 )
 from ._custom import density, samples, table
 from ._family import DiscreteFamily, Family
 from ._product import ProductBasis, product_basis
-from ._restore import describe, restore
 
 __all__ = [
     "FAMILIES",

@@ -1,14 +1,16 @@
-"""The families with a name: each is its recurrence coefficients and the quantile of its measure."""
+"""The families with a name, and the way from names and parameters, which files and pickles hold, to families."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import lgamma
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from .._check import positive, probability, whole_number
+from .._check import one_of, positive, probability, whole_number
+from ..errors import ParameterError
 from ..typing import Floats
+from ._custom import table, tabulated
 from ._family import DiscreteFamily, Family, FourierFamily, built_in, no_recurrence
 
 
@@ -161,8 +163,13 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
+    from scipy.special import gammaln
+
     n, p = whole_number("n", n, 1), probability("p", p)
-    mass = _binomial_mass(n, p)
+    k = np.arange(n + 1)
+    logarithm = -gammaln(k + 1) - gammaln(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)
+    mass = np.exp(logarithm - logarithm.max())
+    mass /= mass.sum()
     cumulative = np.cumsum(mass)[:-1]
     name, symbol = ("bernoulli", "B") if n == 1 else ("binomial", "K")
     return DiscreteFamily(
@@ -179,14 +186,6 @@ def binomial(n: int, p: float = 0.5) -> Family:
         levels=np.flatnonzero(mass).astype(float),  # tails that underflow never occur
         mass=mass[mass > 0],
     )
-
-
-def _binomial_mass(n: int, p: float) -> Floats:
-    """Probabilities of 0, 1, ..., n successes."""
-    k = np.arange(n + 1)
-    choose = np.array([lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) for i in range(n + 1)])
-    mass = np.exp(choose + k * np.log(p) + (n - k) * np.log1p(-p))
-    return mass / mass.sum()
 
 
 def bernoulli(p: float = 0.5) -> Family:
@@ -208,3 +207,56 @@ FAMILIES: dict[str, Callable[..., Family]] = {
     "binomial": binomial,
     "bernoulli": bernoulli,
 }
+MAKERS: dict[str, Callable[..., Family]] = {**FAMILIES, "table": table, "tabulated": tabulated}
+
+
+def find_family(family: Any) -> Family:
+    """The family of this name, or the family itself if it is one already."""
+    if isinstance(family, Family):
+        return family
+    if not isinstance(family, str):
+        raise ParameterError(
+            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
+            "such as legendre()."
+        )
+    one_of("family", family, FAMILIES)
+    try:
+        return FAMILIES[family]()
+    except TypeError:
+        raise ParameterError(
+            f"family={family!r} has parameters; pass infocap.basis.{family}(...) instead of the name."
+        ) from None
+
+
+def describe(family: Family) -> dict[str, Any]:
+    """A family as plain data: its name, parameters and domain.
+
+    >>> from infocap.basis import jacobi
+    >>> describe(jacobi(2, 3))
+    {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
+    """
+    if not family.built_in:
+        raise ParameterError(
+            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
+            "basis.table(...) or basis.samples(...), which can."
+        )
+    return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+
+
+def restore(
+    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
+) -> Family:
+    """The family that `describe` has described.
+
+    >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
+    (0.0, 1.0)
+    """
+    if name not in MAKERS:
+        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
+    try:
+        family = MAKERS[name](**(parameters or {}))
+    except TypeError as problem:
+        raise ParameterError(
+            f"the family {name!r} needs other parameters than {parameters}: {problem}."
+        ) from None
+    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]

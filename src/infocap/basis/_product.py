@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
-from .._check import one_of, whole_number
+from .._check import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
-from ._blas import add_product
-from ._classical import FAMILIES
+from ._classical import describe, find_family, restore
 from ._family import Family
 from ._index_sets import explicit_set, total_degrees
 from ._plan import DEVICE, HOST, Plan, Tile
-from ._restore import describe, restore
 
 
 class ProductBasis:
@@ -134,25 +132,18 @@ class ProductBasis:
         Each piece holds consecutive samples: inputs (samples, inputs) and z (samples, columns). In the processor's
         memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
         """
-        total: Any = None
-        for u, z in pieces:
-            if on_host(u):
-                total = np.zeros((len(self), z.shape[1]), order="F") if total is None else total
-                for rows, samples, y in self.tiles(u):
-                    add_product(y, z[samples], total[rows])
-            else:
-                part = self._project_there(u, z)
-                total = part if total is None else total + part
-        return total
-
-    def _project_there(self, u: Any, z: Any) -> Any:
-        """The sums of y_l z_k of one piece on a device, where samples last in memory make the product fastest."""
-        wide = contiguous(z.T)
         parts: dict[int, Any] = {}
-        for rows, samples, y in self.tiles(u):
-            part = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
-            parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
-        return array_namespace(z).concat(list(parts.values()), axis=1).T
+        for u, z in pieces:
+            wide = (
+                z.T if on_host(u) else contiguous(z.T)
+            )  # there samples last in memory make the product fastest
+            for rows, samples, y in self.tiles(u):
+                part = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
+                if rows.start in parts:
+                    parts[rows.start] += part
+                else:
+                    parts[rows.start] = part
+        return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
 
     def tiles(self, u: Any) -> Iterator[Tile]:
         """The values in smaller pieces, of some functions at a time, for one matrix product each."""
@@ -328,39 +319,16 @@ def product_basis(
 
 
 def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
-    """One family an input."""
+    """One family per input."""
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
-    if isinstance(family, str | Family):
-        given: list[Any] = [family] * (1 if n_inputs is None else n_inputs)
-    elif isinstance(family, Sequence):
-        given = list(family)
-    else:
-        given = [_made(family)]
+    several = isinstance(family, Sequence) and not isinstance(family, str)
+    given: list[Any] = list(family) if several else [family] * (n_inputs or 1)  # type: ignore[arg-type]
     if not given or (n_inputs is not None and n_inputs != len(given)):
         raise ParameterError(
             f"n_inputs={n_inputs!r} but {len(given)} families are given, one for each input."
         )
-    return [_named(one) if isinstance(one, str) else _made(one) for one in given]
-
-
-def _made(family: Any) -> Family:
-    if not isinstance(family, Family):
-        raise ParameterError(
-            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
-            "such as legendre()."
-        )
-    return family
-
-
-def _named(name: str) -> Family:
-    one_of("family", name, FAMILIES)
-    try:
-        return FAMILIES[name]()
-    except TypeError:
-        raise ParameterError(
-            f"family={name!r} has parameters; pass infocap.basis.{name}(...) instead of the name."
-        ) from None
+    return [find_family(one) for one in given]
 
 
 def _per_input(limit: int | Sequence[int] | None, n_inputs: int) -> list[int] | None:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._array import array_namespace, as_like, inverse_of_triangle, on_host, take_rows, to_numpy
-from ..basis._blas import add_product
 from ..typing import Floats, Integers
 from ._factor import GOOD_CONDITION, SAFE_PIVOT, condition_bound, triangle_of_gram
 from ._summary import Summary
@@ -120,7 +119,8 @@ def moments(blocks: Iterable[tuple[Floats, Floats, Any]], n_terms: int) -> Momen
             gram, projection = np.zeros((z.shape[1],) * 2), np.zeros((n_terms, z.shape[1]), order="F")
         gram += z.T @ z
         for rows, samples, y in tiles:
-            add_product(y, weighted[samples], projection[rows])
+            part = projection[rows].T  # the product is fastest with the samples last in memory in both arrays
+            part += weighted[samples].T @ y.T
         n_samples += len(z)
     return Moments(gram, projection, n_samples)
 
