@@ -5,16 +5,14 @@ from ._classical import (
     bernoulli,
     binomial,
     chebyshev,
-    describe,
     fourier,
     hermite,
     jacobi,
     laguerre,
     legendre,
-    restore,
 )
 from ._custom import density, samples, table
-from ._family import DiscreteFamily, Family
+from ._family import DiscreteFamily, Family, describe, restore
 from ._product import ProductBasis, product_basis
 
 __all__ = [

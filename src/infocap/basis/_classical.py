@@ -1,8 +1,8 @@
-"""The families with a name, and the way from names and parameters, which files and pickles hold, to families."""
+"""The families with a name: each is its recurrence coefficients and the quantile of its measure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from .._check import one_of, positive, probability, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
-from ._custom import table, tabulated
 from ._family import DiscreteFamily, Family, FourierFamily, built_in, no_recurrence
 
 
@@ -188,6 +187,7 @@ def binomial(n: int, p: float = 0.5) -> Family:
     )
 
 
+@built_in
 def bernoulli(p: float = 0.5) -> Family:
     """A binary input, 0 or 1 with probability `p` of 1; ``domain=(-1, 1)`` makes it a spin.
 
@@ -198,16 +198,9 @@ def bernoulli(p: float = 0.5) -> Family:
 
 
 FAMILIES: dict[str, Callable[..., Family]] = {
-    "legendre": legendre,
-    "hermite": hermite,
-    "jacobi": jacobi,
-    "laguerre": laguerre,
-    "chebyshev": chebyshev,
-    "fourier": fourier,
-    "binomial": binomial,
-    "bernoulli": bernoulli,
+    make.__name__: make
+    for make in (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bernoulli)
 }
-MAKERS: dict[str, Callable[..., Family]] = {**FAMILIES, "table": table, "tabulated": tabulated}
 
 
 def find_family(family: Any) -> Family:
@@ -226,37 +219,3 @@ def find_family(family: Any) -> Family:
         raise ParameterError(
             f"family={family!r} has parameters; pass infocap.basis.{family}(...) instead of the name."
         ) from None
-
-
-def describe(family: Family) -> dict[str, Any]:
-    """A family as plain data: its name, parameters and domain.
-
-    >>> from infocap.basis import jacobi
-    >>> describe(jacobi(2, 3))
-    {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
-    """
-    if not family.built_in:
-        raise ParameterError(
-            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
-            "basis.table(...) or basis.samples(...), which can."
-        )
-    return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
-
-
-def restore(
-    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
-) -> Family:
-    """The family that `describe` has described.
-
-    >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
-    (0.0, 1.0)
-    """
-    if name not in MAKERS:
-        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
-    try:
-        family = MAKERS[name](**(parameters or {}))
-    except TypeError as problem:
-        raise ParameterError(
-            f"the family {name!r} needs other parameters than {parameters}: {problem}."
-        ) from None
-    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]

@@ -81,8 +81,6 @@ class Family:
         """Pickled as its name and parameters, like in files; a user's own family with its functions."""
         if not self.built_in:
             return super().__reduce_ex__(protocol)
-        from ._classical import restore
-
         return restore, (self.name, dict(self.parameters), self.domain)
 
     def count(self, degree: int) -> int:
@@ -210,6 +208,9 @@ class DiscreteFamily(Family):
         return {}
 
 
+MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
+
+
 def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
     """Mark what a function makes as one of infocap's own families, which files and pickles hold by name."""
 
@@ -219,7 +220,42 @@ def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
         object.__setattr__(family, "built_in", True)
         return family
 
+    MAKERS[make.__name__] = made
     return made
+
+
+def describe(family: Family) -> dict[str, Any]:
+    """A family as plain data: its name, parameters and domain.
+
+    >>> from infocap.basis import jacobi
+    >>> describe(jacobi(2, 3))
+    {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
+    """
+    if not family.built_in:
+        raise ParameterError(
+            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
+            "basis.table(...) or basis.samples(...), which can."
+        )
+    return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+
+
+def restore(
+    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
+) -> Family:
+    """The family that `describe` has described.
+
+    >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
+    (0.0, 1.0)
+    """
+    if name not in MAKERS:
+        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
+    try:
+        family = MAKERS[name](**(parameters or {}))
+    except TypeError as problem:
+        raise ParameterError(
+            f"the family {name!r} needs other parameters than {parameters}: {problem}."
+        ) from None
+    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:
