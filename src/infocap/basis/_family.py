@@ -12,7 +12,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
 from ..errors import ParameterError
-from ..typing import Floats, Integers
+from ..typing import ArrayLike, Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
@@ -261,6 +261,35 @@ def restore(
 def no_recurrence(count: int) -> tuple[Floats, Floats]:
     """For the families whose values do not come from a three-term recurrence."""
     raise NotImplementedError("This family has no three-term recurrence.")
+
+
+def discrete(
+    names: tuple[str, str, str],
+    levels: ArrayLike,
+    mass: Floats,
+    ruler: tuple[float, float],
+    parameters: dict[str, Any],
+) -> DiscreteFamily:
+    """A family on a few levels of known probability, in ascending order, with its interval `ruler`.
+
+    `names` are those of the family, of its functions and of the distribution.
+    """
+    (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]
+    levels = np.asarray(levels, dtype=float)
+    return DiscreteFamily(
+        name,
+        symbol,
+        no_recurrence,
+        lambda p: levels[np.searchsorted(cumulative, p, side="right")],
+        distribution,
+        tuple(parameters.items()),
+        canonical=ruler,
+        support=ruler if len(levels) > 1 else (float(levels[0]), float(levels[0])),
+        domain=ruler,
+        largest_degree=len(levels) - 1,
+        levels=levels,
+        mass=mass,
+    )
 
 
 def _orthogonalise(levels: Floats, mass: Floats, count: int) -> Floats:
