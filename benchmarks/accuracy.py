@@ -126,7 +126,7 @@ def score(system: Known, data: list[tuple[np.ndarray, np.ndarray]], options: dic
 def data_sets(system: Known, n: int, design: str, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     out = []
     for seed in range(count):
-        u = infocap.draw(system.basis, n, method=design, seed=7000 + seed)
+        u = infocap.draw(system.basis, n, design=design, seed=7000 + seed)
         out.append((u, system(u, seed=[n, seed])))
     return out
 

@@ -87,7 +87,7 @@ class Check:
     def _measured(self, system: Known, n: int, design: str, count: int) -> tuple[list, list]:
         ours, paper = [], []
         for seed in range(count):
-            u = infocap.draw(system.basis, n, method=design, seed=9000 + seed)
+            u = infocap.draw(system.basis, n, design=design, seed=9000 + seed)
             x = system(u, seed=[n, seed])
             ours.append(infocap.estimate(u, x, system.basis))
             paper.append(infocap.estimate(u, x, system.basis, method="threshold-richardson"))

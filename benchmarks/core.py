@@ -28,7 +28,7 @@ def paper_job(n_samples: int) -> tuple[infocap.ProductBasis, np.ndarray, np.ndar
     """The paper's size: five inputs, degree 8 (1287 functions), 71 readouts and the constant."""
     basis = infocap.product_basis("legendre", 5, 8)
     system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, seed=0)
-    u = infocap.draw(basis, n_samples, method="random", seed=1)
+    u = infocap.draw(basis, n_samples, design="random", seed=1)
     return basis, u, system(u)
 
 

@@ -42,7 +42,7 @@ def times() -> list[str]:
     ]
     for name, system in SYSTEMS.items():
         for design in ("sobol", "random"):
-            u = infocap.draw(BASIS, 8192, method=design, seed=0)
+            u = infocap.draw(BASIS, 8192, design=design, seed=0)
             x = system(u)
             jobs = {
                 method: partial(infocap.estimate, u, x, BASIS, **options)

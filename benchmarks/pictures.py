@@ -47,7 +47,7 @@ def systems() -> list[Known]:
 def run(system: Known, n: int, design: str, method: str, count: int) -> list[infocap.CapacityResult]:
     out = []
     for seed in range(count):
-        u = infocap.draw(system.basis, n, method=design, seed=900 + seed)
+        u = infocap.draw(system.basis, n, design=design, seed=900 + seed)
         out.append(infocap.estimate(u, system(u, seed=[n, seed]), system.basis, method=method))
     return out
 

@@ -83,7 +83,7 @@ def measure(
     held = 0
     for number in range(N_DATA_SETS):
         generator = np.random.default_rng([n_inputs, number])
-        u = infocap.draw(basis, n_inputs, method="sobol" if sobol else "random", seed=number)
+        u = infocap.draw(basis, n_inputs, design="sobol" if sobol else "random", seed=number)
         shots = [known.measure(u[:n_repeated], generator) for _ in range(repeats)]
         once = known.measure(u[n_repeated:], generator) if n_repeated < n_inputs else None
         with warnings.catch_warnings():

@@ -74,7 +74,7 @@ def noise_limit(
         phase_noise=phase_noise,
         tolerance=tolerance,
     )
-    u = infocap.draw(infocap.product_basis("legendre", n_inputs, 1), n_repeated, method="random", seed=seed)
+    u = infocap.draw(infocap.product_basis("legendre", n_inputs, 1), n_repeated, design="random", seed=seed)
     found = infocap.dimension.from_repeats(*(system(u, seed=seed + repeat) for repeat in (1, 2)))
     return xr.Dataset(
         {

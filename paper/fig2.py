@@ -138,7 +138,7 @@ def repeated(
     for place, number in enumerate(range(*numbers)):
         system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=number)
         exact = system.exact()
-        u = infocap.draw(basis, n_samples, method=design, seed=100_000 + number)
+        u = infocap.draw(basis, n_samples, design=design, seed=100_000 + number)
         found = estimates(u, system(u), basis, methods)
         for row, (capacity, total) in enumerate(found):
             error = capacity - exact

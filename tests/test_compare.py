@@ -19,7 +19,7 @@ PAIRS = 60
 
 
 def run(system, seed, basis=BASIS, **options):
-    u = infocap.draw(basis, 512, seed=seed, method="random")
+    u = infocap.draw(basis, 512, seed=seed, design="random")
     return infocap.estimate(u, system(u, seed=seed + 10_000), basis, **options)
 
 

@@ -22,7 +22,7 @@ MIXTURE = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise
 
 
 def measured(n, seed=0, design="sobol", system=MIXTURE, basis=BASIS, **options):
-    u = infocap.draw(basis, n, method=design, seed=seed)
+    u = infocap.draw(basis, n, design=design, seed=seed)
     return infocap.estimate(u, system(u, seed=1000 + seed), basis, method="control-variate", **options)
 
 
@@ -149,7 +149,7 @@ def test_a_lower_rate_shows_fewer():
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 def test_never_outside_what_is_possible(n, k, noise, seed):
     system = infocap.systems.RandomFeatures(2, k, noise=noise, seed=seed)
-    u = infocap.draw(BASIS, n, method="random", seed=seed)
+    u = infocap.draw(BASIS, n, design="random", seed=seed)
     result = infocap.estimate(u, system(u, seed=seed), BASIS)
     assert result.capacity.min() >= 0
     assert result.capacity.max() <= 1
@@ -435,7 +435,7 @@ def test_every_method_can_have_error_bars(method):
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")
 def test_the_jackknife_is_that_of_estimates_without_each_block():
-    u = infocap.draw(BASIS, 256, method="random", seed=0)
+    u = infocap.draw(BASIS, 256, design="random", seed=0)
     x = MIXTURE(u, seed=0)
     result = infocap.estimate(u, x, BASIS, method="raw", jackknife=4)
     without = []
@@ -454,7 +454,7 @@ def test_repeats_tell_noise_from_functions_outside_the_basis(tmp_path):
     wide = infocap.product_basis("legendre", 2, 10)
     system = infocap.theory.random_mixture(wide, n_active=40, n_readouts=10, noise=0.3, seed=2)
     exact, inside = system.exact().sum(), system.exact()[: len(BASIS)].sum()
-    u = infocap.draw(BASIS, 2048, method="random", seed=0)
+    u = infocap.draw(BASIS, 2048, design="random", seed=0)
     again = system(u, seed=2)
     result = infocap.estimate(u, system(u, seed=1), BASIS, repeats=again)
     assert abs(result.total - inside) < 4 * result.total_standard_error

@@ -137,7 +137,7 @@ X = factors(3, 10.0, seed=0, n=60, k=8)
 HOLE = np.ones(8)
 HOLE[5] = 0
 MISTAKES = {
-    "both": (lambda: indicator(X, np.ones(8), repeats=X), "noise_scale and repeats were both given"),
+    "both": (lambda: indicator(X, np.ones(8), repeats=X), "`noise_scale` and `repeats` were both given"),
     "scale of another length": (lambda: indicator(X, np.ones(7)), r"shape \(7,\); give one value for each of 8"),
     "scale of zero": (lambda: indicator(X, HOLE), r"noise_scale is 0\.0 for column 5"),
     "repeats of other readouts": (lambda: indicator(X, repeats=X[:, :3]), r"repeats has shape \(60, 3\)"),

@@ -12,8 +12,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.dimension import from_repeats
-from infocap.dimension._jackknife import leave_one_out, noise_covariance
-from infocap.dimension._whiten import whiten
+from infocap.dimension._whiten import leave_one_out, noise_covariance, whiten
 from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.theory import noisy_capacities, random_mixture
 
@@ -207,7 +206,8 @@ def test_the_constant_readout_adds_what_a_column_of_ones_would():
     for found in (with_ones, by_hand):
         assert found.total == pytest.approx(plain.total, abs=1e-9)
         assert found.standard_error == pytest.approx(plain.standard_error, abs=1e-9)
-        assert found.rank == found.n_readouts == 21
+        assert found.rank == found.maximum == 21
+    assert (with_ones.n_readouts, by_hand.n_readouts) == (20, 21)
     assert "column 0 is constant and serves as the constant readout" in with_ones.checks[0]
 
 
@@ -240,11 +240,10 @@ def test_the_first_eigentasks_are_functions_of_the_input():
 def test_a_basis_that_is_complete_gives_the_same_total_as_the_repeats():
     system = SYSTEMS["mixture"]
     generator = np.random.default_rng(1)
-    u = infocap.draw(BASIS, 4096, method="random", seed=1)
+    u = infocap.draw(BASIS, 4096, design="random", seed=1)
     x1, x2 = system(u, generator), system(u, generator)
     named, unnamed = infocap.estimate(u, x1, BASIS), from_repeats(x1, x2)
-    assert unnamed.n_readouts == named.n_readouts
-    assert unnamed.rank == named.rank
+    assert unnamed.rank == named.rank == unnamed.maximum == unnamed.n_readouts + 1
     assert named.total == pytest.approx(unnamed.total, abs=5 * unnamed.standard_error)
 
 
@@ -293,7 +292,7 @@ def test_collinear_readouts_lower_the_rank():
     (x1, x2), _ = shots(SYSTEMS["mixture"], 512, 1)
     found, raised = messages_of(np.hstack([x1, x1[:, :5]]), np.hstack([x2, x2[:, :5]]))
     assert found.rank == 21
-    assert found.n_readouts == 26
+    assert (found.n_readouts, found.maximum) == (25, 26)
     assert found.total == pytest.approx(from_repeats(x1, x2).total, abs=1e-8)
     assert raised == [found.checks[0]]
     assert "only 21 of 26 readouts" in raised[0]
@@ -305,7 +304,7 @@ def test_dead_channels_are_named_and_count_for_nothing():
         pd.DataFrame(np.hstack([x, np.zeros((256, 1))])).rename(columns={20: "1550 nm"}) for x in (x1, x2)
     ]
     found = from_repeats(*frames)
-    assert found.n_readouts == 21
+    assert (found.n_readouts, found.maximum) == (20, 21)
     assert "column '1550 nm'" in found.checks[0]
     assert np.all(found.eigentasks[20] == 0)
     assert found.total == pytest.approx(from_repeats(x1, x2).total, abs=1e-9)
@@ -355,5 +354,5 @@ def test_mistakes_get_a_sentence(call, message):
 
 def test_the_summary_says_what_a_person_wants():
     said = repr(from_repeats(X1, X2)).splitlines()
-    assert re.fullmatch(r"Repeats: total \d+\.\d+ ± 0\.\d+ of 21 readouts", said[0])
+    assert re.fullmatch(r"Repeats: total \d+\.\d+ ± 0\.\d+ of 20 readouts and the constant", said[0])
     assert said[1] == "  128 inputs measured 2 times"

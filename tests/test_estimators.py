@@ -17,7 +17,7 @@ BASIS = infocap.product_basis("legendre", 3, 4)
 
 def data(n, noise=0.1, design="sobol"):
     system = infocap.theory.random_mixture(BASIS, n_active=15, n_readouts=9, noise=noise, seed=1)
-    u = infocap.draw(BASIS, n, method=design, seed=2)
+    u = infocap.draw(BASIS, n, design=design, seed=2)
     return u, system(u, seed=3), system
 
 
@@ -184,7 +184,7 @@ def test_wrong_methods_and_options_are_refused_by_name():
 
 def test_gaussian_inputs_of_high_degree_need_the_bound_from_the_data():
     basis = infocap.product_basis("hermite", 2, 8)
-    u = infocap.draw(basis, 1024, method="random", seed=0)
+    u = infocap.draw(basis, 1024, design="random", seed=0)
     x = infocap.systems.RandomFeatures(2, 20)(u)
     with pytest.warns(DataWarning, match=r"exceeds 1 for \d+ of 45 functions.*bound='data'"):
         infocap.estimate(u, x, basis, method="threshold-richardson")

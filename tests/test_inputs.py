@@ -170,7 +170,7 @@ def test_sparse_mixtures_of_high_degree_raise_nothing(design, seed):
     """Hard for the check of shifts: little capacity at low degree, and related neighbours in Sobol order."""
     basis = infocap.product_basis("legendre", 3, 6)
     system = infocap.theory.random_mixture(basis, n_active=20, n_readouts=10, noise=0.3, seed=seed)
-    u = infocap.draw(basis, 1024, method=design, seed=seed)
+    u = infocap.draw(basis, 1024, design=design, seed=seed)
     assert messages_of(u, system(u, seed=seed), basis)[1] == []
 
 

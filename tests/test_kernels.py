@@ -73,7 +73,7 @@ MOMENTS = product_basis("legendre", 2, 5)
 
 def device(kind, n=3000, k=12):
     """Readouts of random features, spoilt in some way."""
-    u = draw(MOMENTS, n, method="random", seed=3)
+    u = draw(MOMENTS, n, design="random", seed=3)
     x = RandomFeatures(2, k, gain=1.5, noise=1e-3)(u, seed=3)
     rng = np.random.default_rng(0)
     if kind == "mixed":  # condition number 1e5 and more, offsets and units

@@ -28,7 +28,7 @@ METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
 
 
 def data(n=N, seed=0):
-    u = infocap.draw(BASIS, n, method="random", seed=seed)
+    u = infocap.draw(BASIS, n, design="random", seed=seed)
     return u, infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(u)
 
 

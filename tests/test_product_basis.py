@@ -94,7 +94,7 @@ BASES = {
 
 @pytest.mark.parametrize("basis", BASES.values(), ids=BASES.keys())
 def test_values_are_the_products_written_out(basis):
-    u = infocap.draw(basis, 100, method="random", seed=0)
+    u = infocap.draw(basis, 100, design="random", seed=0)
     assert_allclose(basis(u), slow_values(basis, u), rtol=1e-12, atol=1e-12)
 
 
@@ -113,7 +113,7 @@ def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monke
     sizes = HOST._replace(functions=functions, numbers=64 * functions)
     monkeypatch.setattr("infocap.basis._product.HOST", sizes)
     basis = infocap.ProductBasis(basis.families, basis.indices)
-    u = infocap.draw(basis, 300, method="random", seed=0)
+    u = infocap.draw(basis, 300, design="random", seed=0)
     values = np.full((len(basis), len(u)), np.nan)
     for rows, samples, some in basis._plan(u).tiles(u):
         assert rows.stop - rows.start <= functions
@@ -123,14 +123,14 @@ def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monke
 
 def test_projections_are_sums_over_all_pieces(rng):
     basis = BASES["mixed"]
-    u, z = infocap.draw(basis, 300, method="random", seed=0), rng.normal(size=(300, 7))
+    u, z = infocap.draw(basis, 300, design="random", seed=0), rng.normal(size=(300, 7))
     found = basis.project((u[rows], z[rows]) for rows in (slice(0, 110), slice(110, 111), slice(111, 300)))
     assert_allclose(found, basis(u).T @ z, atol=1e-11)
 
 
 def test_several_functions_are_combined_at_once(rng):
     basis = BASES["legendre"]
-    u, coefficients = infocap.draw(basis, 300, method="random", seed=0), rng.normal(size=(len(basis), 3))
+    u, coefficients = infocap.draw(basis, 300, design="random", seed=0), rng.normal(size=(len(basis), 3))
     assert_allclose(basis.combine(u, coefficients), basis(u) @ coefficients, atol=1e-11)
     assert_allclose(basis.combine(u, coefficients[:, 1]), basis(u) @ coefficients[:, 1], atol=1e-11)
 

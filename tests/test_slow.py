@@ -38,7 +38,7 @@ def test_algorithm_1_is_nearly_unbiased_over_many_data_sets():
     raw, corrected = [], []
     for repeat in range(100):
         system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, seed=repeat)
-        u = infocap.draw(basis, 8192, method="random", seed=5000 + repeat)
+        u = infocap.draw(basis, 8192, design="random", seed=5000 + repeat)
         result, total = (
             infocap.estimate(u, system(u), basis, method="threshold-richardson"),
             system.exact().sum(),

@@ -18,7 +18,7 @@ from infocap.errors import DataError, ParameterError
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 N, K = 5003, 10
-U = infocap.draw(BASIS, N, method="random", seed=0)
+U = infocap.draw(BASIS, N, design="random", seed=0)
 X = infocap.systems.RandomFeatures(3, K, noise=0.01, seed=1)(U)
 METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2")
 

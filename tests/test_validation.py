@@ -18,7 +18,7 @@ def errors():
         totals, single = {"raw": [], "algorithm 1": []}, {"raw": [], "algorithm 1": []}
         for repeat in range(20):
             system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, seed=repeat)
-            u = infocap.draw(basis, 8192, method=design, seed=1000 + repeat)
+            u = infocap.draw(basis, 8192, design=design, seed=1000 + repeat)
             result, exact = (
                 infocap.estimate(u, system(u), basis, method="threshold-richardson"),
                 system.exact(),

@@ -16,7 +16,7 @@ def test_probe_is_draw_measure_estimate():
     assert_allclose(result.capacity, infocap.probe(system, BASIS, 512, seed=4).capacity)  # noise included
     assert np.any(result.capacity != infocap.probe(system, BASIS, 512, seed=5).capacity)
     quiet = infocap.systems.RandomFeatures(2, 10)
-    u = infocap.draw(BASIS, 512, method="halton", seed=4)
+    u = infocap.draw(BASIS, 512, design="halton", seed=4)
     by_hand = infocap.estimate(u, quiet(u), BASIS, method="richardson-threshold")
     found = infocap.probe(quiet, BASIS, 512, design="halton", seed=4, method="richardson-threshold")
     assert_allclose(found.capacity, by_hand.capacity)

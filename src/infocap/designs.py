@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -11,26 +12,36 @@ from .basis import DiscreteFamily, Family, ProductBasis
 from .errors import ParameterError, warn
 from .typing import Floats
 
-TAIL = 1e-12  # probability of the outermost cells of a wider density
-EDGE = 2.0**-32  # points keep this distance from 0 and 1, where the quantile of a normal input is infinite
+# The outermost cells of a wider density have this probability: no sample falls beyond them.
+TAIL = 1e-12
+# Points keep this distance from 0 and 1, where the quantile of a normal input is infinite.
+EDGE = 2.0**-32
 
 
 def draw(
-    basis: ProductBasis, n_samples: int, *, method: str = "sobol", seed: int | None = None, blocks: int = 1
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    design: str = "sobol",
+    seed: int | None = None,
+    blocks: int = 1,
+    method: str | None = None,
 ) -> Floats:
     """Inputs to measure at: (samples, inputs), distributed as the basis assumes.
 
     Parameters
     ----------
-    method
+    design
         ``"sobol"`` (scrambled, balanced in powers of two), ``"random"``, ``"halton"`` or ``"lhs"`` (Latin
         hypercube). The first N points of all but the Latin hypercube stay the same when more are drawn.
     seed
         The same seed gives the same points; None gives fresh ones.
     blocks
         Independent designs of n_samples / blocks points, one after the other. With fewer than about four
-        samples a function, four blocks of Sobol points are better than one sequence: its points avoid
+        samples per function, four blocks of Sobol points are better than one sequence: its points avoid
         each other, which misleads estimates that leave samples out.
+    method
+        The former name of `design`.
 
     Examples
     --------
@@ -38,16 +49,20 @@ def draw(
     >>> draw(product_basis("legendre", 2, 3), 1024, seed=1).shape
     (1024, 2)
     """
-    n_samples = whole_number("n_samples", n_samples, 1)
-    one_of("method", method, DESIGNS)
-    points = _points(basis.n_inputs, n_samples, method, seed, blocks)
+    points = _points(basis.n_inputs, n_samples, design, seed, blocks, method)
     return np.column_stack(
         [family.quantile(column) for family, column in zip(basis.families, points.T, strict=True)]
     )
 
 
 def draw_weighted(
-    basis: ProductBasis, n_samples: int, *, method: str = "sobol", seed: int | None = None, blocks: int = 1
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    design: str = "sobol",
+    seed: int | None = None,
+    blocks: int = 1,
+    method: str | None = None,
 ) -> tuple[Floats, Floats]:
     """Inputs drawn more densely where the functions are large, and their weights (samples,).
 
@@ -63,10 +78,8 @@ def draw_weighted(
     >>> bool(abs(weights.mean() - 1) < 0.1)
     True
     """
-    n_samples = whole_number("n_samples", n_samples, 1)
-    one_of("method", method, DESIGNS)
-    points = _points(basis.n_inputs, n_samples, method, seed, blocks)
-    weights = np.ones(n_samples)
+    points = _points(basis.n_inputs, n_samples, design, seed, blocks, method)
+    weights = np.ones(len(points))
     columns = []
     counts = basis.indices.max(axis=0) + 1
     for family, count, column in zip(basis.families, counts.tolist(), points.T, strict=True):
@@ -74,12 +87,10 @@ def draw_weighted(
         cumulative = np.concatenate([[0.0], np.cumsum(density * np.diff(edges))])
         cumulative /= cumulative[-1]
         cell = np.clip(np.searchsorted(cumulative, column, side="right") - 1, 0, len(density) - 1)
-        inside = (column - cumulative[cell]) / (cumulative[cell + 1] - cumulative[cell])
-        width = edges[cell + 1] - edges[cell]
-        columns.append(family.quantile(np.clip(edges[cell] + inside * width, EDGE**2, 1 - 2.0**-53)))
-        weights *= width / (
-            cumulative[cell + 1] - cumulative[cell]
-        )  # exactly one over the density drawn from
+        width, mass = np.diff(edges)[cell], np.diff(cumulative)[cell]
+        inside = edges[cell] + (column - cumulative[cell]) / mass * width
+        columns.append(family.quantile(np.clip(inside, EDGE**2, 1 - 2.0**-53)))
+        weights *= width / mass  # exactly one over the density drawn from
     return np.column_stack(columns), weights
 
 
@@ -94,15 +105,21 @@ def _wider(family: Family, count: int) -> tuple[Floats, Floats]:
     return edges, np.mean(values**2, axis=0)
 
 
-def _points(n_inputs: int, n_samples: int, method: str, seed: int | None, blocks: int) -> Floats:
+def _points(
+    n_inputs: int, n_samples: int, design: str, seed: int | None, blocks: int, method: str | None
+) -> Floats:
     """Points in the unit cube, none at its edge."""
-    blocks = whole_number("blocks", blocks, 1)
+    if method is not None:
+        design = method
+        warnings.warn(f"method={method!r} is now design={method!r}.", DeprecationWarning, stacklevel=3)
+    n_samples, blocks = whole_number("n_samples", n_samples, 1), whole_number("blocks", blocks, 1)
+    one_of("design", design, DESIGNS)
     if n_samples % blocks:
         raise ParameterError(
             f"n_samples={n_samples} cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
         )
     seeds = [seed] if blocks == 1 else np.random.SeedSequence(seed).generate_state(blocks).tolist()
-    points = np.vstack([DESIGNS[method](n_inputs, n_samples // blocks, one) for one in seeds])
+    points = np.vstack([DESIGNS[design](n_inputs, n_samples // blocks, one) for one in seeds])
     return np.clip(points, EDGE, 1 - EDGE)
 
 
@@ -120,25 +137,20 @@ def _sobol(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
     return np.vstack([first, sampler.random(n_samples - 1)]) if n_samples > 1 else first
 
 
-def _random(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
-    return np.random.default_rng(seed).random((n_samples, n_inputs))
+def _by_scipy(sampler: str) -> Callable[[int, int, int | None], Floats]:
+    """One of SciPy's scrambled samplers."""
 
+    def points(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
+        from scipy.stats import qmc
 
-def _halton(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
-    from scipy.stats import qmc
+        return getattr(qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_samples)
 
-    return qmc.Halton(n_inputs, scramble=True, rng=seed).random(n_samples)
-
-
-def _latin_hypercube(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
-    from scipy.stats import qmc
-
-    return qmc.LatinHypercube(n_inputs, rng=seed).random(n_samples)
+    return points
 
 
 DESIGNS: dict[str, Callable[[int, int, int | None], Floats]] = {
     "sobol": _sobol,
-    "random": _random,
-    "halton": _halton,
-    "lhs": _latin_hypercube,
+    "random": lambda n_inputs, n_samples, seed: np.random.default_rng(seed).random((n_samples, n_inputs)),
+    "halton": _by_scipy("Halton"),
+    "lhs": _by_scipy("LatinHypercube"),
 }

@@ -12,9 +12,8 @@ from ._classical import (
     legendre,
 )
 from ._custom import density, samples, table
-from ._family import DiscreteFamily, Family
+from ._family import DiscreteFamily, Family, describe, restore
 from ._product import ProductBasis, product_basis
-from ._restore import describe, restore
 
 __all__ = [
     "FAMILIES",

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import lgamma
+from typing import Any
 
 import numpy as np
 
-from .._check import positive, probability, whole_number
+from .._check import one_of, positive, probability, whole_number
+from ..errors import ParameterError
 from ..typing import Floats
-from ._family import DiscreteFamily, Family, FourierFamily, built_in, no_recurrence
+from ._family import Family, FourierFamily, Quantile, built_in, discrete, no_recurrence
 
 
 def _arange(count: int) -> Floats:
     return np.arange(1, count + 1, dtype=float)
+
+
+def _special(name: str, *parameters: float) -> Quantile:
+    """A quantile that is one of SciPy's special functions."""
+
+    def quantile(p: Floats) -> Floats:
+        import scipy.special
+
+        return getattr(scipy.special, name)(*parameters, p)
+
+    return quantile
 
 
 @built_in
@@ -38,17 +50,11 @@ def hermite() -> Family:
     >>> hermite().on((1, 3)).quantile(np.array([0.5]))  # mean 2, standard deviation 1
     array([2.])
     """
-
-    def quantile(p: Floats) -> Floats:
-        from scipy.special import ndtri
-
-        return ndtri(p)
-
     return Family(
         "hermite",
         "He",
         lambda count: (np.zeros(count), np.sqrt(_arange(count))),
-        quantile,
+        _special("ndtri"),
         "normal",
         support=(-np.inf, np.inf),
     )
@@ -78,13 +84,8 @@ def jacobi(a: float, b: float) -> Family:
         ratio[1:] = (k[1:] + alpha + beta) / (total[1:] - 1)
         return diagonal, np.sqrt(square * ratio)
 
-    def quantile(p: Floats) -> Floats:
-        from scipy.special import betaincinv
-
-        return 2 * betaincinv(a, b, p) - 1
-
-    parameters = (("a", a), ("b", b))
-    return Family("jacobi", "J", recurrence, quantile, f"Beta({a:g}, {b:g})", parameters)
+    unit, parameters = _special("betaincinv", a, b), (("a", a), ("b", b))
+    return Family("jacobi", "J", recurrence, lambda p: 2 * unit(p) - 1, f"Beta({a:g}, {b:g})", parameters)
 
 
 @built_in
@@ -100,16 +101,11 @@ def laguerre(shape: float = 1.0) -> Family:
         k = _arange(count)
         return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
 
-    def quantile(p: Floats) -> Floats:
-        from scipy.special import gammaincinv
-
-        return gammaincinv(shape, p)
-
     return Family(
         "laguerre",
         "La",
         recurrence,
-        quantile,
+        _special("gammaincinv", shape),
         "exponential" if shape == 1 else f"Gamma({shape:g})",
         (("shape", shape),),
         canonical=(0.0, 1.0),
@@ -161,34 +157,20 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
+    from scipy.special import gammaln
+
     n, p = whole_number("n", n, 1), probability("p", p)
-    mass = _binomial_mass(n, p)
-    cumulative = np.cumsum(mass)[:-1]
-    name, symbol = ("bernoulli", "B") if n == 1 else ("binomial", "K")
-    return DiscreteFamily(
-        name,
-        symbol,
-        no_recurrence,
-        lambda probability: np.searchsorted(cumulative, probability, side="right").astype(float),
-        f"Bernoulli({p:g})" if n == 1 else f"Binomial({n}, {p:g})",
-        (("p", p),) if n == 1 else (("n", n), ("p", p)),
-        canonical=(0.0, float(n)),
-        support=(0.0, float(n)),
-        domain=(0.0, float(n)),
-        largest_degree=int(np.count_nonzero(mass)) - 1,
-        levels=np.flatnonzero(mass).astype(float),  # tails that underflow never occur
-        mass=mass[mass > 0],
-    )
-
-
-def _binomial_mass(n: int, p: float) -> Floats:
-    """Probabilities of 0, 1, ..., n successes."""
     k = np.arange(n + 1)
-    choose = np.array([lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) for i in range(n + 1)])
-    mass = np.exp(choose + k * np.log(p) + (n - k) * np.log1p(-p))
-    return mass / mass.sum()
+    logarithm = -gammaln(k + 1) - gammaln(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)
+    mass = np.exp(logarithm - logarithm.max())
+    mass /= mass.sum()
+    levels = np.flatnonzero(mass)  # tails that underflow never occur
+    parameters = {"p": p} if n == 1 else {"n": n, "p": p}
+    names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")
+    return discrete(names, levels, mass[levels], (0.0, float(n)), parameters)
 
 
+@built_in
 def bernoulli(p: float = 0.5) -> Family:
     """A binary input, 0 or 1 with probability `p` of 1; ``domain=(-1, 1)`` makes it a spin.
 
@@ -199,12 +181,24 @@ def bernoulli(p: float = 0.5) -> Family:
 
 
 FAMILIES: dict[str, Callable[..., Family]] = {
-    "legendre": legendre,
-    "hermite": hermite,
-    "jacobi": jacobi,
-    "laguerre": laguerre,
-    "chebyshev": chebyshev,
-    "fourier": fourier,
-    "binomial": binomial,
-    "bernoulli": bernoulli,
+    make.__name__: make
+    for make in (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bernoulli)
 }
+
+
+def find_family(family: Any) -> Family:
+    """The family of this name, or the family itself if it is one already."""
+    if isinstance(family, Family):
+        return family
+    if not isinstance(family, str):
+        raise ParameterError(
+            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
+            "such as legendre()."
+        )
+    one_of("family", family, FAMILIES)
+    try:
+        return FAMILIES[family]()
+    except TypeError:
+        raise ParameterError(
+            f"family={family!r} has parameters; pass infocap.basis.{family}(...) instead of the name."
+        ) from None

@@ -9,14 +9,16 @@ import numpy as np
 
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats
-from ._family import DiscreteFamily, Family, built_in, no_recurrence
+from ._family import Family, built_in, discrete
 
-MAX_DEGREE = 60  # of a family made from a density
-TABLE_NODES = (
-    8192  # of the tabulated distribution function; quantiles are right to 1e-6, in far tails to 1e-4
-)
-NODES = tuple(2**m for m in range(9, 17))  # tried one after the other until nothing changes any more
-CONVERGED = 1e-13  # change of the recurrence coefficients, relative to the largest
+# The highest degree of a family made from a density, unless the caller wants more.
+MAX_DEGREE = 60
+# So many nodes tabulate a distribution function: quantiles are right to 1e-6, in far tails to 1e-4.
+TABLE_NODES = 8192
+# Numbers of nodes tried one after the other, until the recurrence coefficients change no more than CONVERGED,
+# relative to the largest.
+NODES = tuple(2**m for m in range(9, 17))
+CONVERGED = 1e-13
 
 
 @built_in
@@ -37,21 +39,8 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     nodes, where = np.unique(levels, return_inverse=True)
     counts = np.bincount(where, weights=weights)
     mass = counts / counts.sum()
-    cumulative = np.cumsum(mass)[:-1]
-    return DiscreteFamily(
-        "table",
-        "p",
-        no_recurrence,
-        lambda p: nodes[np.searchsorted(cumulative, p, side="right")],
-        f"{len(nodes)} levels",
-        (("levels", tuple(nodes.tolist())), ("weights", tuple(counts.tolist()))),
-        canonical=_ruler(nodes),
-        support=(float(nodes[0]), float(nodes[-1])),
-        domain=_ruler(nodes),
-        largest_degree=len(nodes) - 1,
-        levels=nodes,
-        mass=mass,
-    )
+    given = {"levels": tuple(nodes.tolist()), "weights": tuple(counts.tolist())}
+    return discrete(("table", "p", f"{len(nodes)} levels"), nodes, mass, _ruler(nodes), given)
 
 
 def samples(recorded: ArrayLike) -> Family:
@@ -111,6 +100,7 @@ def tabulated(
     points, cumulative = np.array(grid, dtype=float), np.array(cdf, dtype=float)
     bounded = np.isfinite(support[0]) and np.isfinite(support[1])
     mean, deviation = float(diagonal[0]), float(off_diagonal[0])
+    given = {"a": a, "b": b, "grid": grid, "cdf": cdf, "support": support}
     ruler = _ruler(points) if bounded else (mean - deviation, mean + deviation)
     return Family(
         "tabulated",
@@ -118,13 +108,7 @@ def tabulated(
         lambda count: (diagonal[:count], off_diagonal[:count]),
         lambda p: np.interp(p, cumulative, points),
         "custom density",
-        (
-            ("a", tuple(a)),
-            ("b", tuple(b)),
-            ("grid", tuple(grid)),
-            ("cdf", tuple(cdf)),
-            ("support", tuple(support)),
-        ),
+        tuple((name, tuple(values)) for name, values in given.items()),
         canonical=ruler,
         support=(float(support[0]), float(support[1])),
         domain=ruler,

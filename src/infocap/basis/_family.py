@@ -10,9 +10,9 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, to_numpy
 from ..errors import ParameterError
-from ..typing import Floats, Integers
+from ..typing import ArrayLike, Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
@@ -81,8 +81,6 @@ class Family:
         """Pickled as its name and parameters, like in files; a user's own family with its functions."""
         if not self.built_in:
             return super().__reduce_ex__(protocol)
-        from ._restore import restore
-
         return restore, (self.name, dict(self.parameters), self.domain)
 
     def count(self, degree: int) -> int:
@@ -121,27 +119,11 @@ class Family:
         """Independent random inputs of this distribution."""
         return self.quantile(np.random.default_rng(seed).random(n_samples))
 
-    def values(self, x: Floats, count: int) -> Floats:
-        """The first `count` functions at canonical points of any shape: (count, \\*x.shape)."""
-        if not on_host(x):
-            return self._values_there(x, count)
-        out = np.empty((count, *x.shape))
-        out[0] = 1.0
-        if count == 1:
-            return out
-        a, b = self.recurrence(count - 1)
-        np.multiply(x - a[0], 1 / b[0], out=out[1])
-        for k in range(1, count - 1):
-            np.multiply(x - a[k], 1 / b[k], out=out[k + 1])
-            out[k + 1] *= out[k]
-            out[k + 1] -= (b[k - 1] / b[k]) * out[k - 1]
-        return out
-
-    def _values_there(self, x: Any, count: int) -> Any:
-        """The same recurrence in another array library."""
+    def values(self, x: Any, count: int) -> Any:
+        """The first `count` functions at canonical points of any shape, in any array library: (count, \\*x.shape)."""
         xp = array_namespace(x)
         out = [xp.ones_like(x)]
-        a, b = (column.tolist() for column in self.recurrence(max(count - 1, 1)))
+        a, b = (column.tolist() for column in self.recurrence(count - 1)) if count > 1 else ([], [])
         for k in range(count - 1):
             new = (x - a[k]) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
@@ -177,20 +159,12 @@ class FourierFamily(Family):
         """Such as ``cos2(u1)``."""
         return f"{'cos' if index % 2 else 'sin'}{(index + 1) // 2}({variable})"
 
-    def values(self, x: Floats, count: int) -> Floats:
-        """The first `count` functions at phases of any shape: (count, \\*x.shape)."""
-        if not on_host(x):
-            xp, root = array_namespace(x), float(np.sqrt(2.0))
-            waves = [
-                root * (xp.cos if k % 2 else xp.sin)(float(degree) * x)
-                for k, degree in enumerate(self.degrees(count))
-            ]
-            return xp.stack([xp.ones_like(x), *waves[1:]], axis=0)
-        harmonics = self.degrees(count).reshape(-1, *(1,) * x.ndim)
-        out = np.sqrt(2.0) * np.cos(harmonics * x)
-        out[2::2] = np.sqrt(2.0) * np.sin(harmonics[2::2] * x)
-        out[0] = 1.0
-        return out
+    def values(self, x: Any, count: int) -> Any:
+        """The first `count` functions at phases of any shape, in any array library: (count, \\*x.shape)."""
+        xp, root = array_namespace(x), float(np.sqrt(2.0))
+        harmonics = self.degrees(count).tolist()
+        waves = [root * (xp.cos if k % 2 else xp.sin)(float(harmonics[k]) * x) for k in range(1, count)]
+        return xp.stack([xp.ones_like(x), *waves], axis=0)
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Equal weights on equal steps: exact for harmonics up to 2 count - 1, as Gauss is for degrees."""
@@ -213,16 +187,12 @@ class DiscreteFamily(Family):
     levels: Floats = field(default_factory=lambda: np.empty(0), repr=False)  # canonical, sorted
     mass: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
-    def values(self, x: Floats, count: int) -> Floats:
+    def values(self, x: Any, count: int) -> Any:
         """The first `count` functions at the levels next to points of any shape: (count, \\*x.shape)."""
-        functions = self._tables.get(count)
-        if functions is None:
-            functions = self._tables[count] = _orthogonalise(self.levels, self.mass, count)
-        if on_host(x):
-            return functions[:, self.nearest(x)]
-        nearest = as_like(self.nearest(to_numpy(x)), x)
-        xp = array_namespace(x)
-        flat = xp.take(as_like(functions, x), xp.reshape(nearest, (-1,)), axis=1)
+        if count not in self._tables:
+            self._tables[count] = _orthogonalise(self.levels, self.mass, count)
+        xp, nearest = array_namespace(x), self.nearest(to_numpy(x).ravel())
+        flat = xp.take(as_like(self._tables[count], x), as_like(nearest, x), axis=1)
         return xp.reshape(flat, (count, *x.shape))
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
@@ -238,6 +208,9 @@ class DiscreteFamily(Family):
         return {}
 
 
+MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
+
+
 def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
     """Mark what a function makes as one of infocap's own families, which files and pickles hold by name."""
 
@@ -247,12 +220,76 @@ def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
         object.__setattr__(family, "built_in", True)
         return family
 
+    MAKERS[make.__name__] = made
     return made
+
+
+def describe(family: Family) -> dict[str, Any]:
+    """A family as plain data: its name, parameters and domain.
+
+    >>> from infocap.basis import jacobi
+    >>> describe(jacobi(2, 3))
+    {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
+    """
+    if not family.built_in:
+        raise ParameterError(
+            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
+            "basis.table(...) or basis.samples(...), which can."
+        )
+    return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+
+
+def restore(
+    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
+) -> Family:
+    """The family that `describe` has described.
+
+    >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
+    (0.0, 1.0)
+    """
+    if name not in MAKERS:
+        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
+    try:
+        family = MAKERS[name](**(parameters or {}))
+    except TypeError as problem:
+        raise ParameterError(
+            f"the family {name!r} needs other parameters than {parameters}: {problem}."
+        ) from None
+    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:
     """For the families whose values do not come from a three-term recurrence."""
     raise NotImplementedError("This family has no three-term recurrence.")
+
+
+def discrete(
+    names: tuple[str, str, str],
+    levels: ArrayLike,
+    mass: Floats,
+    ruler: tuple[float, float],
+    parameters: dict[str, Any],
+) -> DiscreteFamily:
+    """A family on a few levels of known probability, in ascending order, with its interval `ruler`.
+
+    `names` are those of the family, of its functions and of the distribution.
+    """
+    (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]
+    levels = np.asarray(levels, dtype=float)
+    return DiscreteFamily(
+        name,
+        symbol,
+        no_recurrence,
+        lambda p: levels[np.searchsorted(cumulative, p, side="right")],
+        distribution,
+        tuple(parameters.items()),
+        canonical=ruler,
+        support=ruler if len(levels) > 1 else (float(levels[0]), float(levels[0])),
+        domain=ruler,
+        largest_degree=len(levels) - 1,
+        levels=levels,
+        mass=mass,
+    )
 
 
 def _orthogonalise(levels: Floats, mass: Floats, count: int) -> Floats:

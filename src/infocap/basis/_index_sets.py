@@ -12,11 +12,16 @@ from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._family import DiscreteFamily, Family
 
-MOST_FUNCTIONS = 20_000_000  # 160 MB for each array of one number a function
-MOST_LISTED = 200_000  # to choose a few thousand from
-MOST_OF_ONE_INPUT = 32_768  # indices are 16-bit numbers
-LARGEST_SIZE = 1_000_000  # total degree, or product of degree + 1
-MOST_COUNTED = 10**15  # exact below, as floating-point numbers
+# More functions than this are refused: each array of one number per function would take over 160 MB.
+MOST_FUNCTIONS = 20_000_000
+# As many candidates are listed at most, to choose a few thousand further functions from.
+MOST_LISTED = 200_000
+# Indices are kept as 16-bit numbers.
+MOST_OF_ONE_INPUT = 32_768
+# Counting takes one array of the total degree, or of the product of degree + 1; larger ones are refused.
+LARGEST_SIZE = 1_000_000
+# Numbers of functions are counted as floating-point numbers, which are exact below.
+MOST_COUNTED = 10**15
 INDEX_SETS = ("total", "hyperbolic")
 
 
@@ -39,30 +44,34 @@ def index_set(
         _degrees(family, max_degree, limit) for family, limit in zip(families, limits, strict=True)
     ]
     # Both sets limit a running size: the sum of the degrees, or the product of degree + 1.
-    join, sizes, start, most = (
-        (np.add, own_degrees, 0, min(max_degree, sum(int(own[-1]) for own in own_degrees)))
-        if kind == "total"
-        else (
-            np.multiply,
-            [own + 1 for own in own_degrees],
-            1,
-            min(max_degree + 1, prod(int(own[-1]) + 1 for own in own_degrees)),
-        )
-    )
+    highest = [int(own[-1]) for own in own_degrees]
+    join: np.ufunc
+    if kind == "total":
+        join, sizes, start, most = np.add, own_degrees, 0, min(max_degree, sum(highest))
+    else:
+        join, sizes, start = np.multiply, [own + 1 for own in own_degrees], 1
+        most = min(max_degree + 1, prod(degree + 1 for degree in highest))
     if most > LARGEST_SIZE:
         raise ParameterError(
             f"max_degree={max_degree} is too large to count with; give less than {LARGEST_SIZE:,}."
         )
     most_joined = len(families) if max_interactions is None else max_interactions
-    _refuse_too_many(_count(join, own_degrees, sizes, most, most_joined), len(families))
+    count = _count(join, own_degrees, sizes, most, most_joined)
+    if count > MOST_FUNCTIONS:
+        more, count = ("more than ", MOST_COUNTED) if count > MOST_COUNTED else ("", count)
+        raise ParameterError(
+            f"the basis would hold {more}{count:,} functions of {len(families)} inputs, "
+            f"{count * len(families) * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
+            "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
+        )
     rows = np.zeros((1, 0), dtype=np.int16)
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
         room = most - size if join is np.add else most // size
-        count = np.searchsorted(factor, room, side="right")  # both degrees and sizes ascend
-        count[interactions == most_joined] = 1
-        row = np.repeat(np.arange(len(rows)), count)
-        index = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        counts = np.searchsorted(factor, room, side="right")  # both degrees and sizes ascend
+        counts[interactions == most_joined] = 1
+        row = np.repeat(np.arange(len(rows)), counts)
+        index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.column_stack([rows[row], index.astype(np.int16)])
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
     return sort_rows(rows, total_degrees(families, rows))
@@ -189,13 +198,3 @@ def _degrees(family: Family, max_degree: int, own_limit: int | None, strict: boo
             f"{MOST_OF_ONE_INPUT:,}: lower max_degree."
         )
     return family.degrees(family.count(limit))
-
-
-def _refuse_too_many(count: int, n_inputs: int) -> None:
-    if count > MOST_FUNCTIONS:
-        more, count = ("more than ", MOST_COUNTED) if count > MOST_COUNTED else ("", count)
-        raise ParameterError(
-            f"the basis would hold {more}{count:,} functions of {n_inputs} inputs, "
-            f"{count * n_inputs * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
-            "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
-        )

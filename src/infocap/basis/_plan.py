@@ -53,17 +53,6 @@ class Run(NamedTuple):
     partner: int
 
 
-class Tile(NamedTuple):
-    """Values (functions, samples) of neighbouring functions at neighbouring samples.
-
-    On a device there may be more rows of values than functions; what is in those has no meaning.
-    """
-
-    rows: slice
-    samples: slice
-    values: Any
-
-
 class Chain:
     """Products of a few inputs, sorted like the functions of a basis, each one a parent times one more factor.
 
@@ -140,41 +129,37 @@ class Plan:
             parts.append(array_namespace(u).reshape(values, (count * len(inputs), -1)))
         return parts[0] if len(parts) == 1 else array_namespace(u).concat(parts, axis=0)
 
-    def tiles(self, u: Any, together: bool = False) -> Iterator[Tile]:
-        """Values of all functions at all samples, tile by tile, samples first; `together`: all functions in each.
+    def tiles(self, u: Any, together: bool = False) -> Iterator[tuple[slice, slice, Any]]:
+        """Which functions, which samples, and their values (functions, samples); `together`: always all functions.
 
-        Each tile is overwritten by the next: use it, do not keep it.
+        Each tile is overwritten by the next: use it, do not keep it. On a device there may be more rows of values
+        than functions; what is in those has no meaning.
         """
-        xp, multiply, whole = array_namespace(u), multiplier(u), u.shape[0]
-        batches = self._cut(self.n_terms if together else min(self.sizes.functions, self.n_terms))
-        height = batches[0][0].stop
-        at_once = min(self.sizes.samples(height), max(whole, 1))
-        if not on_host(u):
-            height = -(-height // ROUND) * ROUND
-        n_left, n_sides = len(self.left), len(self.left) + len(self.right)
-        space = None if multiply is None else _borrow(u, (n_sides + height) * at_once)
-        try:
-            for start in range(0, whole, at_once):
-                samples = slice(start, min(start + at_once, whole))
-                n = samples.stop - samples.start
-                singles = self._singles(u[samples, :])
-                if multiply is None:
-                    left, right = self.left.gathered(singles), self.right.gathered(singles)
-                else:
-                    assert space is not None
-                    table = xp.reshape(space[: (n_sides + height) * n], (-1, n))
-                    left, right, values = table[:n_left, :], table[n_left:n_sides, :], table[n_sides:, :]
-                    self.left.fill(multiply, singles, left)
-                    self.right.fill(multiply, singles, right)
-                for rows, runs in batches:
-                    if multiply is None:
-                        values = self._gathered(left, right, rows)
-                    else:
-                        _fill(multiply, runs, left, right, values)
-                    yield Tile(rows, samples, values[: rows.stop - rows.start, :] if on_host(u) else values)
-        finally:
-            if space is not None and on_host(space):
-                _SPARE.append(space)
+        xp, multiply, n_samples = array_namespace(u), multiplier(u), u.shape[0]
+        height = self.n_terms if together else min(self.sizes.functions, self.n_terms)
+        at_once = max(min(self.sizes.samples(height), n_samples), 1)
+        batches = self._cut(height)
+        height = height if on_host(u) else -(-height // ROUND) * ROUND
+        edges = np.cumsum([len(self.left), len(self.right), height]).tolist()
+        space = _borrow(u, edges[2] * at_once) if multiply else None
+        for start in range(0, n_samples, at_once):
+            samples = slice(start, min(start + at_once, n_samples))
+            n = samples.stop - start
+            singles = self._singles(u[samples, :])
+            if multiply is None:
+                left, right = self.left.gathered(singles), self.right.gathered(singles)
+                for rows, _ in batches:
+                    yield rows, samples, self._gathered(left, right, rows)
+                continue
+            table = xp.reshape(space[: edges[2] * n], (-1, n))  # type: ignore[index]
+            left, right, values = table[: edges[0], :], table[edges[0] : edges[1], :], table[edges[1] :, :]
+            self.left.fill(multiply, singles, left)
+            self.right.fill(multiply, singles, right)
+            for rows, runs in batches:
+                _fill(multiply, runs, left, right, values)
+                yield rows, samples, values[: rows.stop - rows.start, :] if on_host(u) else values
+        if isinstance(space, np.ndarray):
+            _SPARE.append(space)
 
     def _gathered(self, left: Any, right: Any, rows: slice) -> Any:
         """The values of some functions, in libraries that cannot write into an array."""
@@ -185,22 +170,20 @@ class Plan:
         """All functions in batches of at most so many neighbours, each with the runs that make it."""
         if most not in self._batches:
             self._batches[most] = [
-                (
-                    slice(start, min(start + most, self.n_terms)),
-                    [
-                        Run(
-                            max(run.start - start, 0),
-                            min(run.stop - start, most),
-                            run.factor,
-                            run.partner + max(start - run.start, 0),
-                        )
-                        for run in self._runs
-                        if run.start < start + most and run.stop > start
-                    ],
-                )
+                (slice(start, min(start + most, self.n_terms)), _inside(self._runs, start, start + most))
                 for start in range(0, self.n_terms, most)
             ]
         return self._batches[most]
+
+
+def _inside(runs: list[Run], first: int, last: int) -> list[Run]:
+    """The parts of the runs that make the rows first to last, numbered from the first."""
+    out = []
+    for start, stop, factor, partner in runs:
+        begin, end = max(start, first), min(stop, last)
+        if begin < end:
+            out.append(Run(begin - first, end - first, factor, partner + begin - start))
+    return out
 
 
 def _runs(factor: Integers, partner: Integers) -> list[Run]:
@@ -236,7 +219,7 @@ def _best_split(rows: Integers, call: int) -> int:
     return min(range(1, rows.shape[1]), key=cost, default=0)
 
 
-# Fresh memory from the system is slow to touch, so arrays for tiles are used again; 16 serve as many threads.
+# Fresh memory from the system is slow to touch, so the room for tiles is used again, by up to 16 threads.
 _SPARE: deque[Floats] = deque(maxlen=16)
 
 

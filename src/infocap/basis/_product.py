@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
-from .._check import one_of, whole_number
+from .._check import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
-from ._blas import add_product
-from ._classical import FAMILIES
-from ._family import Family
+from ._classical import find_family
+from ._family import Family, describe, restore
 from ._index_sets import explicit_set, total_degrees
-from ._plan import DEVICE, HOST, Plan, Tile
-from ._restore import describe, restore
+from ._plan import DEVICE, HOST, Plan
 
 
 class ProductBasis:
@@ -82,7 +80,7 @@ class ProductBasis:
     @cached_property
     def labels(self) -> list[str]:
         """Names such as ``P1(u1)·P2(u3)``; the constant is ``1``."""
-        return [self._name(row) for row in self.indices.tolist()]
+        return [self.label(term) for term in range(len(self))]
 
     def label(self, term: int) -> str:
         """The name of one function, without making all the others'.
@@ -90,26 +88,16 @@ class ProductBasis:
         >>> product_basis("legendre", n_inputs=3, max_degree=9).label(100)
         'P2(u1)·P1(u2)·P4(u3)'
         """
-        return self._name(self.indices[term].tolist())
-
-    def _name(self, row: list[int]) -> str:
-        names = self._factor_names
-        return "·".join([names[k][index] for k, index in enumerate(row) if index]) or "1"
-
-    @cached_property
-    def _factor_names(self) -> list[list[str]]:
-        """Names of the one-dimensional functions of each input."""
-        return [
-            ["", *(family.label(index, f"u{k + 1}") for index in range(1, count))]
-            for k, (family, count) in enumerate(zip(self.families, self._counts, strict=True))
-        ]
+        row = self.indices[term].tolist()
+        factors = [self.families[k].label(index, f"u{k + 1}") for k, index in enumerate(row) if index]
+        return "·".join(factors) or "1"
 
     @cached_property
     def fourth_moments(self) -> Floats:
         """E[y^4] of each function, by Gauss quadrature, exact."""
         out = np.ones(len(self))
-        for family, count, column in zip(self.families, self._counts, self.indices.T, strict=True):
-            out *= family.fourth_moments(count)[column]
+        for family, column in zip(self.families, self.indices.T, strict=True):
+            out *= family.fourth_moments(int(column.max()) + 1)[column]
         return out
 
     def __call__(self, u: ArrayLike) -> Floats:
@@ -125,8 +113,8 @@ class ProductBasis:
 
         Each block may be overwritten by the next: use it, do not keep it.
         """
-        for tile in self._plan(u).tiles(u, together=True):
-            yield tile.values[: len(self), :]
+        for _, _, values in self._plan(u).tiles(u, together=True):
+            yield values[: len(self), :]
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.
@@ -134,27 +122,18 @@ class ProductBasis:
         Each piece holds consecutive samples: inputs (samples, inputs) and z (samples, columns). In the processor's
         memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
         """
-        total: Any = None
-        for u, z in pieces:
-            if on_host(u):
-                total = np.zeros((len(self), z.shape[1]), order="F") if total is None else total
-                for rows, samples, y in self.tiles(u):
-                    add_product(y, z[samples], total[rows])
-            else:
-                part = self._project_there(u, z)
-                total = part if total is None else total + part
-        return total
-
-    def _project_there(self, u: Any, z: Any) -> Any:
-        """The sums of y_l z_k of one piece on a device, where samples last in memory make the product fastest."""
-        wide = contiguous(z.T)
         parts: dict[int, Any] = {}
-        for rows, samples, y in self.tiles(u):
-            part = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
-            parts[rows.start] = parts[rows.start] + part if rows.start in parts else part
-        return array_namespace(z).concat(list(parts.values()), axis=1).T
+        for u, z in pieces:
+            wide = z.T if on_host(u) else contiguous(z.T)  # the fastest way to multiply there
+            for rows, samples, y in self.tiles(u):
+                part = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
+                if rows.start in parts:
+                    parts[rows.start] += part
+                else:
+                    parts[rows.start] = part
+        return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
 
-    def tiles(self, u: Any) -> Iterator[Tile]:
+    def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
         """The values in smaller pieces, of some functions at a time, for one matrix product each."""
         return self._plan(u).tiles(u)
 
@@ -199,7 +178,7 @@ class ProductBasis:
         size = prod(len(nodes) for nodes, _ in rules)
         if size > 50_000_000:
             raise ParameterError(
-                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, method='sobol') instead."
+                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, design='sobol') instead."
             )
         natural = [family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
@@ -242,11 +221,6 @@ class ProductBasis:
     def __reduce__(self) -> Any:
         """Pickled without the tables that can be made again."""
         return ProductBasis, (self.families, np.array(self.indices))
-
-    @cached_property
-    def _counts(self) -> list[int]:
-        """How many one-dimensional functions each input needs."""
-        return [int(column.max(initial=0)) + 1 for column in self.indices.T]
 
     def _inputs(self, u: ArrayLike) -> Floats:
         u = np.asarray(u, dtype=float)
@@ -313,7 +287,16 @@ def product_basis(
         return ProductBasis(families, explicit_set(families, indices))
     if max_interactions is not None:
         whole_number("max_interactions", max_interactions, 1)
-    limits = _per_input(max_degree_per_input, len(families))
+    limits: list[int] | None = None
+    if max_degree_per_input is not None:
+        given: Any = max_degree_per_input
+        given = [given] * len(families) if np.ndim(given) == 0 else given
+        if len(given) != len(families):
+            raise ParameterError(
+                f"max_degree_per_input={max_degree_per_input!r} must be one degree, or one for each of "
+                f"{len(families)} inputs."
+            )
+        limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
     if max_degree is None and limits is not None:
         max_degree = sum(limits)
     return ProductBasis(
@@ -329,47 +312,13 @@ def product_basis(
 
 
 def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
-    """One family an input."""
+    """One family per input."""
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
-    if isinstance(family, str | Family):
-        given: list[Any] = [family] * (1 if n_inputs is None else n_inputs)
-    elif isinstance(family, Sequence):
-        given = list(family)
-    else:
-        given = [_made(family)]
+    several = isinstance(family, Sequence) and not isinstance(family, str)
+    given: list[Any] = list(family) if several else [family] * (n_inputs or 1)  # type: ignore[arg-type]
     if not given or (n_inputs is not None and n_inputs != len(given)):
         raise ParameterError(
             f"n_inputs={n_inputs!r} but {len(given)} families are given, one for each input."
         )
-    return [_named(one) if isinstance(one, str) else _made(one) for one in given]
-
-
-def _made(family: Any) -> Family:
-    if not isinstance(family, Family):
-        raise ParameterError(
-            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
-            "such as legendre()."
-        )
-    return family
-
-
-def _named(name: str) -> Family:
-    one_of("family", name, FAMILIES)
-    try:
-        return FAMILIES[name]()
-    except TypeError:
-        raise ParameterError(
-            f"family={name!r} has parameters; pass infocap.basis.{name}(...) instead of the name."
-        ) from None
-
-
-def _per_input(limit: int | Sequence[int] | None, n_inputs: int) -> list[int] | None:
-    if limit is None:
-        return None
-    limits = [limit] * n_inputs if np.ndim(limit) == 0 else list(limit)  # type: ignore[arg-type]
-    if len(limits) != n_inputs:
-        raise ParameterError(
-            f"max_degree_per_input={limit!r} must be one degree, or one for each of {n_inputs} inputs."
-        )
-    return [whole_number("max_degree_per_input", one, 0) for one in limits]
+    return [find_family(one) for one in given]

@@ -1,8 +1,7 @@
 """How many functions of its input a system computes, without naming them: repeats, factors, spectra."""
 
-from ._factors import Indicator, indicator, noise_scale
 from ._repeats import Repeats, from_repeats
-from ._spectrum import effective_rank, participation_ratio
+from ._spectra import Indicator, effective_rank, indicator, noise_scale, participation_ratio
 
 __all__ = [
     "Indicator",

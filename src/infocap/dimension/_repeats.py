@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from .._check import listed, probability, yes_or_no
-from ..errors import DataError, warn
+from ..errors import Check, DataError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
-from ._jackknife import noise_covariance, noise_share
-from ._read import readouts
-from ._whiten import Whitened, whiten
+from ._spectra import readouts
+from ._whiten import Whitened, noise_covariance, noise_share, whiten
 
-ENOUGH = 5  # inputs for each independent readout, below which the theory of small 1/N is out of range
-DRIFT_CHANCE = 1e-6  # of a warning about drift when there is none
-DRIFT_MATTERS = 0.1  # standard errors
-DRIFT_FLOOR = 1e-18  # rounding, relative to the variance of a readout
+# Below this many inputs per independent readout the theory of small 1/N is out of range.
+ENOUGH = 5
+# The chance of a warning about drift when there is none.
+DRIFT_CHANCE = 1e-6
+# Drift is worth a warning when it lowers the total by more than this many standard errors.
+DRIFT_MATTERS = 0.1
+# The noise that rounding makes, relative to the variance of a readout.
+DRIFT_FLOOR = 1e-18
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,8 +36,9 @@ class Repeats:
     hence the capacity of each eigentask; it is what the sample shows, kept within [0, 1], without the
     correction that `total` has. The constant is not among the eigentasks.
 
-    `n_readouts` is the maximum capacity and `rank` how many readouts are linearly independent, both with
-    the constant readout if it was asked for. `checks` holds every warning and what was put right.
+    `n_readouts` is how many channels change with the input. `maximum` is the largest possible total and `rank` how
+    many readouts are linearly independent, both with the constant readout if it was asked for. `checks` holds every
+    warning and what was put right.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
@@ -52,17 +57,19 @@ class Repeats:
     signal_fraction: Floats  # (directions,)
     rank: int
     n_readouts: int
+    maximum: int
     n_repeats: int
     n_repeated: int  # inputs measured n_repeats times
     n_inputs: int  # inputs in all
     constant: bool
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
         once = self.n_inputs - self.n_repeated
         more = f", {once} more inputs once" if once else ""
+        channels = f"{self.n_readouts} readouts{' and the constant' if self.constant else ''}"
         lines = [
-            f"Repeats: total {self.total:.3f} ± {self.standard_error:.3f} of {self.n_readouts} readouts",
+            f"Repeats: total {self.total:.3f} ± {self.standard_error:.3f} of {channels}",
             f"  {self.n_repeated} inputs measured {self.n_repeats} times{more}",
             f"  {np.sum(self.signal_fraction > 0.5)} eigentasks with more signal than noise",
         ]
@@ -72,8 +79,9 @@ class Repeats:
         """Confidence interval of the total, between what the constant alone gives and the rank."""
         from scipy.special import stdtrit
 
-        reach = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2) * self.standard_error
-        low, high = np.clip([self.total - reach, self.total + reach], float(self.constant), float(self.rank))
+        half_width = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2) * self.standard_error
+        ends = self.total - half_width, self.total + half_width
+        low, high = np.clip(ends, float(self.constant), float(self.rank))
         return float(low), float(high)
 
 
@@ -105,7 +113,7 @@ def from_repeats(
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.theory.random_mixture(basis, n_active=12, n_readouts=10, noise=0.1, seed=1)
-    >>> u = infocap.draw(basis, 1024, method="random", seed=1)
+    >>> u = infocap.draw(basis, 1024, design="random", seed=1)
     >>> found = infocap.dimension.from_repeats(system(u, seed=2), system(u, seed=3))
     >>> low, high = found.interval()
     >>> bool(low < system.exact().sum() < high)
@@ -114,20 +122,29 @@ def from_repeats(
     constant = yes_or_no("constant", constant)
     names = [f"x{number + 1}" for number in range(2 + len(more))]
     measured = [readouts(x, name) for x, name in zip((x1, x2, *more), names, strict=True)]
-    _refuse_other_shapes(dict(zip(names, (values for values, _ in measured), strict=True)))
-    repeated, table = np.stack([values for values, _ in measured], axis=1), measured[0][1]
-    once = np.empty((0, repeated.shape[2]))
+    table, first = measured[0][1], measured[0][0].shape
+    for name, (values, _) in zip(names, measured, strict=True):
+        if values.shape != first:
+            raise DataError(
+                f"x1 has shape {first} and {name} has shape {values.shape}; give the same readouts at the same "
+                "inputs (readouts at inputs that were not repeated go into measured_once=)."
+            )
+    repeated = np.stack([values for values, _ in measured], axis=1)
+    once = np.empty((0, first[1]))
     if measured_once is not None:
         once = readouts(measured_once, "measured_once")[0]
         _refuse_overlap(repeated, once)
     data = whiten(repeated, once, constant)
-    rank = data.repeated.shape[2] + constant
-    _refuse_too_few(data, rank)
+    rank, n_readouts = data.repeated.shape[2] + constant, int(np.sum(data.live))
+    if len(repeated) < 2 or data.n_inputs <= rank:
+        raise DataError(
+            f"x1 has {len(repeated)} repeated inputs of {data.n_inputs} for {rank} independent readouts: "
+            f"with N <= K nothing can be told apart; take at least {ENOUGH} K = {ENOUGH * rank} inputs."
+        )
     noise = noise_covariance(data.repeated)
     share, error = noise_share(data, noise, constant)
     fractions, vectors = np.linalg.eigh(noise)
-    n_readouts = int(np.sum(data.live)) + constant
-    messages = [*_same(repeated, names), *_few(data, rank), *_rank(rank, n_readouts), *_drift(data, error)]
+    messages = [*_same(repeated, names), *_few(data, rank, n_readouts + constant), *_drift(data, error)]
     for message in messages:
         warn(message)
     return Repeats(
@@ -139,22 +156,13 @@ def from_repeats(
         signal_fraction=np.clip(1 - fractions, 0.0, 1.0),
         rank=rank,
         n_readouts=n_readouts,
+        maximum=n_readouts + constant,
         n_repeats=repeated.shape[1],
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*messages, *_dead(data, table, constant)),
+        checks=(*map(Check, messages), *_dead(data, table, constant)),
     )
-
-
-def _refuse_other_shapes(measured: dict[str, Floats]) -> None:
-    first = measured["x1"].shape
-    for name, values in measured.items():
-        if values.shape != first:
-            raise DataError(
-                f"x1 has shape {first} and {name} has shape {values.shape}; give the same readouts at the same "
-                "inputs (readouts at inputs that were not repeated go into measured_once=)."
-            )
 
 
 def _refuse_overlap(repeated: Floats, once: Floats) -> None:
@@ -173,26 +181,19 @@ def _refuse_overlap(repeated: Floats, once: Floats) -> None:
             )
 
 
-def _refuse_too_few(data: Whitened, rank: int) -> None:
-    if len(data.repeated) < 2 or data.n_inputs <= rank:
-        raise DataError(
-            f"x1 has {len(data.repeated)} repeated inputs of {data.n_inputs} for {rank} independent readouts: "
-            f"with N <= K nothing can be told apart; take at least {ENOUGH} K = {ENOUGH * rank} inputs."
-        )
-
-
 def _same(repeated: Floats, names: list[str]) -> Iterator[str]:
-    for number in range(1, len(names)):
-        for other in range(number):
-            if np.array_equal(repeated[:, number], repeated[:, other]):
-                yield (
-                    f"{names[other]} and {names[number]} are equal to the last digit, so there is no noise "
-                    "between them; were the repeats really measured twice?"
-                )
-                return
+    """Two repeats that are one measurement."""
+    for number, other in combinations(range(len(names)), 2):
+        if np.array_equal(repeated[:, number], repeated[:, other]):
+            yield (
+                f"{names[number]} and {names[other]} are equal to the last digit, so there is no noise "
+                "between them; were the repeats really measured twice?"
+            )
+            return
 
 
-def _few(data: Whitened, rank: int) -> Iterator[str]:
+def _few(data: Whitened, rank: int, maximum: int) -> Iterator[str]:
+    """Too few inputs, too few of them repeated, or readouts that depend on each other."""
     n, shots = data.n_inputs, len(data.repeated) * (data.repeated.shape[1] - 1)
     if n < ENOUGH * rank:
         yield (
@@ -204,13 +205,9 @@ def _few(data: Whitened, rank: int) -> Iterator[str]:
             f"{len(data.repeated)} repeated inputs are few for {rank} independent readouts: the total stands, with "
             "its standard error, but signal_fraction is too large for its first and too small for its last entries."
         )
-
-
-def _rank(rank: int, n_readouts: int) -> Iterator[str]:
-    if rank < n_readouts:
+    if rank < maximum:
         yield (
-            f"only {rank} of {n_readouts} readouts are linearly independent; "
-            f"the total capacity cannot exceed {rank}."
+            f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
         )
 
 
@@ -237,9 +234,13 @@ def _drift(data: Whitened, error: float) -> Iterator[str]:
         )
 
 
-def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[str]:
+def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[Check]:
+    """Notes about channels that never change and were left out."""
     names = [table.column(int(number)) for number in np.flatnonzero(~data.live)]
     if constant and names and data.mean[~data.live][0] != 0:
-        yield f"{names.pop(0)} is constant and serves as the constant readout."
+        yield Check(f"{names.pop(0)} is constant and serves as the constant readout.", "note")
     if names:
-        yield f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        dropped = (
+            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        )
+        yield Check(dropped, "note", channels=names)

@@ -1,4 +1,4 @@
-"""Repeated readouts in coordinates whose single-shot covariance is 1: no unit, offset or mixing matters."""
+"""Repeated readouts in coordinates whose single-shot covariance is 1, and the share of noise in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from ..errors import DataError
 from ..kernels import span, summarise
 from ..typing import Floats, Integers
 
-DEAD = 32 * np.finfo(float).eps  # relative range below which a channel is rounding around a constant
+# A channel whose relative range is below this is rounding around a constant.
+DEAD = 32 * np.finfo(float).eps
+# Keeps the inverse finite when a direction exists at one input only.
+ALONE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +63,59 @@ def whiten(repeated: Floats, once: Floats, constant: bool) -> Whitened:
     finish = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / n_inputs)).T
     z, weights = z @ finish, np.zeros((n_readouts, len(finish)))
     weights[live], shift[live] = space.whitening @ finish, shift[live] + space.mean
-    return Whitened(
-        z[:cut].reshape(len(repeated), n_repeats, -1),
-        z[cut:, None],
-        weights,
-        exponent,
-        np.ldexp(shift, exponent),
-        live,
-    )
+    inputs = z[:cut].reshape(len(repeated), n_repeats, -1)
+    return Whitened(inputs, z[cut:, None], weights, exponent, np.ldexp(shift, exponent), live)
+
+
+def noise_covariance(z: Floats) -> Floats:
+    """Covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    rest = (z - z.mean(axis=1, keepdims=True)).reshape(-1, z.shape[2])
+    return rest.T @ rest / (len(z) * (z.shape[1] - 1))
+
+
+def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
+    """tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by leaving out each input in turn.
+
+    In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
+    Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
+    the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
+    """
+    plain = float(np.trace(noise))
+    if plain == 0:
+        return 0.0, 0.0
+    n = data.n_inputs
+    without = leave_one_out(data, noise, constant)
+    # At least 1 / n, because no trace falls below its share.
+    inflation = 1 + (n - 1) * (without.mean() - plain) / plain
+    error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
+    return plain / inflation, float(error) / inflation
+
+
+def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
+    """tr(G⁻¹V) without each of the inputs, those measured once last.
+
+    With g = a'a / R for the shots a (repeats, directions) of an input, the inverse of N - g is
+    (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
+    """
+    n, n_repeated, repeats = data.n_inputs, len(data.repeated), data.repeated.shape[1]
+    plain = np.trace(noise)
+    inner, gain = _inner(data.repeated, n, constant)
+    centring = (np.eye(repeats) - 1 / repeats) / (repeats - 1)
+    own = np.sum(inner * centring, axis=(1, 2))
+    seen = n_repeated * _form(data.repeated, noise) - inner @ centring @ inner
+    repeated = (n_repeated * plain - own + np.sum(gain * seen, axis=(1, 2))) / (n_repeated - 1)
+    _, gain = _inner(data.once, n, constant)
+    once = plain + np.sum(gain * _form(data.once, noise), axis=(1, 2))
+    return (n - 1) / n * np.concatenate([repeated, once])
+
+
+def _inner(z: Floats, n_inputs: int, constant: bool) -> tuple[Floats, Floats]:
+    """a a' of each input, (inputs, repeats, repeats), and (N R - a a')⁻¹."""
+    repeats = z.shape[1]
+    inner = z @ z.transpose(0, 2, 1) + float(constant)
+    return inner, np.linalg.inv(n_inputs * repeats * (1 + ALONE) * np.eye(repeats) - inner)
+
+
+def _form(z: Floats, matrix: Floats) -> Floats:
+    """a M a' of each input."""
+    return (z @ matrix) @ z.transpose(0, 2, 1)

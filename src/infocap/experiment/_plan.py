@@ -142,7 +142,7 @@ class Plan:
     @cached_property
     def inputs(self) -> Floats:
         """The design, (samples, inputs)."""
-        u = draw(self.basis, self.n_samples, method=self.design, seed=self.seed, blocks=self.blocks)
+        u = draw(self.basis, self.n_samples, design=self.design, seed=self.seed, blocks=self.blocks)
         u.flags.writeable = False
         return u
 

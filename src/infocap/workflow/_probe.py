@@ -45,9 +45,9 @@ def probe(
     """
     weights = None
     if yes_or_no("weighted", weighted):
-        u, weights = draw_weighted(basis, n_samples, method=design, seed=seed, blocks=blocks)
+        u, weights = draw_weighted(basis, n_samples, design=design, seed=seed, blocks=blocks)
     else:
-        u = draw(basis, n_samples, method=design, seed=seed, blocks=blocks)
+        u = draw(basis, n_samples, design=design, seed=seed, blocks=blocks)
     x = measure(system, u, noise_seed(seed))
     return estimate(
         u, x, basis, method=method, constant=constant, complex_as=complex_as, weights=weights, **options

@@ -1,8 +1,7 @@
-"""Factor analysis: how many factors stand out of the noise, by Malinowski's indicator function."""
+"""What the spectrum of the readouts tells: Malinowski's indicator function, and effective dimensions for comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,11 @@ from .._check import listed
 from ..errors import DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
-from ._read import readouts
 
-CORRELATED = 5.0  # standard deviations of the sum of squared correlations
-NOT_NOISE = 2.0  # how far the real error may be from the noise, as a factor
+# A warning about correlated noise needs a sum of squared correlations this many standard deviations beyond chance.
+CORRELATED = 5.0
+# The real error at the minimum may differ from the known noise by this factor.
+NOT_NOISE = 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +41,7 @@ class Indicator:
 
     @property
     def n_readouts(self) -> int:
-        """K."""
+        """Number of readouts, K."""
         return len(self.eigenvalues)
 
     @property
@@ -50,10 +50,10 @@ class Indicator:
         return self.values * np.arange(self.n_readouts - 1, 0, -1) ** 2
 
     def __repr__(self) -> str:
-        found = (
+        some = (
             "no minimum, so no number of factors," if self.n_factors is None else f"{self.n_factors} factors"
         )
-        lines = [f"Indicator: {found} in {self.n_readouts} readouts, {self.n_samples} samples"]
+        lines = [f"Indicator: {some} in {self.n_readouts} readouts, {self.n_samples} samples"]
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
 
@@ -116,7 +116,7 @@ def indicator(
         raise DataError(
             f"x has shape {values.shape}; the indicator needs 3 readouts or more, and more samples than readouts."
         )
-    scale, notes = _scale(noise_scale, repeats, table)
+    scale, messages = _scale(noise_scale, repeats, table)
     z = values if scale is None else values / scale
     eigenvalues = np.linalg.svd(z, compute_uv=False) ** 2
     left = np.arange(k, 0, -1)  # readouts beyond the factors, kappa = 0 ... K - 1
@@ -125,7 +125,13 @@ def indicator(
     step = np.diff(ind)
     minima = 1 + np.flatnonzero((step[:-1] < 0) & (step[1:] > 0))
     n_factors = int(minima[-1]) if len(minima) else None
-    messages = [*notes, *_not_noise(n_factors, error, scale is not None)]
+    if n_factors is not None and scale is not None:
+        rest = float(error[n_factors])  # should be as large as the noise, which is 1 in these units
+        if not 1 / NOT_NOISE < rest < NOT_NOISE:
+            messages.append(
+                f"what {n_factors} factors leave is {rest:.2g} times the noise, not the noise itself: the minimum of "
+                "IND is not where the noise begins; check the noise scale."
+            )
     for message in messages:
         warn(message)
     if n_factors is None:
@@ -141,14 +147,16 @@ def _scale(
     k = table.shape[1]
     if repeats is not None:
         if scale is not None:
-            raise ParameterError("noise_scale and repeats were both given; repeats alone tell the scale too.")
+            raise ParameterError(
+                "`noise_scale` and `repeats` were both given; repeats alone tell the scale too."
+            )
         shots, _ = readouts(repeats, "repeats")
         if shots.shape[1] != k:
             raise DataError(
                 f"x has {k} readouts and repeats has shape {shots.shape}; give the same readouts in both."
             )
         found = noise_scale(repeats)
-        return found, list(_correlated((shots - shots[0]) / found))
+        return found, _correlated((shots - shots[0]) / found)
     if scale is None:
         return None, []
     given = np.asarray(scale, dtype=float)
@@ -163,30 +171,64 @@ def _scale(
     return given, []
 
 
-def _correlated(noise: Floats) -> Iterator[str]:
+def _correlated(noise: Floats) -> list[str]:
     """Schott's test (2005): the sum of squared correlations, right for fewer repeats than readouts too."""
     repeats, k = noise.shape
     freedom = repeats - 1
     if freedom < 3:
-        return
+        return []
     pairs = np.corrcoef(noise, rowvar=False)[np.triu_indices(k, 1)]
     excess = float(np.sum(pairs**2)) - len(pairs) / freedom
-    spread = np.sqrt(2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2)))
-    if excess > CORRELATED * spread:
-        yield (
-            f"the noise is correlated between readouts (root mean square {np.sqrt(excess / len(pairs)):.2g} beyond "
-            "chance): the indicator assumes independent noise and counts what is common as factors; "
-            "from_repeats does not assume it."
-        )
+    if excess <= CORRELATED * np.sqrt(2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2))):
+        return []
+    return [
+        f"the noise is correlated between readouts (root mean square {np.sqrt(excess / len(pairs)):.2g} beyond "
+        "chance): the indicator assumes independent noise and counts what is common as factors; "
+        "from_repeats does not assume it."
+    ]
 
 
-def _not_noise(n_factors: int | None, error: Floats, known: bool) -> Iterator[str]:
-    """With the noise known, what is left at the minimum should be as large as the noise."""
-    if n_factors is None or not known:
-        return
-    left = float(error[n_factors])
-    if not 1 / NOT_NOISE < left < NOT_NOISE:
-        yield (
-            f"what {n_factors} factors leave is {left:.2g} times the noise, not the noise itself: the minimum of IND "
-            "is not where the noise begins; check the noise scale."
-        )
+def readouts(source: ArrayLike, name: str) -> tuple[Floats, Table]:
+    """Values (samples, readouts) as float64, all finite, and the table that can name their cells."""
+    if getattr(getattr(source, "dtype", None), "kind", "") == "c":
+        raise DataError(f"{name} is complex; give what is measured, such as abs({name})**2.")
+    table = Table(source, name)
+    return table.finite(), table
+
+
+def participation_ratio(x: ArrayLike) -> float:
+    """(sum of the eigenvalues)² / sum of their squares, of the covariance of the readouts (samples, readouts).
+
+    It knows no noise, and changes with the units of the readouts, as capacities do not.
+
+    >>> x = np.random.default_rng(0).standard_normal((10_000, 4))
+    >>> round(participation_ratio(x * [1, 1, 1, 0.01]), 1)
+    3.0
+    """
+    variances = _singular_values(x) ** 2
+    return float(variances.sum() ** 2 / np.sum(variances**2))
+
+
+def effective_rank(x: ArrayLike) -> float:
+    """exp of the entropy of the singular values of the centred readouts, scaled to sum 1 (Roy, Vetterli 2007).
+
+    It knows no noise, and changes with the units of the readouts, as capacities do not.
+
+    >>> x = np.random.default_rng(0).standard_normal((10_000, 4))
+    >>> round(effective_rank(x), 1)
+    4.0
+    """
+    values = _singular_values(x)
+    share = values[values > 0] / values.sum()
+    return float(np.exp(-np.sum(share * np.log(share))))
+
+
+def _singular_values(x: ArrayLike) -> Floats:
+    """Singular values of the centred readouts, relative to the largest; uncentred, an offset would count alone."""
+    values, _ = readouts(x, "x")
+    values = np.ldexp(values, -np.frexp(np.abs(values).max())[1])
+    values = values - values[0]
+    singular = np.linalg.svd(values - values.mean(axis=0), compute_uv=False)
+    if singular.max() == 0:
+        raise DataError("x has no channel that changes from sample to sample; there is no spectrum.")
+    return singular / singular[0]
