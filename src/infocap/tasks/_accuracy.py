@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,13 @@ from .._check import whole_number, yes_or_no
 from ..errors import DataError, ParameterError
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
-from ._readout import check_readout, fit
-from ._reduction import fit_reduction
-from ._task import Task, finite_table
+from ._task import Task, finite_table, reduction
+
+LEAST_SQUARES = "least-squares"
+# A readout whose standard deviation is below so many roundings of its mean is constant, and gets no weight.
+ROUNDINGS = 32
+# With fewer samples per readout than this, a fit without a penalty follows the noise.
+SAMPLES_PER_READOUT = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,22 +57,22 @@ class Accuracy:
 
     @property
     def mean(self) -> float:
-        """The mean over the folds."""
+        """The mean accuracy over the folds."""
         return float(np.mean(self.per_fold))
 
     @property
     def standard_error(self) -> float:
-        """The standard error of that mean."""
+        """The standard error of the mean accuracy."""
         return _standard_error(self.per_fold)
 
     @property
     def linear_mean(self) -> float:
-        """The mean over the folds without the system."""
+        """The mean accuracy over the folds without the system."""
         return float(np.mean(self.linear_per_fold))
 
     @property
     def linear_standard_error(self) -> float:
-        """The standard error of that mean."""
+        """The standard error of the mean accuracy without the system."""
         return _standard_error(self.linear_per_fold)
 
 
@@ -76,8 +81,7 @@ def accuracy(
     task: Task,
     folds: int = 5,
     *,
-    readout: str = "least-squares",
-    penalty: float | None = None,
+    readout: Any = LEAST_SQUARES,
     leak_free: bool = False,
     seed: int | None = 0,
 ) -> Accuracy:
@@ -89,8 +93,10 @@ def accuracy(
     ----------
     system
         A callable (samples, inputs) -> (samples, readouts), or the readouts already measured at ``task.inputs``.
-    readout, penalty
-        ``"least-squares"`` (the paper's), ``"ridge"`` or ``"logistic"`` with a penalty, 1e-6 unless given.
+    readout
+        ``"least-squares"``, the paper's: an indicator of each class is regressed on the readouts, and the highest score
+        wins. Or a classifier of scikit-learn, such as ``make_pipeline(StandardScaler(), RidgeClassifier())``: any
+        object with ``fit(x, labels)`` and ``predict(x)``.
     leak_free
         A reduced task such as `digits` has principal components and scale from all samples, as in the paper:
         the test samples' features, though not their labels, had a say. True fits both to the training part of
@@ -108,17 +114,22 @@ def accuracy(
     """
     if not isinstance(task, Task):
         raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
-    penalty = check_readout(readout, penalty)
+    if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
+        raise ParameterError(
+            f"readout={readout!r} is neither 'least-squares' nor a classifier with fit and predict; give one of "
+            "scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
+        )
     leak_free = yes_or_no("leak_free", leak_free)
-    codes, n_classes = task.codes, len(task.classes)
+    codes = task.codes
     fold_of = stratified_folds(codes, whole_number("folds", folds, 2), seed, task.classes)
     scores: list[list[float]] = []
     checks: list[str] = []
     for inputs, x, train in _parts(system, task, fold_of, leak_free, seed, checks):
-        scores.append([_score(z, codes, n_classes, train, readout, penalty) for z in (x, inputs)])
+        scores.append([_score(z, codes, train, readout) for z in (x, inputs)])
     per_fold, linear = np.array(scores).T
+    name = readout if isinstance(readout, str) else " ".join(repr(readout).split())
     return Accuracy(
-        per_fold, linear, task.name, task.source, len(codes), readout, leak_free, tuple(dict.fromkeys(checks))
+        per_fold, linear, task.name, task.source, len(codes), name, leak_free, tuple(dict.fromkeys(checks))
     )
 
 
@@ -156,7 +167,7 @@ def _parts(
         )
     for fold in range(folds):
         train = fold_of != fold
-        free = fit_reduction(task.features[train], task.n_inputs)(task.features)
+        free = reduction(task.features[train], task.n_inputs)(task.features)
         clipped = int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1)))
         if clipped:
             checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
@@ -168,20 +179,32 @@ def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floa
     x = finite_table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts")
     if len(x) != len(inputs):
         raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
-    if len(x) < 4 * x.shape[1]:
+    if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
         checks.append(
-            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider "
-            "readout='ridge'."
+            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider a `readout` "
+            "with a penalty, such as scikit-learn's RidgeClassifier()."
         )
     return x
 
 
-def _score(
-    x: Floats, codes: Integers, n_classes: int, train: np.ndarray, readout: str, penalty: float
-) -> float:
+def _score(x: Floats, codes: Integers, train: np.ndarray, readout: Any) -> float:
     """Share of the samples outside `train` that a readout trained on `train` gets right."""
-    weights = fit(x[train], codes[train], n_classes, readout, penalty)
-    return float(np.mean(np.argmax(weights.scores(x[~train]), axis=1) == codes[~train]))
+    if readout == LEAST_SQUARES:
+        predicted = _least_squares(x[train], codes[train], x[~train])
+    else:
+        predicted = deepcopy(readout).fit(x[train], codes[train]).predict(x[~train])
+    return float(np.mean(predicted == codes[~train]))
+
+
+def _least_squares(x: Floats, codes: Integers, others: Floats) -> Integers:
+    """The classes of other samples, by least squares on an indicator of each class; units do not matter."""
+    mean, deviation = x.mean(axis=0), np.std(x, axis=0)
+    varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
+    scale = np.where(varies, deviation, np.inf)
+    y = np.eye(codes.max() + 1)[codes]
+    offset = y.mean(axis=0)
+    weights = np.linalg.lstsq((x - mean) / scale, y - offset, rcond=None)[0]
+    return np.argmax((others - mean) / scale @ weights + offset, axis=1)
 
 
 def _standard_error(per_fold: Floats) -> float:

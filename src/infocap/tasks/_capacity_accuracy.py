@@ -31,8 +31,6 @@ class CapacityAccuracy:
     >>> task = infocap.tasks.two_spirals(n_points=200)
     >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
     >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
-    >>> relation.total.shape, relation.accuracy.shape
-    ((4,), (4,))
     >>> low, high = relation.interval()
     >>> -1 <= low <= relation.correlation <= high <= 1
     True
@@ -71,9 +69,9 @@ class CapacityAccuracy:
         n = len(self.total)
         if n <= 3:
             return -1.0, 1.0
-        reach = float(ndtri(0.5 + probability("level", level) / 2)) / np.sqrt(n - 3)
+        half_width = float(ndtri(0.5 + probability("level", level) / 2)) / np.sqrt(n - 3)
         centre = np.arctanh(np.clip(self.correlation, -1 + 1e-15, 1 - 1e-15))
-        return float(np.tanh(centre - reach)), float(np.tanh(centre + reach))
+        return float(np.tanh(centre - half_width)), float(np.tanh(centre + half_width))
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""
@@ -108,21 +106,19 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     results
         What `infocap.sweep` gave, or a list of `CapacityResult`.
     accuracies
-        One `Accuracy` for each, in the same order:
+        One `Accuracy` per result, in the same order:
         ``[accuracy(make_system(**point), task) for point in sweep.points]``.
 
     Examples
     --------
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
-    >>> def make(n_readouts):
-    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
-    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
+    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.01) for n in (2, 4, 8, 12)]
     >>> task = infocap.tasks.two_spirals(n_points=200)
-    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
-    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
-    >>> relation.settings
-    {'n_readouts': (2, 4, 8, 12)}
+    >>> results = [infocap.probe(device, basis, 128, seed=1) for device in devices]
+    >>> scores = [infocap.tasks.accuracy(device, task) for device in devices]
+    >>> capacity_accuracy(results, scores).accuracy.shape
+    (4,)
     """
     settings = dict(getattr(results, "settings", {}))
     found: list[CapacityResult] = list(getattr(results, "results", results))
