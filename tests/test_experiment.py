@@ -285,7 +285,7 @@ def test_an_instrument_that_stays_dead_ends_the_run_and_loses_nothing(tmp_path):
 
 
 def test_an_instrument_that_hangs_is_not_waited_for_for_ever_nor_called_twice_at_once(tmp_path):
-    inside, most = [], []
+    inside, most, freed = [], [], threading.Event()
 
     class Hanging:
         def measure(self, u):
@@ -294,14 +294,14 @@ def test_an_instrument_that_hangs_is_not_waited_for_for_ever_nor_called_twice_at
             if len(most) == 3:
                 time.sleep(0.4)  # comes back during the second attempt
             if len(most) == 6:
-                time.sleep(5)
+                freed.wait()
             inside.pop()
             return u
 
-    started = time.monotonic()
     with pytest.raises(DataError, match=r"TimeoutError: no answer within 0.25 s"):
         acquire(PLAN, Hanging(), tmp_path / "run.db", timeout_s=0.25, retries=1, wait_s=0, progress=False)
-    assert time.monotonic() - started < 4
+    assert inside == [1]  # the run has ended, the call has not
+    freed.set()
     assert max(most) == 1
     assert len(infocap.read(tmp_path / "run.db").index) == 5
 
@@ -490,11 +490,10 @@ def test_a_stop_while_only_repeats_are_left_is_told(tmp_path):
 
 
 def test_ctrl_c_does_not_wait_for_the_pause_between_two_attempts(tmp_path):
+    """It would go on for an hour if it did."""
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    started = time.monotonic()
     with pytest.raises(DataError, match="failed 1 times"):
-        acquire(PLAN, Flaky(9), tmp_path / "run.db", wait_s=30, progress=False)
-    assert time.monotonic() - started < 10
+        acquire(PLAN, Flaky(9), tmp_path / "run.db", wait_s=3600, progress=False)
 
 
 @pytest.mark.parametrize(

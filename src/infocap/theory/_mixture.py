@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._check import whole_number
+from .._check import number, whole_number
 from ..basis import ProductBasis
 from ..errors import ParameterError
 from ..typing import Floats, Integers
 from ._bounds import noisy_capacities
+
+# Functions are evaluated for so many samples at a time: 200 of them then take 26 MB, whatever the number of samples.
+BLOCK_ROWS = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +36,11 @@ class RandomMixture:
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
         """Readouts (samples, readouts); a seed makes the noise reproducible."""
         u = np.asarray(u, dtype=float)
-        x = np.empty((len(u), len(self.weights)))
-        mixed = self._mixed
-        weights = np.empty((len(mixed), len(self.weights)))
-        weights[mixed.row_of] = self._mixed_weights.T
-        row = 0
-        for y in mixed.blocks(u):
-            x[row : row + y.shape[1]] = y.T @ weights
-            row += y.shape[1]
+        rows = np.union1d(0, self.active)  # a basis has the constant
+        mixed = ProductBasis(self.basis.families, self.basis.indices[rows])
+        weights = self._all_weights[:, rows].T
+        starts = range(0, max(len(u), 1), BLOCK_ROWS)
+        x = np.concatenate([mixed(u[start : start + BLOCK_ROWS]) @ weights for start in starts])
         if self.noise:
             x += self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)
         return x
@@ -52,25 +52,18 @@ class RandomMixture:
 
     def exact(self, constant: bool = True) -> Floats:
         """The capacity of every function of the basis, with the constant readout as `estimate` adds it."""
-        full = np.zeros((len(self.weights), len(self.basis)))
-        full[:, self.active] = self.weights
-        noise = self.noise_scale**2
+        weights, noise = self._all_weights, self.noise_scale**2
         if constant:
-            full = np.vstack([np.eye(1, len(self.basis)), full])
+            weights = np.vstack([np.eye(1, len(self.basis)), weights])
             noise = np.concatenate([[0.0], noise])
-        return noisy_capacities(full, np.diag(noise))
+        return noisy_capacities(weights, np.diag(noise))
 
     @property
-    def _mixed(self) -> ProductBasis:
-        """The active functions alone; the constant comes along."""
-        rows = np.unique(np.concatenate([[0], self.active]))
-        return ProductBasis(self.basis.families, self.basis.indices[rows])
-
-    @property
-    def _mixed_weights(self) -> Floats:
-        return (
-            self.weights if 0 in self.active else np.hstack([np.zeros((len(self.weights), 1)), self.weights])
-        )
+    def _all_weights(self) -> Floats:
+        """The weight of every function of the basis in every readout, (readouts, terms)."""
+        weights = np.zeros((len(self.weights), len(self.basis)))
+        weights[:, self.active] = self.weights
+        return weights
 
 
 def random_mixture(
@@ -87,8 +80,7 @@ def random_mixture(
     n_active, n_readouts = whole_number("n_active", n_active, 1), whole_number("n_readouts", n_readouts, 1)
     if n_active > len(basis):
         raise ParameterError(f"n_active={n_active} is more than the {len(basis)} functions of the basis.")
-    if noise < 0:
-        raise ParameterError(f"noise={noise!r} is a standard deviation; give 0 or more.")
+    noise = number("noise", noise, 0.0)
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
-    return RandomMixture(basis, active, generator.standard_normal((n_readouts, n_active)), float(noise))
+    return RandomMixture(basis, active, generator.standard_normal((n_readouts, n_active)), noise)
