@@ -66,8 +66,6 @@ def acquire(
     ...     acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
     Recording: 64 samples, 2 inputs, 2 readouts
     """
-    from tqdm import tqdm
-
     limit = None if timeout_s is None else positive("timeout_s", timeout_s)
     narrow = None if until is None else positive("until", until)
     wait_s = number("wait_s", wait_s, 0.0)
@@ -75,38 +73,35 @@ def acquire(
     path = Path(path)
     with _alone(path), Store(path, plan) as store, _until_stopped() as stop:
         made = instrument if hasattr(instrument, "measure") else _made(instrument)
-        bar = tqdm(
-            total=len(store.schedule),
-            initial=len(store),
-            desc="Acquiring",
-            unit="row",
-            disable=None if progress else True,
-            file=sys.stderr,
-        )
-        with closing(Careful(made, tries, wait_s, limit)) as careful, bar:
-            why = _measure(store, careful, narrow, stop, bar)
+        with closing(Careful(made, tries, wait_s, limit)) as careful:
+            why = _measure(store, careful, narrow, stop, progress)
         recording = store.recording()
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
 
 
 def _measure(
-    store: Store, careful: Careful, narrow: float | None, stop: threading.Event, bar: Any
+    store: Store, careful: Careful, narrow: float | None, stop: threading.Event, progress: bool
 ) -> str | None:
     """One measurement after the other; why it ended before all were made, or None."""
-    step = max(len(store.schedule) // LOOKS, 1)
-    for one in store.remaining():
-        if stop.is_set():
-            return INTERRUPTED
-        name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
-        fit = functools.partial(store.checked, index=one.number, kind=one.kind)
-        store.record(one.number, careful.measure(one.u, name, seed, fit, stop), one.kind)
-        if careful.failures:
-            bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
-        bar.update()
-        if narrow is not None and len(store) % step == 0 and not store.complete:
-            result, _ = estimate_now(store.recording(), store.plan, growth=False)
-            if result is not None and width(result) < narrow:
-                return f"the 95 % interval of the total was narrower than {narrow:g}"
+    from tqdm import tqdm
+
+    step, quiet = max(len(store.schedule) // LOOKS, 1), None if progress else True  # None: only on a terminal
+    with tqdm(
+        total=len(store.schedule), initial=len(store), desc="Acquiring", unit="row", disable=quiet
+    ) as bar:
+        for one in store.remaining():
+            if stop.is_set():
+                return INTERRUPTED
+            name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
+            fit = functools.partial(store.checked, index=one.number, kind=one.kind)
+            store.record(one.number, careful.measure(one.u, name, seed, fit, stop), one.kind)
+            if careful.failures:
+                bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
+            bar.update()
+            if narrow is not None and len(store) % step == 0 and not store.complete:
+                result, _ = estimate_now(store.recording(), store.plan, growth=False)
+                if result is not None and width(result) < narrow:
+                    return f"the 95 % interval of the total was narrower than {narrow:g}"
     return None
 
 

@@ -29,16 +29,8 @@ BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
-LEAST = {
-    "n_inputs": 1,
-    "max_degree": 0,
-    "n_samples": 1,
-    "seed": 0,
-    "blocks": 1,
-    "noise_repeats": 0,
-    "repeat_every": 0,
-    "reference_every": 0,
-}
+LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0, "blocks": 1}
+LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every"), 0)
 COMMENTS = {
     "family": "legendre (uniform inputs), hermite (normal), chebyshev, fourier, ...",
     "max_degree": "of the functions whose capacities are wanted",

@@ -33,15 +33,12 @@ class Status:
     `result` is the latest estimate, or None with the reason in `problem`.
 
     >>> import tempfile
-    >>> from infocap.experiment import Plan, SimulatedBench, acquire
-    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
-    ...     now = status(f"{folder}/run.db")
-    >>> now.stored, now.planned, now.complete
-    (64, 64, True)
-    >>> now.counts
-    {'sample': (64, 64)}
+    >>> from infocap.experiment import Store
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, noise_repeats=10)
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/run.db", plan) as store:
+    ...     now = status(store.path)
+    >>> now.stored, now.planned, now.counts
+    (0, 74, {'sample': (0, 64), 'noise': (0, 10)})
     """
 
     path: Path

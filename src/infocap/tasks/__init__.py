@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ._accuracy import Accuracy, accuracy
-from ._capacity_accuracy import CapacityAccuracy, capacity_accuracy
+from ._accuracy import Accuracy, CapacityAccuracy, accuracy, capacity_accuracy
 from ._demand import Demand, demand
 from ._task import Task, digits, two_spirals
 

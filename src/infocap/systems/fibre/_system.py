@@ -224,10 +224,10 @@ def _noise(root: np.random.SeedSequence, first: int, n_samples: int, stage: int,
     neither on how many come after it nor on what other stages draw. It is drawn on the processor, so that a seed gives
     the same noise on every device.
     """
-    parts = []
-    for start in range(first, first + n_samples, HOST_ROWS):
+
+    def draw(start: int) -> Floats:
         key = (*root.spawn_key, stage, start // HOST_ROWS)
         generator = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=key))
-        rows = min(HOST_ROWS, first + n_samples - start)
-        parts.append(generator.standard_normal((rows, *shape)))
-    return np.concatenate(parts)
+        return generator.standard_normal((min(HOST_ROWS, first + n_samples - start), *shape))
+
+    return np.concatenate(parallel_map(draw, range(first, first + n_samples, HOST_ROWS)))
