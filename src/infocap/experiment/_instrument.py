@@ -141,21 +141,10 @@ def _said(problem: Exception) -> str:
 class SimulatedBench:
     """Any system as an instrument that takes its time, sometimes fails to answer, and drifts.
 
-    Parameters
-    ----------
-    system
-        A callable (samples, inputs) -> (samples, readouts); the photonic system by default.
-    latency_s
-        Time that every measurement takes.
-    dropout
-        Probability that a measurement fails with an OSError.
-    drift
-        Relative change of all readouts over 1000 measurements.
-    seed
-        Of the failures.
+    `system` is a callable (samples, inputs) -> (samples, readouts), the photonic experiment by default. Every
+    measurement takes `latency_s`, fails with an OSError with the probability `dropout`, and all readouts change by
+    the share `drift` over 1000 measurements. `seed` is that of the failures.
 
-    Examples
-    --------
     >>> bench = SimulatedBench(lambda u: u**2)
     >>> bench.measure(np.array([1.0, 2.0]))
     array([1., 4.])

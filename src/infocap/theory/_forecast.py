@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from .._check import number, one_of, positive, whole_number
 from ..basis import ProductBasis
 from ..designs import draw_weighted
 from ..errors import DataError, ParameterError
+from ..result import CapacityResult
 from ..typing import Floats
 
 METHODS = ("control-variate", "threshold-richardson")
@@ -48,23 +48,6 @@ TYPICAL_TRANSITION = 0.4
 LOST, SCATTER = (0.02, 0.3, 1.0), (0.1, 0.5, 1.2)
 # Points for the average over the inputs, which is needed to a few per cent.
 POINTS = 1024
-
-
-class Pilot(Protocol):
-    """What a forecast takes from a result."""
-
-    @property
-    def basis(self) -> ProductBasis: ...
-    @property
-    def n_samples(self) -> int: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def total(self) -> float: ...
-    @property
-    def total_standard_error(self) -> float | None: ...
-    @property
-    def method(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -207,7 +190,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     return Forecast(basis, k, s * k, cases)
 
 
-def forecast_from(pilot: Pilot) -> Forecast:
+def forecast_from(pilot: CapacityResult) -> Forecast:
     """The error to expect from more samples of a device that was measured with few: `pilot` is their result.
 
     Its error bar says how large sum(v²) is, and its total sum(v). What remains open is which of the two terms of
