@@ -54,6 +54,12 @@ def test_a_plan_survives_its_file_and_keeps_its_fingerprint(plan, tmp_path):
     assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
 
 
+def test_a_plan_that_its_file_cannot_hold_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="None cannot be kept in a plan's file"):
+        Plan(metadata={"settings": [1, None]}).save(tmp_path / "plan.toml")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_measured_makes_the_fingerprint_and_words_do_not():
     def changed(**settings):
         return Plan.from_dict({**PLAN.to_dict(), **settings}).fingerprint

@@ -84,15 +84,13 @@ class Fibre:
         return 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2 - loss / 2
 
     def propagate(
-        self, field: Any, grid: Grid, lengths_m: Sequence[float] | None = None, shape: Any | None = None
+        self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any | None = None
     ) -> list[Any]:
         """Fields (samples, points) after each of the lengths, from one propagation to the longest.
 
         `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.
         """
-        lengths = [self.length_m] if lengths_m is None else list(np.atleast_1d(lengths_m).tolist())
-        for length in lengths:
-            number("lengths_m", length, least=0.0)
+        lengths = [number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)]
         if not lengths:
             raise ParameterError("lengths_m is empty; give at least one length.")
         if any(length > after for length, after in pairwise(lengths)):
@@ -113,11 +111,7 @@ class Fibre:
             near = _ends(xp.take(shape, as_like(rows, field), axis=0), n_points)
             start = ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
-                change = ifft(_middle_zeros(fft(correction), grid.n_points))
-                if len(rows) == len(crop):
-                    out[position] += change
-                else:
-                    out[position][as_like(rows, field)] += change
+                out[position][as_like(rows, field)] += ifft(_middle_zeros(fft(correction), grid.n_points))
         return out
 
     def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
@@ -176,7 +170,8 @@ class Fibre:
             exponent = self.exponent(np.fft.fftfreq(first.shape[1], 1 / (first.shape[1] * spacing)))
             kept = as_like(np.flatnonzero(done), start)
             for target, best, length in zip(out, better, lengths, strict=True):
-                change = xp.take(best - first * as_like(np.exp(exponent * length), first), kept, axis=0)
+                linear = xp.take(first, kept, axis=0) * as_like(np.exp(exponent * length), first)
+                change = xp.take(best, kept, axis=0) - linear
                 target[as_like(rows[done], start)] = xp.astype(_ends(change, target.shape[1]), target.dtype)
             if narrow.any():
                 waiting.append((rows[narrow], steps, 2 * band, None))

@@ -220,7 +220,9 @@ class Encoder:
             _response(self.filter, self.filter_ghz, (step + offset) / per_cell) for step in range(per_cell)
         ]
         parts = [ifft(spectrum * as_like(response, mask)) for response in responses]
-        out = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
+        out = parts[0] if per_cell == 1 else xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
+        if out.shape[1] == grid.n_points:
+            return out
         beyond = xp.ones((out.shape[0], grid.n_points - out.shape[1]), dtype=out.dtype, device=out.device)
         half = out.shape[1] // 2
         return xp.concat([out[:, :half], beyond, out[:, half:]], axis=1)
