@@ -1,5 +1,7 @@
 """Demand and supply: which functions a task needs, next to those a device computes."""
 
+import functools
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -107,14 +109,12 @@ def test_demand_refuses_what_does_not_fit(task, basis, message):
         demand(task, basis)
 
 
-RESULT = infocap.probe(infocap.systems.RandomFeatures(2, 20, noise=0.01), BASIS, 1024, seed=0)
-
-
 def test_the_plot_shows_demand_next_to_supply():
     found = demand(uniform_task(lambda u: u[:, 0] * u[:, 1] > 0), BASIS)
-    ax = infocap.plot.demand_supply(found, RESULT)
+    result = infocap.probe(infocap.systems.RandomFeatures(2, 20, noise=0.01), BASIS, 1024, seed=0)
+    ax = infocap.plot.demand_supply(found, result)
     supply, wanted = ([bar.get_height() for bar in stack] for stack in ax.containers)
-    assert_allclose(supply, (RESULT.by_degree().sum(axis=1) / np.arange(1, 8))[1:])
+    assert_allclose(supply, (result.by_degree().sum(axis=1) / np.arange(1, 8))[1:])
     assert_allclose(wanted, found.share[1:])
     assert f"explain {1 - found.unexplained:.0%} of the target" in ax.texts[0].get_text()
     low = infocap.probe(lambda u: u, infocap.product_basis("legendre", 2, 3), 256, seed=0)
@@ -124,6 +124,7 @@ def test_the_plot_shows_demand_next_to_supply():
         infocap.plot.demand_supply(found, other)
 
 
+@functools.cache
 def relation(errors=False):
     def method(evidence):
         return infocap.Estimate(np.clip(evidence.raw, 0, 1), total_standard_error=0.1)
