@@ -33,7 +33,8 @@ def one_sample_loop(system: FibreSystem, u: np.ndarray, step_m: float = 0.5, n_p
     strength = system.fibre.gamma_per_w_km * 1e-3 * step_m
     noise = np.random.default_rng(0).standard_normal((len(u), system.encoder.n_noises))
     for k in range(len(u)):
-        mask = system.encoder.mask(u[k : k + 1], system.grid, noise[k : k + 1])[0]
+        cells = system.encoder.cells(u[k : k + 1], noise[k : k + 1])
+        mask = system.encoder.seen(cells, system.grid)[0]
         field = np.ones(n_points, dtype=complex)
         field[:512], field[-512:] = mask[:512], mask[512:]
         field = field * system.pulse.amplitude(frequency) * 1e-3

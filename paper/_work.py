@@ -9,7 +9,8 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,6 @@ import xarray as xr
 from tqdm import tqdm
 
 import infocap
-
-NOT_COMPUTED = ("cli", "plot")  # parts of infocap that change no number
 
 
 class Work:
@@ -39,52 +38,37 @@ class Work:
         keys = {
             name: digest(inspect.getsource(job.func), job.args, job.keywords) for name, job in jobs.items()
         }
-        done = {name: data for name in jobs if (data := self.load(name, keys[name])) is not None}
-        missing = [name for name in jobs if name not in done]
-        with tqdm(total=len(jobs), initial=len(done), unit="job", disable=not self.progress) as bar:
-            for name, data in self._computed({name: jobs[name] for name in missing}):
-                self.save(name, keys[name], data)
-                done[name] = data
-                bar.update()
+        done = {name: data for name, key in keys.items() if (data := self.load(name, key)) is not None}
+        with ThreadPoolExecutor(1) if self.executor is None else nullcontext(self.executor) as executor:
+            futures = {executor.submit(recorded, job): name for name, job in jobs.items() if name not in done}
+            try:
+                for future in tqdm(as_completed(futures), total=len(futures), disable=not self.progress):
+                    name = futures[future]
+                    done[name] = future.result()
+                    self.save(name, keys[name], done[name])
+            finally:
+                for future in futures:
+                    future.cancel()
         for name in jobs:
             self.warnings |= dict.fromkeys(json.loads(done[name].attrs["warnings"]))
         return {name: done[name] for name in jobs}
 
-    def _computed(self, jobs: Mapping[str, functools.partial[xr.Dataset]]) -> Any:
-        """Names and data sets, as they come."""
-        if self.executor is None:
-            for name, job in jobs.items():
-                yield name, recorded(job)
-            return
-        futures = {self.executor.submit(recorded, job): name for name, job in jobs.items()}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        finally:
-            for future in futures:
-                future.cancel()
-
     def load(self, name: str, key: str) -> xr.Dataset | None:
         """What was kept under this key; files that are not what was written are thrown away."""
-        if self.folder is None:
-            return None
-        for path in self.folder.glob(f"{plain(name)}-{key}-*.nc"):
-            if path.stem.endswith(checksum(path)):
+        for path in self.folder.glob(f"{name}-{key}-*.nc") if self.folder else ():
+            if path.stem.endswith(_hash(path.read_bytes())):
                 with xr.open_dataset(path, engine="h5netcdf") as data:
-                    return (
-                        data.load().drop_encoding()
-                    )  # or texts joined later would be cut to this file's length
+                    return data.load().drop_encoding()  # which would cut texts that are joined later
             path.unlink()
         return None
 
     def save(self, name: str, key: str, data: xr.Dataset) -> None:
         """Write beside, then move into place; the checksum in the name tells a whole file from a broken one."""
-        if self.folder is None:
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        part = self.folder / f".{plain(name)}-{os.getpid()}.part"
-        data.to_netcdf(part, engine="h5netcdf")
-        part.replace(self.folder / f"{plain(name)}-{key}-{checksum(part)}.nc")
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part = self.folder / f".{name}-{os.getpid()}.part"
+            data.to_netcdf(part, engine="h5netcdf")
+            part.replace(self.folder / f"{name}-{key}-{_hash(part.read_bytes())}.nc")
 
 
 def recorded(job: Callable[[], xr.Dataset]) -> xr.Dataset:
@@ -98,30 +82,14 @@ def recorded(job: Callable[[], xr.Dataset]) -> xr.Dataset:
 
 def digest(*parts: Any) -> str:
     """A key of plain data, of infocap's version and of its code."""
-    text = json.dumps([infocap.__version__, _code(), parts], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def checksum(path: Path) -> str:
-    """Sixteen digits that tell a file from any other."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def plain(name: str) -> str:
-    """A name fit for a file."""
-    return "".join(letter if letter.isalnum() or letter in "=.+-" else "_" for letter in name)
+    return _hash(json.dumps([infocap.__version__, _code(), parts], sort_keys=True).encode())
 
 
 @functools.cache
 def _code() -> str:
     """Changes whenever a number may."""
-    root = Path(infocap.__file__).parent
-    sources = sorted(
-        path
-        for path in root.rglob("*.py")
-        if path.relative_to(root).parts[0] not in (*NOT_COMPUTED, "_paper")
-    )
-    total = hashlib.sha256()
-    for path in sources:
-        total.update(str(path.relative_to(root)).encode() + path.read_bytes())
-    return total.hexdigest()[:16]
+    return _hash(b"".join(path.read_bytes() for path in sorted(Path(infocap.__file__).parent.rglob("*.py"))))
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 import infocap
 from infocap.systems import FibreSystem
 
+from ._common import MOST, SWEEP, Line, by_length, canvas, grows, line, styled, swept
 from ._common import QUICK as QUICK_SWEEP
-from ._common import SWEEP, Line, by_length, canvas, grows, line, styled, swept
 from ._work import Work
 
 TITLE = "Total capacity against the nonlinear phase"
@@ -55,7 +55,7 @@ def draw(data: xr.Dataset) -> Figure:
             )
     ax.set_xscale("log")
     ax.set_xlabel(r"nonlinear phase $\phi_{NL} = \gamma P_{peak} L$ (rad)")
-    ax.set_ylabel(f"total capacity (of {int(data['n_readouts_q5'].max())})")
+    ax.set_ylabel(f"total capacity (of {MOST})")
     ax.set_ylim(0, None)
     ax.legend(loc="upper left")
     return figure

@@ -21,6 +21,11 @@ def some_inputs(n_inputs, n=12, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, (n, n_inputs))
 
 
+def mask(encoder, u, noise=None):
+    """The complex transmission (samples, points) of the encoder."""
+    return encoder.seen(encoder.cells(u, noise), Grid())
+
+
 def relative_error(found, exact):
     """The largest error of each sample, relative to its largest readout."""
     return np.max(np.abs(found - exact), axis=1) / np.max(exact, axis=1)
@@ -57,9 +62,9 @@ def test_the_spectrum_holds_the_average_power():
 def test_input_k_is_in_every_bin_of_its_turn(n_inputs):
     encoder = Encoder(n_inputs=n_inputs, filter=None, phase_noise=None)
     u = some_inputs(n_inputs, 3)
-    mask = encoder.mask(u, Grid(), None)
+    shown = mask(encoder, u)
     offset_nm = -np.fft.fftfreq(1024, 1 / 1024) / GHZ_PER_NM
-    for row, values in zip(u, mask, strict=True):
+    for row, values in zip(u, shown, strict=True):
         for b in range(20):
             inside = np.abs(offset_nm - (-1.25 + 0.125 * (b + 0.5))) < 0.06
             amount = row[b % n_inputs]
@@ -70,8 +75,8 @@ def test_input_k_is_in_every_bin_of_its_turn(n_inputs):
 @pytest.mark.parametrize("name", ["flat-top", "gaussian", "smooth"])
 def test_filters_keep_a_constant_and_have_their_width(name):
     encoder = Encoder(n_inputs=1, filter=name, phase_noise=None)
-    assert_allclose(encoder.mask(np.ones((1, 1)), Grid(), None), 1.0, atol=1e-12)
-    from infocap.systems.fibre._encoder import FILTERS
+    assert_allclose(mask(encoder, np.ones((1, 1))), 1.0, atol=1e-12)
+    from infocap.systems.fibre._stages import FILTERS
 
     x = np.linspace(-40, 40, 8001)
     response = np.gradient([FILTERS[name](value, 12.0) for value in x], x)
@@ -82,8 +87,8 @@ def test_filters_keep_a_constant_and_have_their_width(name):
 
 def test_the_flat_top_is_a_moving_average():
     u = some_inputs(2, 2)
-    sharp = Encoder(n_inputs=2, filter=None, phase_noise=None).mask(u, Grid(), None)
-    smooth = Encoder(n_inputs=2, phase_noise=None).mask(u, Grid(), None)
+    sharp = mask(Encoder(n_inputs=2, filter=None, phase_noise=None), u)
+    smooth = mask(Encoder(n_inputs=2, phase_noise=None), u)
     weights = np.array([0.5, *[1.0] * 11, 0.5]) / 12
     for k in (0, 17, 100, -60):
         cells = sharp[:, np.arange(k - 6, k + 7)]
@@ -94,7 +99,7 @@ def test_the_flat_top_is_a_moving_average():
 def test_phase_noise_has_its_size_and_is_seeded(kind):
     encoder = Encoder(n_inputs=1, filter=None, phase_noise=kind)
     noise = np.random.default_rng(0).standard_normal((500, encoder.n_noises))
-    phase = np.angle(encoder.mask(np.ones((500, 1)), Grid(), noise))
+    phase = np.angle(mask(encoder, np.ones((500, 1)), noise))
     assert phase[:, 10].std() == pytest.approx(0.0015 * 2 * np.pi, rel=0.1)
     together = np.corrcoef(phase[:, 10], phase[:, 12])[0, 1]  # two cells of one bin
     assert together == pytest.approx(1.0 if kind == "bin" else 0.0, abs=0.15)
@@ -104,10 +109,28 @@ def test_phase_noise_has_its_size_and_is_seeded(kind):
     assert not np.array_equal(system(u), system(u))
 
 
-def test_noise_does_not_depend_on_how_many_samples_come_along():
-    system = FibreSystem(n_inputs=2, detector=Detector(relative=0.01))
-    u = some_inputs(2, 1100)
-    assert_allclose(system(u, seed=1)[:512], system(u[:512], seed=1), rtol=1e-12)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", ["cell", "bin"])
+def test_noise_does_not_depend_on_how_many_samples_come_along(kind, library):
+    xp = pytest.importorskip(library)
+    system = FibreSystem(n_inputs=2, phase_noise=kind, detector=Detector(relative=0.01), tolerance=1e-7)
+    u = xp.asarray(some_inputs(2, 1100))
+    together = system(u, seed=1)
+    for n in (1, 7, 300, 512, 513, 1025):
+        assert_allclose(together[:n], system(u[:n], seed=1), rtol=1e-9)
+    assert_allclose(together, system(np.asarray(u), seed=1), rtol=1e-7)
+
+
+def test_each_stage_and_each_length_has_noise_of_its_own():
+    u = some_inputs(2, 40)
+    quiet = FibreSystem(n_inputs=2, tolerance=1e-7)
+    noisy = replace(quiet, detector=Detector(relative=0.01))
+    alone, near, far = noisy(u, seed=1), *noisy.readouts(u, [5.0, 40.0], seed=1)
+    assert_allclose(near, alone, rtol=1e-3)  # as far as steps of the solver are shared
+    clean = quiet.readouts(u, [5.0, 40.0], seed=1)
+    first, second = near / clean[0] - 1, far / clean[1] - 1
+    assert first.std() == pytest.approx(0.01, rel=0.1)
+    assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 4 / np.sqrt(first.size)
 
 
 # ---- closed forms ------------------------------------------------------------------------------------------

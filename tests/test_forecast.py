@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 import infocap
 from infocap.cli import run
@@ -125,10 +126,12 @@ def test_the_recommended_number_is_the_smallest_power_of_two_that_does(error, re
 
 
 @pytest.mark.parametrize("s", [0.1, 0.5, 0.577, 0.58, 0.8, 1.0])
-def test_the_bound_on_the_first_term_is_reached(s):
-    """By directions with v = 1/√3 beside clean ones, or by equal directions where s is larger."""
-    v = max(s, 1 / np.sqrt(3))
-    assert _most_transition(s) == pytest.approx(v - v**3)
+def test_the_bound_on_the_first_term_is_reached_by_the_worst_distribution_and_by_none_exceeded(s):
+    """The largest mean of v² - v⁴ over all distributions of v on [0, 1] with the mean s, by linear programming."""
+    v = np.linspace(0, 1, 4001)
+    worst = linprog(-(v**2 - v**4), A_eq=[np.ones_like(v), v], b_eq=[1.0, s], method="highs")
+    assert worst.success
+    assert s * _most_transition(s) == pytest.approx(-worst.fun, abs=1e-7)
 
 
 def test_without_noise_the_fewest_samples_do():
@@ -151,7 +154,7 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
         (lambda: forecast(BASIS, 0), "n_readouts=0 must be a whole number, 1 or more"),
         (
             lambda: forecast(BASIS, 10).at(64),
-            "fewer than 90, 2 for each of 45 functions and 4 for each of 11",
+            "fewer than 90, 2 for each of 45 functions and 4 for each of 10 readouts and the constant",
         ),
         (lambda: forecast(BASIS, 10).at(512, "raw"), "method='raw' is not one of"),
         (

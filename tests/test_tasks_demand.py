@@ -128,6 +128,7 @@ def test_the_plot_shows_demand_next_to_supply():
         infocap.plot.demand_supply(found, other)
 
 
+@cache
 def relation(errors=False):
     def method(evidence):
         return infocap.Estimate(np.clip(evidence.raw, 0, 1), total_standard_error=0.1)

@@ -144,22 +144,3 @@ def rotation(phase: Any) -> Any:
         return out
     xp = array_namespace(phase)
     return xp.cos(phase) + 1j * xp.sin(phase)
-
-
-def normal_source(like: Any, seed: Any) -> Callable[[tuple[int, ...]], Any]:
-    """Standard normal numbers by shape, in an array's library and on its device, from a seed or fresh ones."""
-    if on_host(like):
-        return np.random.default_rng(seed).standard_normal
-    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    number = int(sequence.generate_state(1)[0])
-    if type(like).__module__.startswith("torch"):
-        import torch
-
-        generator = torch.Generator(device=like.device).manual_seed(number)
-        return lambda shape: torch.randn(shape, generator=generator, device=like.device, dtype=torch.float64)
-    if type(like).__module__.startswith("cupy"):
-        import cupy
-
-        return cupy.random.default_rng(number).standard_normal
-    host = np.random.default_rng(number)
-    return lambda shape: as_like(host.standard_normal(shape), like)

@@ -125,7 +125,7 @@ class ProductBasis:
         parts: dict[int, Any] = {}
         for u, z in pieces:
             wide = z.T if on_host(u) else contiguous(z.T)  # the fastest way to multiply there
-            for rows, samples, y in self.tiles(u):
+            for rows, samples, y in self._plan(u).tiles(u):
                 part = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
                 if rows.start in parts:
                     parts[rows.start] += part
@@ -133,24 +133,10 @@ class ProductBasis:
                     parts[rows.start] = part
         return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
 
-    def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
-        """The values in smaller pieces, of some functions at a time, for one matrix product each."""
-        return self._plan(u).tiles(u)
-
     @property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
         return HOST.samples(min(len(self), HOST.functions))
-
-    @property
-    def block_rows(self) -> int:
-        """Samples in one block of values."""
-        return HOST.samples(len(self))
-
-    @property
-    def row_of(self) -> Integers:
-        """The row of each function in what `blocks` yields."""
-        return np.arange(len(self))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""

@@ -45,7 +45,7 @@ def recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None = No
     q = basis.n_inputs
     lines = [
         f"{len(basis)} functions: {q} input{'s' * (q != 1)}, degree {basis.max_degree}. The total is at most "
-        f"{expected.n_readouts}, the constant included.",
+        f"{expected.maximum}, the constant included.",
         *assumed,
         "",
         *_table(expected, basis, n, wish),
@@ -128,7 +128,7 @@ def _row(expected: Forecast, basis: ProductBasis, size: int, chosen: int, wish: 
     if size >= expected.pilot_samples:
         control = _range(expected.at(size))
     paper = _range(expected.at(size, "threshold-richardson"))
-    needed = cost(basis, size, expected.n_readouts, wish.method)
+    needed = cost(basis, size, expected.maximum, wish.method)
     measuring = ""
     if wish.seconds_per_sample is not None:
         measuring = f"  {duration(size * wish.seconds_per_sample):>9}"
@@ -147,8 +147,8 @@ def _why(expected: Forecast, n: int, wish: Wish) -> list[str]:
     said = f"Take {n} samples: the smallest power of two (Sobol points are balanced in powers of two)"
     if n // 2 < expected.least_samples:
         least = expected.least_samples
-        reason = f" with at least {least}: 4 for each of {expected.terms} functions and {expected.n_readouts} readouts"
-        if least > 4 * max(expected.terms, expected.n_readouts):
+        reason = f" with at least {least}: 4 for each of {expected.terms} functions and {expected.maximum} readouts"
+        if least > 4 * max(expected.terms, expected.maximum):
             reason = (
                 f" with at least {least}, as some functions are so large at the edge that few samples decide"
             )

@@ -1,10 +1,8 @@
 """In the lab: plan what to measure, acquire it without losing anything."""
 
 from ._acquire import INTERRUPTED, acquire
-from ._bench import SimulatedBench, simulated
-from ._instrument import Instrument
-from ._plan import Plan
-from ._schedule import Measurement, Schedule
+from ._instrument import Instrument, SimulatedBench, simulated
+from ._plan import Measurement, Plan, Schedule
 from ._status import Status, status
 from ._store import Store
 

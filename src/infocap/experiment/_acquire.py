@@ -24,7 +24,9 @@ from ._status import estimate_now, width
 from ._store import Store
 
 INTERRUPTED = "interrupted"
-LOOKS = 32  # how often a run that may stop early is looked at
+# A run that may stop early is estimated so many times: often enough to save most of the beam time that is left over,
+# seldom enough that the estimates take less time than the measurements.
+LOOKS = 32
 
 
 def acquire(
@@ -71,28 +73,35 @@ def acquire(
     path = Path(path)
     with _alone(path), Store(path, plan) as store, _until_stopped() as stop:
         made = instrument if hasattr(instrument, "measure") else _made(instrument)
-        with closing(Careful(made, tries, wait_s, limit)) as careful, _bar(store, progress) as tick:
-            why = _measure(store, careful, narrow, stop, tick)
+        with closing(Careful(made, tries, wait_s, limit)) as careful:
+            why = _measure(store, careful, narrow, stop, progress)
         recording = store.recording()
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
 
 
 def _measure(
-    store: Store, careful: Careful, narrow: float | None, stop: threading.Event, tick: Callable[[int], None]
+    store: Store, careful: Careful, narrow: float | None, stop: threading.Event, progress: bool
 ) -> str | None:
     """One measurement after the other; why it ended before all were made, or None."""
-    step = max(len(store.schedule) // LOOKS, 1)
-    for one in store.remaining():
-        if stop.is_set():
-            return INTERRUPTED
-        name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
-        fit = functools.partial(store.checked, index=one.number, kind=one.kind)
-        store.record(one.number, careful.measure(one.u, name, seed, fit, stop), one.kind)
-        tick(careful.failures)
-        if narrow is not None and len(store) % step == 0 and not store.complete:
-            result, _ = estimate_now(store.recording(), store.plan, growth=False)
-            if result is not None and width(result) < narrow:
-                return f"the 95 % interval of the total was narrower than {narrow:g}"
+    from tqdm import tqdm
+
+    step, quiet = max(len(store.schedule) // LOOKS, 1), None if progress else True  # None: only on a terminal
+    with tqdm(
+        total=len(store.schedule), initial=len(store), desc="Acquiring", unit="row", disable=quiet
+    ) as bar:
+        for one in store.remaining():
+            if stop.is_set():
+                return INTERRUPTED
+            name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
+            fit = functools.partial(store.checked, index=one.number, kind=one.kind)
+            store.record(one.number, careful.measure(one.u, name, seed, fit, stop), one.kind)
+            if careful.failures:
+                bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
+            bar.update()
+            if narrow is not None and len(store) % step == 0 and not store.complete:
+                result, _ = estimate_now(store.recording(), store.plan, growth=False)
+                if result is not None and width(result) < narrow:
+                    return f"the 95 % interval of the total was narrower than {narrow:g}"
     return None
 
 
@@ -108,33 +117,11 @@ def _made(make: Any) -> Instrument:
 
 
 @contextmanager
-def _bar(store: Store, progress: bool) -> Iterator[Callable[[int], None]]:
-    """A line on the terminal with the rate and the time left."""
-    from tqdm import tqdm
-
-    with tqdm(
-        total=len(store.schedule),
-        initial=len(store),
-        desc="Acquiring",
-        unit="row",
-        disable=None if progress else True,
-        file=sys.stderr,
-    ) as bar:
-
-        def tick(failures: int) -> None:
-            if failures:
-                bar.set_postfix_str(f"asked again {failures} times", refresh=False)
-            bar.update()
-
-        yield tick
-
-
-@contextmanager
 def _until_stopped() -> Iterator[threading.Event]:
     """Whether Ctrl-C or a request to end has come; the second Ctrl-C interrupts at once."""
     asked = threading.Event()
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def ask(kind: int, frame: FrameType | None) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
@@ -145,12 +132,12 @@ def _until_stopped() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked  # signals reach only the main thread
         return
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {kind: signal.signal(kind, ask) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield asked
     finally:
-        for number_, handler in before.items():
-            signal.signal(number_, handler)
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 @contextmanager

@@ -1,18 +1,24 @@
-"""What an instrument is, and how to ask it again when it does not answer."""
+"""What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
 from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._check import number
 from ..errors import DataError, ParameterError, warn
-from ..systems._measure import takes_seed
-from ..typing import ArrayLike, Floats
+from ..systems._measure import measure, takes_seed
+from ..systems.fibre import FibreSystem
+from ..typing import ArrayLike, Floats, System
+from ._plan import BENCH, Plan
+
+FAULTS = ("latency_s", "dropout", "drift")
 
 
 @runtime_checkable
@@ -59,17 +65,16 @@ class Careful:
         options: dict[str, Any] = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
         for attempt in range(self.retries + 1):
             try:
-                if attempt:
-                    self._recover()
+                if attempt and callable(getattr(self.instrument, "recover", None)):
+                    self.instrument.recover()  # type: ignore[attr-defined]
                 readouts = fit(self._ask(u.copy(), options))
                 if not np.isfinite(readouts).any():
                     raise OSError("it gave no finite number")
                 return readouts
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 self.failures += 1
-                said = " ".join(str(problem).split())
                 last = DataError(
-                    f"the instrument failed {attempt + 1} times at {name} ({type(problem).__name__}: {said}); "
+                    f"the instrument failed {attempt + 1} times at {name} ({_said(problem)}); "
                     "everything before is safe. Set it right, then give the same command again: it goes on from there."
                 )
                 last.__cause__ = problem
@@ -85,12 +90,7 @@ class Careful:
             try:
                 self.instrument.close()  # type: ignore[attr-defined]
             except Exception as problem:  # all is measured and safe; the run has not failed
-                said = " ".join(str(problem).split())
-                warn(f"the instrument could not be closed ({type(problem).__name__}: {said}).")
-
-    def _recover(self) -> None:
-        if callable(getattr(self.instrument, "recover", None)):
-            self.instrument.recover()  # type: ignore[attr-defined]
+                warn(f"the instrument could not be closed ({_said(problem)}).")
 
     def _ask(self, u: Floats, options: dict[str, Any]) -> Any:
         if self._worker is None:
@@ -98,17 +98,14 @@ class Careful:
         if self._call is None:  # else an earlier call for this very input has not come back yet: wait on
             self._call = self._worker.submit(lambda: self.instrument.measure(u, **options))
         try:
-            answer = self._call.result(self.timeout_s)
+            return self._call.result(self.timeout_s)
         except TimeoutError:
             if not self._call.done():
                 raise TimeoutError(f"no answer within {self.timeout_s:g} s") from None
-            self._call = None  # it was the driver's own
-            raise
-        except Exception:
-            self._call = None
-            raise
-        self._call = None
-        return answer
+            raise  # the driver's own
+        finally:
+            if self._call.done():
+                self._call = None
 
 
 class Worker:
@@ -134,3 +131,73 @@ class Worker:
                 call.set_result(function())
             except Exception as problem:  # told to whoever waits for the call
                 call.set_exception(problem)
+
+
+def _said(problem: Exception) -> str:
+    """An error of a driver in one line."""
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+
+
+class SimulatedBench:
+    """Any system as an instrument that takes its time, sometimes fails to answer, and drifts.
+
+    `system` is a callable (samples, inputs) -> (samples, readouts), the photonic experiment by default. Every
+    measurement takes `latency_s`, fails with an OSError with the probability `dropout`, and all readouts change by
+    the share `drift` over 1000 measurements. `seed` is that of the failures.
+
+    >>> bench = SimulatedBench(lambda u: u**2)
+    >>> bench.measure(np.array([1.0, 2.0]))
+    array([1., 4.])
+    """
+
+    def __init__(
+        self,
+        system: System | None = None,
+        *,
+        latency_s: float = 0.0,
+        dropout: float = 0.0,
+        drift: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        self.system = FibreSystem() if system is None else system
+        self.latency_s = number("latency_s", latency_s, 0.0)
+        self.dropout = number("dropout", dropout, 0.0)
+        self.drift = number("drift", drift)
+        self._random = np.random.default_rng(seed)
+        self._count = 0
+
+    def measure(self, u: Floats, seed: Any = None) -> Floats:
+        """Readouts at one vector of inputs."""
+        if self.latency_s:
+            time.sleep(self.latency_s)
+        if self._random.random() < self.dropout:
+            raise OSError("the simulated instrument did not answer")
+        self._count += 1
+        gain = 1 + self.drift * self._count / 1000
+        return gain * np.asarray(measure(self.system, np.asarray(u, dtype=float)[None, :], seed)[0])
+
+
+def simulated(plan: Plan) -> SimulatedBench:
+    """The photonic experiment for a plan; ``[metadata.bench]`` of the plan may set it, and the faults.
+
+    For example ``bench = { power_dbm = 4.5, length_m = 40.0, latency_s = 0.01, dropout = 0.01, drift = 0.02 }``.
+
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1, metadata={"bench": {"length_m": 40.0}})
+    >>> simulated(plan).system.length_m
+    40.0
+    """
+    given = plan.metadata.get(BENCH, {})
+    if not isinstance(given, dict):
+        raise ParameterError(f"metadata.bench of the plan is {given!r}; give a table of settings.")
+    settings = dict(given)
+    faults = {name: settings.pop(name) for name in FAULTS if name in settings}
+    low, high = plan.basis.families[0].bounds
+    if (low, high) != (-1.0, 1.0):
+        raise ParameterError(
+            f"the simulated bench takes inputs from -1 to 1; the plan's run from {low:g} to {high:g}."
+        )
+    try:
+        system = FibreSystem(n_inputs=plan.n_inputs, **settings)
+    except TypeError as problem:
+        raise ParameterError(f"metadata.bench of the plan: {problem}.") from None
+    return SimulatedBench(system, **faults)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,13 +19,18 @@ from .._check import number, one_of, whole_number
 from ..basis import Family, ProductBasis, describe, product_basis, restore
 from ..designs import DESIGNS, draw
 from ..errors import DataError, ParameterError
-from ..typing import Floats
-from ._schedule import ORDERS, Schedule, make_schedule
-from ._toml import toml_line
+from ..recording import NOISE, REFERENCE, names_of
+from ..typing import Floats, Integers
 
-MOST_BYTES = 10_000_000  # of a plan's file
+ORDERS = ("random", "doubling", "design")
+# A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
+MOST_BYTES = 10_000_000
 BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
+CONSTANT_INPUTS = ("noise_input", "reference_input")
+# The least value of each entry that is a whole number.
+LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0, "blocks": 1}
+LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every"), 0)
 COMMENTS = {
     "family": "legendre (uniform inputs), hermite (normal), chebyshev, fourier, ...",
     "max_degree": "of the functions whose capacities are wanted",
@@ -35,6 +41,49 @@ COMMENTS = {
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
     "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
 }
+
+
+class Measurement(NamedTuple):
+    """One thing to measure; `kind` and `number` name it for ever.
+
+    >>> from infocap.experiment import Plan
+    >>> first = next(iter(Plan(n_inputs=1, max_degree=2, n_samples=4, seed=1, order="design").schedule))
+    >>> first.kind, first.number, first.u.shape
+    ('sample', 0, (1,))
+    """
+
+    kind: str  # "sample", "repeat", "noise" or "reference"
+    number: int  # the design index of a sample and of its repeat, else a running number
+    u: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Measurements in the order of acquisition.
+
+    `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
+    to send (measurements, inputs).
+
+    >>> from infocap.experiment import Plan
+    >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
+    >>> len(schedule), [kind for kind, _ in schedule.names][:2]
+    (12, ['noise', 'noise'])
+    """
+
+    codes: Integers
+    inputs: Floats
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def names(self) -> list[tuple[str, int]]:
+        """Kind and number of every measurement."""
+        return names_of(self.codes)
+
+    def __iter__(self) -> Iterator[Measurement]:
+        for name, u in zip(self.names, self.inputs, strict=True):
+            yield Measurement(*name, u)
 
 
 @dataclass(frozen=True)
@@ -94,31 +143,25 @@ class Plan:
     def __post_init__(self) -> None:
         one_of("design", self.design, DESIGNS)
         one_of("order", self.order, ORDERS)
-        plain: dict[str, Any] = {"family": _plain_family(self.family)}
-        for name, least in LEAST.items():
-            plain[name] = whole_number(name, getattr(self, name), least)
-        for name in ("domain", "noise_input", "reference_input"):
-            given = getattr(self, name)
-            plain[name] = None if given is None else _numbers(name, given)
-        if plain["domain"] is not None and len(plain["domain"]) != 2:
-            raise ParameterError(f"domain={self.domain!r} is not an interval; give two numbers, low < high.")
-        for name in ("input_unit", "readout_unit", "title"):
-            plain[name] = str(getattr(self, name))
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
             raise ParameterError(f"channel={self.channel!r} must be a list of names, one for each readout.")
+        plain = {"family": _plain_family(self.family), "metadata": _plain_metadata(self.metadata)}
+        plain |= {name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()}
+        plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
+        plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
         plain["channel"] = tuple(str(one) for one in self.channel)
-        plain["metadata"] = _plain_metadata(self.metadata)
         for name, value in plain.items():
             object.__setattr__(self, name, value)
+        if self.domain is not None and len(self.domain) != 2:
+            raise ParameterError(f"domain={self.domain!r} is not an interval; give two numbers, low < high.")
         families = self.basis.families  # made here, it refuses what has no meaning
-        for name in ("noise_input", "reference_input"):
-            if plain[name] is None:
-                continue
-            if len(plain[name]) != self.n_inputs:
+        for name in CONSTANT_INPUTS:
+            given = plain[name]
+            if given is not None and len(given) != self.n_inputs:
                 raise ParameterError(
-                    f"{name} has {len(plain[name])} values; give one for each of {self.n_inputs} inputs."
+                    f"{name} has {len(given)} values; give one for each of {self.n_inputs} inputs."
                 )
-            for value, family in zip(plain[name], families, strict=True):
+            for value, family in zip(given or (), families, strict=False):
                 low, high = family.bounds
                 if not low <= value <= high:
                     raise ParameterError(
@@ -134,7 +177,7 @@ class Plan:
             families,
             self.n_inputs,
             self.max_degree,
-            domain=None if self.domain is None else (self.domain[0], self.domain[-1]),
+            domain=None if self.domain is None else (self.domain[0], self.domain[1]),
             index_set=self.index_set,
             max_interactions=self.max_interactions,
         )
@@ -148,17 +191,31 @@ class Plan:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Every measurement in the order of acquisition."""
-        return make_schedule(
-            self.inputs,
-            order=self.order,
-            seed=self.seed,
-            repeat_every=self.repeat_every,
-            noise=self._constant_input(self.noise_input),
-            noise_repeats=self.noise_repeats,
-            reference=self._constant_input(self.reference_input),
-            reference_every=self.reference_every,
-        )
+        """Every measurement in the order of acquisition: noise, then samples and repeats, the reference in between.
+
+        A repeat comes at a moment of its own, not right after its sample: noise that lasts longer than one
+        measurement would otherwise look smaller than it is. The inputs to repeat are chosen at random: every fourth
+        point of a Sobol design lies in the same quarter of an input's range.
+        """
+        n = self.n_samples
+        rng = np.random.default_rng([self.seed, n])
+        chosen = rng.permutation(n)[: -(-n // self.repeat_every)] if self.repeat_every else np.arange(0)
+        codes = np.concatenate([np.arange(n), np.sort(chosen)])
+        moments = rng.random(len(codes))
+        if self.order == "design":
+            moments = codes + 0.5 * (np.arange(len(codes)) >= n)
+        if self.order == "doubling":  # a number below 2^k comes before all numbers from 2^k on
+            moments += np.ceil(np.log2(np.maximum(codes + 1, n / 16)))
+        codes = codes[np.argsort(moments, kind="stable")]
+        inputs = self.inputs[codes]
+        quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
+        noise, reference = (np.array(getattr(self, name) or quartile) for name in CONSTANT_INPUTS)
+        if self.reference_every:
+            places = np.arange(0, len(codes) + 1, self.reference_every)
+            codes = np.insert(codes, places, REFERENCE)
+            inputs = np.insert(inputs, places, reference, axis=0)
+        codes = np.concatenate([np.full(self.noise_repeats, NOISE), codes])
+        return Schedule(codes, np.vstack([np.tile(noise, (self.noise_repeats, 1)), inputs]))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -188,12 +245,10 @@ class Plan:
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
         lines = ["# What infocap is to measure; `infocap acquire` runs it.", ""]
-        lines += [
-            toml_line(name, value, COMMENTS.get(name, ""))
-            for name, value in self.to_dict().items()
-            if value is not None and name != "metadata"
-        ]
-        lines += ["", "[metadata]", *(toml_line(name, value) for name, value in self.metadata.items())]
+        for name, value in self.to_dict().items():
+            if value is not None and name != "metadata":
+                lines.append(_toml({name: value}) + (f"  # {COMMENTS[name]}" if name in COMMENTS else ""))
+        lines += ["", "[metadata]", *(_toml({name: value}) for name, value in self.metadata.items())]
         with replaced(path) as beside:
             beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
@@ -234,26 +289,11 @@ class Plan:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def _constant_input(self, given: Sequence[float] | None) -> Floats:
-        """The input given, or the upper quartile of each."""
-        if given is not None:
-            return np.array(given, dtype=float)
-        return np.array([float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families])
 
-
-LEAST = {
-    "n_inputs": 1,
-    "max_degree": 0,
-    "n_samples": 1,
-    "seed": 0,
-    "blocks": 1,
-    "noise_repeats": 0,
-    "repeat_every": 0,
-    "reference_every": 0,
-}
-
-
-def _numbers(name: str, given: Any) -> tuple[float, ...]:
+def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
+    """A list of numbers as plain data; None stays None."""
+    if given is None:
+        return None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise ParameterError(f"{name}={given!r} must be a list of numbers.")
     return tuple(number(name, one) for one in given)
@@ -283,3 +323,26 @@ def _plain_metadata(metadata: Any) -> dict[str, Any]:
     if not isinstance(plain, dict):
         raise ParameterError(f"metadata={metadata!r} must be a table of names and values.")
     return plain
+
+
+def _toml(entries: dict[str, Any]) -> str:
+    """Entries ``name = value`` of TOML, which Python reads by itself but does not write; text is as in JSON."""
+
+    def text(value: str) -> str:
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    def written(value: Any) -> str:
+        if value is None:
+            raise ParameterError("None cannot be kept in a plan's file; give numbers, text, lists or tables.")
+        if isinstance(value, dict):
+            return f"{{ {_toml(value)} }}"
+        if isinstance(value, list):
+            return f"[{', '.join(map(written, value))}]"
+        if isinstance(value, bool):
+            return str(value).lower()
+        return text(value) if isinstance(value, str) else repr(value)  # inf and nan are the same words
+
+    return ", ".join(
+        f"{name if re.fullmatch('[A-Za-z0-9_-]+', name) else text(name)} = {written(value)}"
+        for name, value in entries.items()
+    )

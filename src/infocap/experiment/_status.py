@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +16,14 @@ from ..result import CapacityResult
 from ..workflow import analyse
 from ._plan import Plan
 
-RECENT = 200  # measurements from which the rate is taken
-MORE = 1.05  # estimate again when there are so many times more samples
-ENOUGH = 2  # samples a readout, below which no capacity means anything
-LATE = 10.0  # times the usual pause, after which a run looks stopped
-LEAST_LATE_S = 30.0
+# The rate is that of so many measurements, the last ones: a run slows down and speeds up.
+RECENT = 200
+# Capacities are estimated again when there are so many times more samples: fewer would hardly change them.
+MORE = 1.05
+# With fewer samples per readout no capacity means anything.
+ENOUGH = 2
+# A run looks stopped when nothing came for so many times the usual pause, and for so many seconds more.
+LATE, LEAST_LATE_S = 10.0, 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +33,12 @@ class Status:
     `result` is the latest estimate, or None with the reason in `problem`.
 
     >>> import tempfile
-    >>> from infocap.experiment import Plan, SimulatedBench, acquire
-    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
-    ...     now = status(f"{folder}/run.db")
-    >>> now.stored, now.planned, now.complete
-    (64, 64, True)
-    >>> now.counts
-    {'sample': (64, 64)}
+    >>> from infocap.experiment import Store
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, noise_repeats=10)
+    >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/run.db", plan) as store:
+    ...     now = status(store.path)
+    >>> now.stored, now.planned, now.counts
+    (0, 74, {'sample': (0, 64), 'noise': (0, 10)})
     """
 
     path: Path
@@ -69,7 +69,7 @@ class Status:
 
     @property
     def width(self) -> float | None:
-        """Of the 95 % interval of the total, when the method gives one."""
+        """The width of the 95 % interval of the total; None without a result."""
         return None if self.result is None else width(self.result)
 
 
@@ -97,11 +97,15 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     names = names_of(plan.schedule.codes if found.schedule is None else found.schedule[0])
     have = [entry.kind for entry in found.entries.values()]
     counts = {kind: (have.count(kind), sum(one == kind for one, _ in names)) for kind in MEASURED}
-    result, problem = _result(found, path, plan, counts["sample"][0], earlier)
+    result, problem = None if earlier is None else earlier.result, ""
+    n_samples = counts["sample"][0]
+    complete = n_samples == plan.n_samples
+    # An estimate is kept until there are a few samples more; the final answer uses them all.
+    if result is None or n_samples >= MORE * result.n_samples or (complete and result.n_samples < n_samples):
+        result, problem = estimate_now(to_recording(found, path), plan)
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
-    checks = result.checks if result is not None else found.check(path)
-    status = Status(
+    return Status(
         path,
         plan,
         {kind: pair for kind, pair in counts.items() if pair[1]},
@@ -110,26 +114,13 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
         age,
         result,
         problem,
-        "",
-        checks,
+        _advice(left, result, age, rate, until),
+        found.check(path) if result is None else result.checks,
     )
-    return _advised(status, until)
-
-
-def _result(
-    found: StoreContents, path: Path, plan: Plan, n_samples: int, earlier: Status | None
-) -> tuple[CapacityResult | None, str]:
-    """Capacities from what is there, or why there are none yet."""
-    known = None if earlier is None else earlier.result
-    if known is not None:
-        last = n_samples == plan.n_samples and known.n_samples < n_samples  # the final answer uses them all
-        if n_samples < MORE * known.n_samples and not last:
-            return known, ""
-    return estimate_now(to_recording(found, path), plan)
 
 
 def width(result: CapacityResult) -> float:
-    """Of the 95 % interval of the total; without end when the method gives none."""
+    """The width of the 95 % interval of the total; infinite when the method gives none."""
     if result.total_standard_error is None:
         return float("inf")
     low, high = result.total_interval()
@@ -139,12 +130,9 @@ def width(result: CapacityResult) -> float:
 def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple[CapacityResult | None, str]:
     """Capacities from what there is, with gaps left out and complex readouts split; or why there are none yet."""
     n_samples = len(recording.index)
-    least = ENOUGH * (recording.readouts.shape[1] + 1)
-    if n_samples < min(least, plan.n_samples) or n_samples == 0:
-        return (
-            None,
-            f"{n_samples} samples are stored; {min(least, plan.n_samples)} are the least that tell something.",
-        )
+    least = min(ENOUGH * (recording.readouts.shape[1] + 1), plan.n_samples)
+    if n_samples < least or n_samples == 0:
+        return None, f"{n_samples} samples are stored; {least} are the least that tell something."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # they are kept in the result's checks
         try:
@@ -155,7 +143,7 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
 
 
 def _pace(found: StoreContents) -> tuple[float | None, float | None]:
-    """Measurements a second, and how long ago the last one was."""
+    """Measurements per second, and how many seconds ago the last one was."""
     times = np.sort([entry.time for entry in found.entries.values() if entry.kind in MEASURED])
     if not len(times):
         return None, None
@@ -169,17 +157,16 @@ def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     return rate, time.time() - float(times[-1])
 
 
-def _advised(status: Status, until: float) -> Status:
-    """The same with one sentence on what to do now."""
-    width, age, rate = status.width, status.last_row_age_s, status.rate_hz
-    if status.complete:
-        advice = "complete: all that was planned is stored."
-    elif width is not None and width < until:
-        advice = f"stop now: interval below {until:g}."
-    elif age is not None and age > LEAST_LATE_S + LATE / max(rate or 1.0, 1e-9):
-        advice = f"no new row for {age:.0f} s: is the acquisition still running?"
-    elif width is not None:
-        advice = f"go on: the interval is {width:.2f} wide, {until:g} is wanted."
-    else:
-        advice = "go on."
-    return replace(status, advice=advice)
+def _advice(
+    left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float
+) -> str:
+    """One sentence on what to do now."""
+    if not left:
+        return "complete: all that was planned is stored."
+    if result is not None and width(result) < until:
+        return f"stop now: interval below {until:g}."
+    if age is not None and age > LEAST_LATE_S + LATE / max(rate or 1.0, 1e-9):
+        return f"no new row for {age:.0f} s: is the acquisition still running?"
+    if result is None:
+        return "go on."
+    return f"go on: the interval is {width(result):.2f} wide, {until:g} is wanted."

@@ -33,11 +33,11 @@ from ..recording import (
     to_recording,
     unpack,
 )
-from ..typing import ArrayLike, Floats, Integers
-from ._plan import UNMEASURED, Plan
-from ._schedule import Measurement, Schedule
+from ..typing import ArrayLike, Floats
+from ._plan import Measurement, Plan, Schedule
 
-WAIT_S = 30.0  # for another process that holds the file
+# How long to wait for another process that holds the file: longer than any step of a reader takes.
+WAIT_S = 30.0
 
 
 class Store:
@@ -64,25 +64,27 @@ class Store:
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
         found = read_entries(self.path) if self.path.exists() else StoreContents()
-        if not found.entries:
-            self._refuse_lost_log()
         if found.entries:
             self.plan = self._same(plan, found)
-        elif plan is None:
-            raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         else:
+            self._refuse_lost_log()
+            if plan is None:
+                raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
             self.plan = plan
+        self.schedule = self.plan.schedule if found.schedule is None else Schedule(*found.schedule)
         self._connection = _connect(self.path)
-        schedule = found.schedule
-        self.schedule = self.plan.schedule if schedule is None else Schedule(*schedule)
         if not found.entries:
-            _begin(self._connection, _story(self.plan), (self.schedule.codes, self.schedule.inputs))
+            story = {
+                "plan": self.plan.to_dict(),
+                "fingerprint": self.plan.fingerprint,
+                "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+                "acquired_with": f"infocap {__version__}",
+            }
+            _begin(self._connection, story, self.schedule)
+        measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
-        self._stored = {
-            (entry.kind, entry.number) for entry in found.entries.values() if entry.kind in MEASURED
-        }
-        first = next((entry for entry in found.entries.values() if entry.kind in MEASURED), None)
-        self._width = None if first is None else len(unpack(first.data)[1])
+        self._stored = {(entry.kind, entry.number) for entry in measured}
+        self._width = len(unpack(measured[0].data)[1]) if measured else None
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -130,11 +132,9 @@ class Store:
         if self._closed:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
         values = self.checked(readouts, index, kind)
-        entry = Entry(
-            *name, time.time() if measured is None else float(measured), pack(self._input[name], values)
-        )
+        moment = time.time() if measured is None else float(measured)
         with self._lock:
-            self._insert(entry)
+            self._insert(Entry(*name, moment, pack(self._input[name], values)))
             self._stored.add(name)
             self._width = len(values)
 
@@ -144,10 +144,9 @@ class Store:
 
     def close(self) -> None:
         """Close the file; everything is on the disk already."""
-        if self._closed:
-            return
-        self._closed = True
-        _close(self._connection)
+        if not self._closed:
+            self._closed = True
+            _close(self._connection)
 
     @classmethod
     def rescue(cls, damaged: str | Path, path: str | Path) -> Store:
@@ -162,7 +161,8 @@ class Store:
             raise DataError(f"{path} is there already; give a new name.")
         with replaced(path) as beside:
             connection = _connect(beside)
-            _begin(connection, found.story, found.schedule or _schedule(found.story))
+            schedule = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
+            _begin(connection, found.story, Schedule(*found.schedule) if found.schedule else schedule)
             with connection:
                 connection.execute("BEGIN")
                 for entry in found.entries.values():
@@ -173,29 +173,27 @@ class Store:
 
     def _same(self, plan: Plan | None, found: StoreContents) -> Plan:
         """The store's plan, if it is the one given and the file is whole enough to be written to."""
-        story = found.story
-        if found.sound:
-            there = Plan.from_dict(story["plan"])
-            if plan is None:
-                return there
-            if plan.fingerprint == there.fingerprint:
-                for name in UNMEASURED:
-                    if getattr(there, name) != getattr(plan, name):
-                        warn(
-                            f"{self.path} keeps the {name} it was begun with, {getattr(there, name)!r}; the plan "
-                            f"now says {getattr(plan, name)!r}."
-                        )
-                return there
-            differing = [
-                f"{one.name} {getattr(there, one.name)!r} there and {getattr(plan, one.name)!r} here"
-                for one in fields(Plan)
-                if getattr(there, one.name) != getattr(plan, one.name)
-            ]
+        if not found.sound:
+            raise DataError(" ".join(found.check(self.path)))
+        there = Plan.from_dict(found.story["plan"])
+        if plan is None:
+            return there
+        differing = {
+            one.name: (getattr(there, one.name), getattr(plan, one.name))
+            for one in fields(Plan)
+            if getattr(there, one.name) != getattr(plan, one.name)
+        }
+        if plan.fingerprint != there.fingerprint:
+            said = ", ".join(
+                f"{name} {old!r} there and {new!r} here" for name, (old, new) in differing.items()
+            )
             raise DataError(
                 f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
-                f"{plan.fingerprint[:12]} ({', '.join(differing)}); give another path, or the plan it belongs to."
+                f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
             )
-        raise DataError(" ".join(found.check(self.path)))
+        for name, (old, new) in differing.items():  # words only
+            warn(f"{self.path} keeps the {name} it was begun with, {old!r}; the plan now says {new!r}.")
+        return there
 
     def _refuse_lost_log(self) -> None:
         """SQLite would throw away a log without its file, and the measurements in it."""
@@ -210,7 +208,14 @@ class Store:
         try:
             _put(self._connection, entry)
         except sqlite3.IntegrityError:
-            self._refuse_another(entry)
+            there = self._connection.execute(
+                "SELECT data FROM entry WHERE kind = ? AND number = ?", (entry.kind, entry.number)
+            ).fetchone()
+            if there != (entry.data,):  # the same measurement twice is no harm, another would be a loss
+                raise DataError(
+                    f"{entry.kind} {entry.number} is stored already with other readouts; a measurement is never "
+                    "overwritten."
+                ) from None
         except sqlite3.Error as problem:
             free = shutil.disk_usage(self.path.parent).free / 1e6
             raise DataError(
@@ -218,17 +223,6 @@ class Store:
                 f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
                 "command again: it goes on from there."
             ) from None
-
-    def _refuse_another(self, entry: Entry) -> None:
-        """The same measurement twice is no harm; another one in its place would be a loss."""
-        (there,) = self._connection.execute(
-            "SELECT data FROM entry WHERE kind = ? AND number = ?", (entry.kind, entry.number)
-        ).fetchone()
-        if there != entry.data:
-            raise DataError(
-                f"{entry.kind} {entry.number} is stored already with other readouts; a measurement is never "
-                "overwritten."
-            )
 
     def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
@@ -249,22 +243,6 @@ class Store:
         return values
 
 
-def _story(plan: Plan) -> dict[str, Any]:
-    """What a new store says about itself."""
-    return {
-        "plan": plan.to_dict(),
-        "fingerprint": plan.fingerprint,
-        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
-        "acquired_with": f"infocap {__version__}",
-    }
-
-
-def _schedule(story: dict[str, Any]) -> tuple[Integers, Floats]:
-    """That of a plan, where the stored one is lost."""
-    schedule = Plan.from_dict(story["plan"]).schedule
-    return schedule.codes, schedule.inputs
-
-
 def _connect(path: Path) -> sqlite3.Connection:
     """A connection that waits for the disk at every step."""
     try:
@@ -282,15 +260,15 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _begin(connection: sqlite3.Connection, story: dict[str, Any], schedule: tuple[Integers, Floats]) -> None:
-    """Plan and schedule, in one step."""
+def _begin(connection: sqlite3.Connection, story: dict[str, Any], schedule: Schedule) -> None:
+    """Write plan and schedule, in one step."""
     now = time.time()
     (path,) = (row[2] for row in connection.execute("PRAGMA database_list"))
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute(SCHEMA)
         _put(connection, Entry("plan", 0, now, json.dumps(story).encode()))
-        _put(connection, Entry("schedule", 0, now, pack_schedule(*schedule)))
+        _put(connection, Entry("schedule", 0, now, pack_schedule(schedule.codes, schedule.inputs)))
         connection.execute("COMMIT")
     except sqlite3.Error as problem:
         raise DataError(f"{path} cannot be begun ({problem}); nothing was measured yet.") from None

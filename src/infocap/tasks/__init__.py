@@ -2,18 +2,14 @@
 
 from typing import Any
 
-from ._accuracy import Accuracy, accuracy
-from ._capacity_accuracy import CapacityAccuracy, capacity_accuracy
+from ._accuracy import Accuracy, CapacityAccuracy, accuracy, capacity_accuracy
 from ._demand import Demand, demand
-from ._digits import digits
-from ._task import Task
-from ._two_spirals import two_spirals
+from ._task import Task, digits, two_spirals
 
 __all__ = [
     "Accuracy",
     "CapacityAccuracy",
     "Demand",
-    "LinearReadout",
     "SystemFeatures",
     "Task",
     "accuracy",
@@ -25,11 +21,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the scikit-learn estimators when they are first used: scikit-learn is heavy, and optional."""
-    if name not in ("LinearReadout", "SystemFeatures"):
+    """Import SystemFeatures when it is first used: scikit-learn is heavy, and optional."""
+    if name != "SystemFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from . import _sklearn
+        from ._sklearn import SystemFeatures
     except ImportError as problem:
         raise ImportError(f"tasks.{name} needs scikit-learn ({problem}): pip install infocap[ml].") from None
-    return getattr(_sklearn, name)
+    return SystemFeatures

@@ -1,21 +1,31 @@
-"""How well a system with a linear readout does a task, by cross-validation."""
+"""How well a system with a linear readout does a task, and whether its capacity predicts that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._array import to_numpy
-from .._check import whole_number, yes_or_no
+from .._check import probability, whole_number, yes_or_no
+from .._netcdf import axis_values
 from ..errors import DataError, ParameterError
+from ..result import CapacityResult
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
-from ._readout import check_readout, fit
-from ._reduction import fit_reduction
-from ._task import Task, finite_table
+from ._task import Task, finite_table, reduction
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LEAST_SQUARES = "least-squares"
+# A readout whose standard deviation is below so many roundings of its mean is constant, and gets no weight.
+ROUNDINGS = 32
+# With fewer samples per readout than this, a fit without a penalty follows the noise.
+SAMPLES_PER_READOUT = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,22 +62,22 @@ class Accuracy:
 
     @property
     def mean(self) -> float:
-        """The mean over the folds."""
+        """The mean accuracy over the folds."""
         return float(np.mean(self.per_fold))
 
     @property
     def standard_error(self) -> float:
-        """The standard error of that mean."""
+        """The standard error of the mean accuracy."""
         return _standard_error(self.per_fold)
 
     @property
     def linear_mean(self) -> float:
-        """The mean over the folds without the system."""
+        """The mean accuracy over the folds without the system."""
         return float(np.mean(self.linear_per_fold))
 
     @property
     def linear_standard_error(self) -> float:
-        """The standard error of that mean."""
+        """The standard error of the mean accuracy without the system."""
         return _standard_error(self.linear_per_fold)
 
 
@@ -76,8 +86,7 @@ def accuracy(
     task: Task,
     folds: int = 5,
     *,
-    readout: str = "least-squares",
-    penalty: float | None = None,
+    readout: Any = LEAST_SQUARES,
     leak_free: bool = False,
     seed: int | None = 0,
 ) -> Accuracy:
@@ -89,8 +98,10 @@ def accuracy(
     ----------
     system
         A callable (samples, inputs) -> (samples, readouts), or the readouts already measured at ``task.inputs``.
-    readout, penalty
-        ``"least-squares"`` (the paper's), ``"ridge"`` or ``"logistic"`` with a penalty, 1e-6 unless given.
+    readout
+        ``"least-squares"``, the paper's: an indicator of each class is regressed on the readouts, and the highest score
+        wins. Or a classifier of scikit-learn, such as ``make_pipeline(StandardScaler(), RidgeClassifier())``: any
+        object with ``fit(x, labels)`` and ``predict(x)``.
     leak_free
         A reduced task such as `digits` has principal components and scale from all samples, as in the paper:
         the test samples' features, though not their labels, had a say. True fits both to the training part of
@@ -108,17 +119,22 @@ def accuracy(
     """
     if not isinstance(task, Task):
         raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
-    penalty = check_readout(readout, penalty)
+    if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
+        raise ParameterError(
+            f"readout={readout!r} is neither 'least-squares' nor a classifier with fit and predict; give one of "
+            "scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
+        )
     leak_free = yes_or_no("leak_free", leak_free)
-    codes, n_classes = task.codes, len(task.classes)
+    codes = task.codes
     fold_of = stratified_folds(codes, whole_number("folds", folds, 2), seed, task.classes)
     scores: list[list[float]] = []
     checks: list[str] = []
     for inputs, x, train in _parts(system, task, fold_of, leak_free, seed, checks):
-        scores.append([_score(z, codes, n_classes, train, readout, penalty) for z in (x, inputs)])
+        scores.append([_score(z, codes, train, readout) for z in (x, inputs)])
     per_fold, linear = np.array(scores).T
+    name = readout if isinstance(readout, str) else " ".join(repr(readout).split())
     return Accuracy(
-        per_fold, linear, task.name, task.source, len(codes), readout, leak_free, tuple(dict.fromkeys(checks))
+        per_fold, linear, task.name, task.source, len(codes), name, leak_free, tuple(dict.fromkeys(checks))
     )
 
 
@@ -156,7 +172,7 @@ def _parts(
         )
     for fold in range(folds):
         train = fold_of != fold
-        free = fit_reduction(task.features[train], task.n_inputs)(task.features)
+        free = reduction(task.features[train], task.n_inputs)(task.features)
         clipped = int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1)))
         if clipped:
             checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
@@ -168,21 +184,159 @@ def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floa
     x = finite_table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts")
     if len(x) != len(inputs):
         raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
-    if len(x) < 4 * x.shape[1]:
+    if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
         checks.append(
-            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider "
-            "readout='ridge'."
+            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider a `readout` "
+            "with a penalty, such as scikit-learn's RidgeClassifier()."
         )
     return x
 
 
-def _score(
-    x: Floats, codes: Integers, n_classes: int, train: np.ndarray, readout: str, penalty: float
-) -> float:
+def _score(x: Floats, codes: Integers, train: np.ndarray, readout: Any) -> float:
     """Share of the samples outside `train` that a readout trained on `train` gets right."""
-    weights = fit(x[train], codes[train], n_classes, readout, penalty)
-    return float(np.mean(np.argmax(weights.scores(x[~train]), axis=1) == codes[~train]))
+    if readout == LEAST_SQUARES:
+        predicted = _least_squares(x[train], codes[train], x[~train])
+    else:
+        predicted = deepcopy(readout).fit(x[train], codes[train]).predict(x[~train])
+    return float(np.mean(predicted == codes[~train]))
+
+
+def _least_squares(x: Floats, codes: Integers, others: Floats) -> Integers:
+    """The classes of other samples, by least squares on an indicator of each class; units do not matter."""
+    mean, deviation = x.mean(axis=0), np.std(x, axis=0)
+    varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
+    scale = np.where(varies, deviation, np.inf)
+    y = np.eye(codes.max() + 1)[codes]
+    offset = y.mean(axis=0)
+    weights = np.linalg.lstsq((x - mean) / scale, y - offset, rcond=None)[0]
+    return np.argmax((others - mean) / scale @ weights + offset, axis=1)
 
 
 def _standard_error(per_fold: Floats) -> float:
     return float(np.std(per_fold, ddof=1) / np.sqrt(len(per_fold)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CapacityAccuracy:
+    """Total capacity and accuracy at each setting, in the order of the sweep.
+
+    >>> total, accuracy = np.array([5.0, 9.0, 14.0, 17.0]), np.array([0.55, 0.63, 0.71, 0.74])
+    >>> relation = CapacityAccuracy(total, None, accuracy, np.full(4, 0.01), 0.54, "spirals", {"power": (1, 2, 3, 4)})
+    >>> relation
+    CapacityAccuracy: correlation 0.99, 95 % between 0.71 and 1.00
+      4 settings, total capacity 5.0 to 17.0, accuracy 55.0% to 74.0% on spirals, linear model 54.0%
+    """
+
+    total: Floats
+    total_standard_error: Floats | None
+    accuracy: Floats
+    accuracy_standard_error: Floats
+    linear: float
+    task: str
+    settings: dict[str, tuple[Any, ...]]  # values of each parameter; the last varies fastest
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        return (
+            f"CapacityAccuracy: correlation {self.correlation:.2f}, 95 % between {low:.2f} and {high:.2f}\n"
+            f"  {len(self.total)} settings, total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
+            f"accuracy {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
+            f"linear model {self.linear:.1%}"
+        )
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's correlation of total capacity and mean accuracy."""
+        return float(np.corrcoef(self.total, self.accuracy)[0, 1])
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Fisher's interval of the correlation: atanh(r) ± z / sqrt(n - 3).
+
+        It treats the settings as n independent draws of a normal pair, which the points of a sweep are not:
+        read it as "with so few settings, no surer than this". Up to three settings say nothing: (-1, 1).
+        """
+        from scipy.special import ndtri
+
+        n = len(self.total)
+        if n <= 3:
+            return -1.0, 1.0
+        half_width = float(ndtri(0.5 + probability("level", level) / 2)) / np.sqrt(n - 3)
+        centre = np.arctanh(np.clip(self.correlation, -1 + 1e-15, 1 - 1e-15))
+        return float(np.tanh(centre - half_width)), float(np.tanh(centre + half_width))
+
+    def to_xarray(self) -> xr.Dataset:
+        """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""
+        import xarray as xr
+
+        names, shape = tuple(self.settings), tuple(len(values) for values in self.settings.values())
+        columns = {
+            "total": self.total,
+            "total_standard_error": self.total_standard_error,
+            "accuracy": self.accuracy,
+            "accuracy_standard_error": self.accuracy_standard_error,
+        }
+        low, high = self.interval()
+        return xr.Dataset(
+            {name: (names, column.reshape(shape)) for name, column in columns.items() if column is not None},
+            coords={name: axis_values(values) for name, values in self.settings.items()},
+            attrs={
+                "task": self.task,
+                "linear_accuracy": self.linear,
+                "correlation": self.correlation,
+                "correlation_interval": [low, high],
+                "correlation_interval_method": "Fisher, 95 %",
+            },
+        )
+
+
+def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityAccuracy:
+    """Put the capacities of a sweep next to the accuracies at the same settings.
+
+    Parameters
+    ----------
+    results
+        What `infocap.sweep` gave, or a list of `CapacityResult`.
+    accuracies
+        One `Accuracy` per result, in the same order:
+        ``[accuracy(make_system(**point), task) for point in sweep.points]``.
+
+    Examples
+    --------
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.01) for n in (2, 4, 8, 12)]
+    >>> task = infocap.tasks.two_spirals(n_points=200)
+    >>> results = [infocap.probe(device, basis, 128, seed=1) for device in devices]
+    >>> scores = [infocap.tasks.accuracy(device, task) for device in devices]
+    >>> capacity_accuracy(results, scores).accuracy.shape
+    (4,)
+    """
+    settings = dict(getattr(results, "settings", {}))
+    found: list[CapacityResult] = list(getattr(results, "results", results))
+    scores = list(accuracies)
+    for kind, ones in ((CapacityResult, found), (Accuracy, scores)):
+        for one in ones:
+            if not isinstance(one, kind):
+                raise ParameterError(
+                    f"capacity_accuracy got a {type(one).__name__} where {kind.__name__} is needed."
+                )
+    if len(found) != len(scores) or len(found) < 2:
+        raise DataError(
+            f"{len(found)} results and {len(scores)} accuracies: give one accuracy for each result, two at least."
+        )
+    if len({score.task for score in scores}) > 1:
+        raise DataError(f"the accuracies are of different tasks, {sorted({score.task for score in scores})}.")
+    total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])
+    for name, values in (("total capacities", total), ("accuracies", accuracy)):
+        if np.ptp(values) == 0:
+            raise DataError(f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more.")
+    errors = [one.total_standard_error for one in found]
+    return CapacityAccuracy(
+        total,
+        None if any(error is None for error in errors) else np.array(errors, dtype=float),
+        accuracy,
+        np.array([one.standard_error for one in scores]),
+        float(np.mean([one.linear_mean for one in scores])),
+        scores[0].task,
+        settings or {"setting": tuple(range(len(found)))},
+    )

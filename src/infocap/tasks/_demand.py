@@ -16,11 +16,20 @@ from ..typing import Floats, Integers
 from ._accuracy import stratified_folds
 from ._task import Task
 
-PENALTIES = 10.0 ** np.arange(-10, 1)  # on |coefficients|²; the samples choose
-QUIET = 0.995  # of the best share: the strongest penalty that keeps this much gives the target's function
-LOUD = 4.0  # times the target's variance: a fit of such power is mostly extrapolation
+# Penalties on |coefficients|² from next to none to one that leaves only the mean; the samples left out choose.
+PENALTIES = 10.0 ** np.arange(-10, 1)
+# The target's function is the fit with the strongest penalty that keeps this part of the best share.
+QUIET = 0.995
+# A fit whose power is so many times the target's variance is mostly extrapolation.
+LOUD = 4.0
+# Eigenvectors of every degree and fold cost L³; with 3000 functions that takes a minute.
 MOST_TERMS = 3000
-ILL = 1e4  # condition number beyond which rounding is not the trouble yet, but telling functions apart is
+# Beyond this condition number rounding is not the trouble yet, but telling functions apart is.
+ILL = 1e4
+# With fewer samples per function, what a degree is found to give is a lower bound.
+SAMPLES_PER_FUNCTION = 4
+# Degrees that give less than this share are left out of the summary.
+LEAST_SHOWN = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,11 +66,7 @@ class Demand:
             f"{self.basis.max_degree}",
             f"  {self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions of "
             f"{self.basis.n_inputs} inputs",
-            *(
-                f"  degree {degree:2d} {share:7.1%}"
-                for degree, share in enumerate(self.share)
-                if share >= 5e-4
-            ),
+            *(f"  degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if share >= LEAST_SHOWN),
             *(f"  check: {check}" for check in self.checks),
         ]
         return "\n".join(lines)
@@ -94,7 +99,11 @@ class Demand:
 
         It holds for inputs distributed as the basis assumes; on the task's own inputs `accuracy` is the judge.
         """
-        _refuse_other_inputs(self.basis, result.basis)
+        if self.basis.n_inputs != result.basis.n_inputs:
+            raise ParameterError(
+                f"the demand is of {self.basis.n_inputs} inputs, the result of {result.basis.n_inputs}; compare what "
+                "has as many."
+            )
         loud = float(np.sum(self.coefficients**2) / np.sum(self.variances))
         if loud > LOUD:
             warn(
@@ -113,8 +122,7 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     basis assumes, so its functions are not orthogonal on them: a degree's share is what it adds to lower ones.
 
     >>> import infocap
-    >>> generator = np.random.default_rng(0)
-    >>> u = generator.uniform(-1, 1, (500, 2))
+    >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 2))
     >>> task = infocap.tasks.Task(u, u[:, 0] * u[:, 1] > 0, name="exclusive or")
     >>> found = demand(task, infocap.product_basis("legendre", 2, 4))
     >>> int(np.argmax(found.share))
@@ -150,10 +158,11 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
         warn(message)
     shares = 1 - unpredicted[-1] / total
     quiet = float(PENALTIES[shares >= QUIET * shares.max()].max()) if shares.max() > 0 else 1.0
+    moments = _moments(y, target)  # centred: the constant, which every readout has, is left out
     return Demand(
         cumulative,
         condition,
-        _coefficients(_moments(y, target), quiet),
+        np.linalg.solve(moments.gram + quiet * np.eye(len(basis)), moments.cross),
         task.classes,
         target.var(axis=0),
         basis,
@@ -189,11 +198,6 @@ def _errors(moments: Moments, test: Floats, wanted: Floats, size: int) -> Floats
     )
 
 
-def _coefficients(moments: Moments, penalty: float) -> Floats:
-    """The penalised fit; the constant, which every readout has, is left out."""
-    return np.linalg.solve(moments.gram + penalty * np.eye(len(moments.gram)), moments.cross)
-
-
 def _condition(y: Floats, sizes: Integers) -> Floats:
     """Condition numbers of the first functions, from one QR: the triangle of fewer is a corner of it."""
     triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
@@ -213,7 +217,7 @@ def _checks(task: Task, basis: ProductBasis, sizes: Integers, condition: Floats)
             f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition "
             f"{condition[ill[0]]:.1g}): shares of single degrees there, and the fit away from the samples, mean little."
         )
-    few = np.flatnonzero(4 * sizes > len(task.inputs))
+    few = np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(task.inputs))
     if len(few):
         messages.append(
             f"{len(task.inputs)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}: the "
@@ -230,10 +234,3 @@ def _refuse_outside(task: Task, basis: ProductBasis) -> None:
                 f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
                 f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or pass domain= to product_basis."
             )
-
-
-def _refuse_other_inputs(mine: ProductBasis, other: ProductBasis) -> None:
-    if mine.n_inputs != other.n_inputs:
-        raise ParameterError(
-            f"the demand is of {mine.n_inputs} inputs, the result of {other.n_inputs}; compare what has as many."
-        )

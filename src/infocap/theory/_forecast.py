@@ -1,9 +1,9 @@
 """How well a total will be known from N samples, before they are measured.
 
 Write v for the share of each whitened direction of the readouts that the basis leaves unexplained, by noise or by
-functions outside. The total is K - sum(v), K being the readouts with the constant. With a regression on the L
-functions of the basis, a sample changes the total by 2 e'Vf - e'(1 - V)e, where f is the explained part of the
-readouts and e the rest; for normal e and f this has the variance 2 sum(v² - v⁴). The errors of the L coefficients
+functions outside. The total is K - sum(v), K being the maximum: the readouts and the constant. With a regression on
+the L functions of the basis, a sample changes the total by 2 e'Vf - e'(1 - V)e, where f is the explained part of the
+readouts and e the residual; for normal e and f this has the variance 2 sum(v² - v⁴). The errors of the L coefficients
 add 2 L sum(v²) / (N - L)², so
 
     se² = 2 sum(v² - v⁴) / N + 2 L sum(v²) / (N - L)².
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -25,36 +24,30 @@ from .._check import number, one_of, positive, whole_number
 from ..basis import ProductBasis
 from ..designs import draw_weighted
 from ..errors import DataError, ParameterError
+from ..result import CapacityResult
 from ..typing import Floats
 
 METHODS = ("control-variate", "threshold-richardson")
+# More samples than this are not recommended: a lower degree or less noise helps sooner.
 MOST_SAMPLES = 2**24
-SAMPLES_A_FUNCTION = 4  # with fewer, error bars are several times too long
-LEAST_A_FUNCTION = 2  # with fewer, the total is a sum of what is shown, and no formula holds
-SAMPLES_A_READOUT = 4
-HEAVY, LEAST_HEAVY = 10, 100.0  # samples for each unit of E[y^4], where that is large
-NOT_NORMAL = 1.5  # measured: by how much the scatter exceeds that of normal residuals, at most
-REMAINING, LARGEST_REMAINING = 0.01, 0.04  # of the bias, measured: typically, and at most on Sobol points
-# Measured for Algorithm 1: shares of the largest loss and scatter, at least, typically and at most.
+# With fewer samples per function, error bars are several times too long (docs/choosing.md).
+SAMPLES_PER_FUNCTION = 4
+# With fewer samples per function, the total is a sum of what is shown, and no formula holds.
+LEAST_PER_FUNCTION = 2
+# With fewer samples per readout, the covariance of the readouts is not known well enough to divide by.
+SAMPLES_PER_READOUT = 4
+# Where the largest E[y^4] exceeds the second number, few samples decide: so many are needed for each unit of it.
+HEAVY, LEAST_HEAVY = 10, 100.0
+# The scatter exceeds that of normal residuals by at most this factor (measured, docs/choosing.md).
+NOT_NORMAL = 1.5
+# Shares of the bias that remain when it is taken off, typically and at most (measured on Sobol points).
+REMAINING, LARGEST_REMAINING = 0.01, 0.04
+# A typical spectrum of v has this share of the largest possible sum(v² - v⁴) (measured over simulated devices).
+TYPICAL_TRANSITION = 0.4
+# Algorithm 1's loss and scatter as shares of the largest ones: at least, typically and at most (measured).
 LOST, SCATTER = (0.02, 0.3, 1.0), (0.1, 0.5, 1.2)
-POINTS = 1024  # to average over the inputs
-
-
-class Pilot(Protocol):
-    """What a forecast takes from a result."""
-
-    @property
-    def basis(self) -> ProductBasis: ...
-    @property
-    def n_samples(self) -> int: ...
-    @property
-    def rank(self) -> int: ...
-    @property
-    def total(self) -> float: ...
-    @property
-    def total_standard_error(self) -> float | None: ...
-    @property
-    def method(self) -> str: ...
+# Points for the average over the inputs, which is needed to a few per cent.
+POINTS = 1024
 
 
 @dataclass(frozen=True)
@@ -89,13 +82,13 @@ class Forecast:
     """
 
     basis: ProductBasis
-    n_readouts: int  # the constant included
+    maximum: int  # the maximum capacity: readouts and the constant
     unexplained: float
     cases: tuple[tuple[float, float], ...]
 
     @property
     def terms(self) -> int:
-        """Number of functions."""
+        """Number of functions, L."""
         return len(self.basis)
 
     @cached_property
@@ -118,9 +111,9 @@ class Forecast:
             return self._algorithm_1(n)
         if n < self.pilot_samples:
             raise ParameterError(
-                f"n_samples={n} is fewer than {self.pilot_samples}, {LEAST_A_FUNCTION} for each of {self.terms} "
-                f"functions and {SAMPLES_A_READOUT} for each of {self.n_readouts} readouts; the error of the total "
-                "cannot be foreseen there. Take more samples, or lower the degree."
+                f"n_samples={n} is fewer than {self.pilot_samples}, {LEAST_PER_FUNCTION} for each of {self.terms} "
+                f"functions and {SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the constant; the "
+                "error of the total cannot be foreseen there. Take more samples, or lower the degree."
             )
         errors = np.array([scatter(n, self.terms, *case) for case in self.cases])
         removed = self.terms * self.unexplained / (n - self.terms)
@@ -139,7 +132,7 @@ class Forecast:
                 f"a function of the basis has E[y^4] = {self.largest_fourth_moment:.2g}: few samples would decide, "
                 f"and {self.least_samples:,} be needed whatever the error. Lower the degree, or use draw_weighted."
             )
-        n = power_of_two(self.least_samples)
+        n = 1 << (self.least_samples - 1).bit_length()
         while n <= MOST_SAMPLES:
             if self.at(n, method).high <= error:
                 return n
@@ -153,18 +146,18 @@ class Forecast:
     @property
     def pilot_samples(self) -> int:
         """With fewer, nothing can be said about the error."""
-        return max(LEAST_A_FUNCTION * self.terms, SAMPLES_A_READOUT * self.n_readouts)
+        return max(LEAST_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum)
 
     @property
     def least_samples(self) -> int:
         """Below this many, error bars do not hold, whatever their size."""
         heavy = HEAVY * self.largest_fourth_moment if self.largest_fourth_moment > LEAST_HEAVY else 0
-        return int(max(SAMPLES_A_FUNCTION * self.terms, SAMPLES_A_READOUT * self.n_readouts, np.ceil(heavy)))
+        return int(max(SAMPLES_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum, np.ceil(heavy)))
 
     def _algorithm_1(self, n: int) -> ExpectedError:
         """Functions below the threshold are lost, at most as much as the raw bias; few samples weigh much."""
-        total = self.n_readouts - self.unexplained
-        lost = min(self.n_readouts * max(self.terms - total, 0.0) / n, total)
+        total = self.maximum - self.unexplained
+        lost = min(self.maximum * max(self.terms - total, 0.0) / n, total)
         uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
         low, typical, high = (
             float(np.hypot(a * lost, b * uneven)) for a, b in zip(LOST, SCATTER, strict=True)
@@ -192,12 +185,12 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     most = _most_transition(s)
     cases = tuple(
         (s * k * square, s * k * transition)
-        for square, transition in ((np.sqrt(s), 0.4 * most), (s, 0.0), (1.0, most))
+        for square, transition in ((np.sqrt(s), TYPICAL_TRANSITION * most), (s, 0.0), (1.0, most))
     )
     return Forecast(basis, k, s * k, cases)
 
 
-def forecast_from(pilot: Pilot) -> Forecast:
+def forecast_from(pilot: CapacityResult) -> Forecast:
     """The error to expect from more samples of a device that was measured with few: `pilot` is their result.
 
     Its error bar says how large sum(v²) is, and its total sum(v). What remains open is which of the two terms of
@@ -215,25 +208,20 @@ def forecast_from(pilot: Pilot) -> Forecast:
         raise DataError(
             f"the pilot was estimated by {pilot.method!r}; a forecast needs an error bar: take 'control-variate'."
         )
-    if n < LEAST_A_FUNCTION * terms:
+    if n < LEAST_PER_FUNCTION * terms:
         raise DataError(
-            f"the pilot has {n} samples for {terms} functions; its error bar holds from {LEAST_A_FUNCTION * terms} "
+            f"the pilot has {n} samples for {terms} functions; its error bar holds from {LEAST_PER_FUNCTION * terms} "
             "samples on. Estimate it with a lower degree, or measure more."
         )
     k = pilot.rank
     unexplained = max(k - pilot.total, 0.0)
     s = unexplained / k
-    typical = min(0.4 * _most_transition(s) / np.sqrt(s), 1.0) if s else 0.0
+    typical = min(TYPICAL_TRANSITION * _most_transition(s) / np.sqrt(s), 1.0) if s else 0.0
     cases = []
     for share in (typical, 0.0, 1.0):
         square = (error / scatter(n, terms, 1.0, share)) ** 2
         cases.append((square, share * square))
     return Forecast(pilot.basis, k, unexplained, tuple(cases))
-
-
-def power_of_two(least: int) -> int:
-    """The smallest power of two that is not smaller."""
-    return 1 << (least - 1).bit_length()
 
 
 def scatter(n_samples: int, terms: int, square: float, transition: float) -> float:

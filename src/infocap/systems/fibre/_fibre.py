@@ -13,16 +13,23 @@ from ..._array import array_namespace, as_like, fft, ifft, rotation, to_numpy
 from ..._check import number, one_of, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
-from ._grid import Grid
+from ._stages import Grid
 
-FLAT = 0.8  # of the cropped window is used as it is; towards its ends the field is faded out
-CROPS = (8, 4, 2, 1)  # the window divided by these is tried for the nonlinear part
+# Share of a cropped window in which the field is used as it is; towards the ends it is faded out.
+FLAT = 0.8
+# The nonlinear part is tried in windows shorter by these factors, the shortest first.
+CROPS = (8, 4, 2, 1)
+# Strang steps of the first attempt, the fewest that can be halved.
 FIRST_STEPS = 2
 # Measured over the paper's range: when two Strang solutions differ by e, the extrapolated one is off by about
 # e²; light of relative amplitude e at the edge of the band does as much. So both are held below about sqrt(tolerance).
 STEP_ERROR, EDGE_ERROR = 0.1, 1.0
-SPREAD_PS = 10.0  # a dispersion that moves light by less is no reason for a longer window
-EDGE_EVERY = 4  # steps between two looks at the edge of the band
+# A dispersion that moves light by less than this is no reason for a longer window.
+SPREAD_PS = 10.0
+# The light at the edge of the band grows slowly: to look at it every fourth step is enough, and costs nothing.
+EDGE_EVERY = 4
+# Where so many steps and so many times the band do not suffice, the pulse is given up with a warning; the hardest pulse
+# of the paper's range takes hundreds of steps and 16 times the band.
 MOST_STEPS, WIDEST_BAND = 2**13, 64
 
 
@@ -56,13 +63,8 @@ class Fibre:
     precision: str = "auto"  # "single", "double", or single where the tolerance allows
 
     def __post_init__(self) -> None:
-        for name in (
-            "length_m",
-            "gamma_per_w_km",
-            "loss_db_per_km",
-            "prechirp_length_m",
-            "amplifier_length_m",
-        ):
+        lengths = ("length_m", "prechirp_length_m", "amplifier_length_m")
+        for name in (*lengths, "gamma_per_w_km", "loss_db_per_km"):
             number(name, getattr(self, name), least=0.0)
         number("beta2_ps2_per_km", self.beta2_ps2_per_km)
         positive("tolerance", self.tolerance)
@@ -82,15 +84,13 @@ class Fibre:
         return 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2 - loss / 2
 
     def propagate(
-        self, field: Any, grid: Grid, lengths_m: Sequence[float] | None = None, shape: Any | None = None
+        self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any | None = None
     ) -> list[Any]:
         """Fields (samples, points) after each of the lengths, from one propagation to the longest.
 
         `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.
         """
-        lengths = [self.length_m] if lengths_m is None else list(np.atleast_1d(lengths_m).tolist())
-        for length in lengths:
-            number("lengths_m", length, least=0.0)
+        lengths = [number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)]
         if not lengths:
             raise ParameterError("lengths_m is empty; give at least one length.")
         if any(length > after for length, after in pairwise(lengths)):
@@ -111,11 +111,7 @@ class Fibre:
             near = _ends(xp.take(shape, as_like(rows, field), axis=0), n_points)
             start = ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
-                change = ifft(_middle_zeros(fft(correction), grid.n_points))
-                if len(rows) == len(crop):
-                    out[position] += change
-                else:
-                    out[position][as_like(rows, field)] += change
+                out[position][as_like(rows, field)] += ifft(_middle_zeros(fft(correction), grid.n_points))
         return out
 
     def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
@@ -171,7 +167,12 @@ class Fibre:
             slow = ~narrow & ~exact & (steps < MOST_STEPS)
             done = ~narrow & ~slow
             failed += int(np.sum(done & (~exact | cut)))
-            self._store(out, rows, done, better, first, spacing, lengths)
+            exponent = self.exponent(np.fft.fftfreq(first.shape[1], 1 / (first.shape[1] * spacing)))
+            kept = as_like(np.flatnonzero(done), start)
+            for target, best, length in zip(out, better, lengths, strict=True):
+                linear = xp.take(first, kept, axis=0) * as_like(np.exp(exponent * length), first)
+                change = xp.take(best, kept, axis=0) - linear
+                target[as_like(rows[done], start)] = xp.astype(_ends(change, target.shape[1]), target.dtype)
             if narrow.any():
                 waiting.append((rows[narrow], steps, 2 * band, None))
             if slow.any():
@@ -183,28 +184,6 @@ class Fibre:
                 f"{WIDEST_BAND * grid.band_thz:g} THz; lower the power or the length."
             )
         return out
-
-    def _store(
-        self,
-        out: list[Any],
-        rows: Integers,
-        done: Any,
-        better: list[Any],
-        first: Any,
-        spacing: float,
-        lengths: Sequence[float],
-    ) -> None:
-        """Put away the samples that are accurate enough, as corrections to linear propagation."""
-        if not done.any():
-            return
-        xp = array_namespace(first)
-        n_points = first.shape[1]
-        exponent = self.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing)))
-        chosen, where = as_like(np.flatnonzero(done), first), as_like(rows[done], first)
-        linear = xp.take(first, chosen, axis=0)
-        for target, best, length in zip(out, better, lengths, strict=True):
-            change = xp.take(best, chosen, axis=0) - linear * as_like(np.exp(exponent * length), first)
-            target[where] = xp.astype(_ends(change, target.shape[1]), target.dtype)
 
     def _strang(
         self, field: Any, spacing: float, lengths: Sequence[float], steps: int

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, fft, normal_source, on_host
+from ..._array import array_namespace, as_like, fft, on_host
 from ..._parallel import parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
-from ._detector import Detector
-from ._encoder import Encoder
 from ._fibre import Fibre
-from ._grid import CELL_GHZ, N_CELLS, Grid, ghz_per_nm
-from ._pulse import Pulse
+from ._stages import CELL_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm
 
+Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
 AS_ENCODER = "as the encoder"
+# Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
+WEAKEST_EDGE = 5e-4
 UNSET = {"power_dbm": None, "length_m": None, "n_inputs": None, "phase_noise": AS_ENCODER, "tolerance": None}
-HOST_ROWS = 512  # samples at a time on a processor; also the unit in which noise is drawn
-DEVICE_ROWS = 8192  # on a graphics card
+# Samples that are propagated together on a processor: their fields (8 MB) stay near its cores. Each stage draws the
+# noise of so many samples from one random stream, wherever they are propagated.
+HOST_ROWS = 512
+# Samples that are propagated together on a graphics card, a multiple of HOST_ROWS: enough to fill it.
+DEVICE_ROWS = 16 * HOST_ROWS
 
 
 @dataclass(frozen=True)
@@ -71,17 +75,12 @@ class FibreSystem:
             raise ParameterError(
                 "pulse, encoder and detector have different wavelength_nm; give all the same."
             )
-        if 2 * self._edge_amplitude > 1e-3:
+        edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
+        if edge / centre > WEAKEST_EDGE:
             raise ParameterError(
                 f"width_nm={self.pulse.width_nm:g} is too wide for a band of {self.grid.band_thz:g} THz; "
                 "give Grid(band_thz=2.048) or more."
             )
-
-    @property
-    def _edge_amplitude(self) -> float:
-        """The pulse's spectral amplitude at the edge of the band, relative to its centre."""
-        edge = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
-        return float(edge[0] / edge[1])
 
     @property
     def wavelength_nm(self) -> Floats:
@@ -105,13 +104,21 @@ class FibreSystem:
 
     def readouts(self, u: Any, lengths_m: Sequence[float], seed: Any = None) -> list[Any]:
         """Readouts after several fibre lengths, from one propagation: same light, same noise at the encoder."""
-        return self._in_blocks(u, seed, lambda rows, source: self._measure(rows, lengths_m, source))
+        peak = float(self.pulse.amplitude(np.zeros(1))[0] ** 2 * self.pulse.density_unit)
+
+        def measure(rows: Any, noise: Noise) -> list[Any]:
+            shown = []
+            for stage, density in enumerate(self._densities(rows, lengths_m, noise), start=1):
+                readings = self.detector.read(density)
+                added = as_like(noise(stage, 2, readings.shape[1]), rows) if self.detector.noisy else None
+                shown.append(self.detector.disturb(readings, peak, added))
+            return shown
+
+        return self._in_blocks(u, seed, measure)
 
     def spectrum(self, u: Any, seed: Any = None) -> Any:
         """Power density in mW / nm (samples, 1024) before the detector, at `spectrum_wavelength_nm`."""
-        return self._in_blocks(u, seed, lambda rows, source: self._densities(rows, [self.length_m], source))[
-            0
-        ]
+        return self._in_blocks(u, seed, lambda rows, noise: self._densities(rows, [self.length_m], noise))[0]
 
     @property
     def spectrum_wavelength_nm(self) -> Floats:
@@ -122,12 +129,26 @@ class FibreSystem:
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
         u = self._inputs(u)
-        noise = self._encoder_noise(normal_source(u, _block_seeds(seed, 1)[0]), u.shape[0])
-        cells = self.encoder.cells(u, noise)
+        noise = partial(_noise, _root(seed), 0, u.shape[0])
+        mask, before, (after,) = self._propagated(u, [self.length_m], noise)
+        return {"mask": mask, "before": before, "after": after}
+
+    def _propagated(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> tuple[Any, Any, list[Any]]:
+        """The mask, the field before the fibre, and the fields after each length."""
+        count = self.encoder.n_noises
+        cells = self.encoder.cells(u, as_like(noise(0, count), u) if count else None)
         mask = self.encoder.seen(cells, self.grid)
         before = mask * self._pulse_coefficients(u)
-        after = self.fibre.propagate(before, self.grid, [self.length_m], self._shape(before, cells))[0]
-        return {"mask": mask, "before": before, "after": after}
+        return mask, before, self.fibre.propagate(before, self.grid, lengths_m, self._shape(before, cells))
+
+    def _densities(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> list[Any]:
+        """Power densities on the 1 GHz raster for one block of samples, after each length."""
+        xp = array_namespace(u)
+        _, _, fields = self._propagated(u, lengths_m, noise)
+        step, half = self.grid.points_per_cell, N_CELLS * self.grid.points_per_cell // 2
+        unit = self.pulse.density_unit * self.grid.window_ps**2
+        rasters = [xp.concat([light[:, :half:step], light[:, -half::step]], axis=1) for light in fields]
+        return [xp.abs(raster) ** 2 * unit for raster in rasters]
 
     def _shape(self, field: Any, cells: Any) -> Any:
         """The light in time, without what the finite window folds back.
@@ -157,50 +178,18 @@ class FibreSystem:
         halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
         return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
-    def _in_blocks(self, u: Any, seed: Any, work: Callable[[Any, Any], list[Any]]) -> list[Any]:
-        """Work through the samples in blocks, each with noise of its own seed, and put the results together."""
-        u = self._inputs(u)
-        rows = HOST_ROWS if on_host(u) else DEVICE_ROWS
-        starts = range(0, u.shape[0], rows)
+    def _in_blocks(self, u: Any, seed: Any, work: Callable[[Any, Noise], list[Any]]) -> list[Any]:
+        """Work through the samples in blocks, each with its part of the noise, and put the results together."""
+        u, root = self._inputs(u), _root(seed)
+        size = HOST_ROWS if on_host(u) else DEVICE_ROWS
 
-        def one(job: tuple[int, Any]) -> list[Any]:
-            return work(u[job[0] : job[0] + rows], normal_source(u, job[1]))
+        def one(start: int) -> list[Any]:
+            rows = u[start : start + size]
+            return work(rows, partial(_noise, root, start, rows.shape[0]))
 
-        jobs = list(zip(starts, _block_seeds(seed, len(starts)), strict=True))
-        parts = parallel_map(one, jobs) if on_host(u) else [one(job) for job in jobs]
-        xp = array_namespace(u)
-        return [xp.concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
-
-    def _measure(
-        self, u: Any, lengths_m: Sequence[float], source: Callable[[tuple[int, ...]], Any]
-    ) -> list[Any]:
-        """What the detector shows for one block of samples, after each length."""
-        out = []
-        peak = float(self.pulse.amplitude(np.zeros(1))[0] ** 2 * self.pulse.density_unit)
-        for density in self._densities(u, lengths_m, source):
-            readings = self.detector.read(density)
-            noise = source((2, *readings.shape)) if self.detector.noisy else None
-            out.append(self.detector.disturb(readings, peak, noise))
-        return out
-
-    def _densities(
-        self, u: Any, lengths_m: Sequence[float], source: Callable[[tuple[int, ...]], Any]
-    ) -> list[Any]:
-        """Power densities on the 1 GHz raster for one block of samples, after each length."""
-        xp = array_namespace(u)
-        cells = self.encoder.cells(u, self._encoder_noise(source, u.shape[0]))
-        before = self.encoder.seen(cells, self.grid) * self._pulse_coefficients(u)
-        fields = self.fibre.propagate(before, self.grid, lengths_m, self._shape(before, cells))
-        step, half = self.grid.points_per_cell, N_CELLS * self.grid.points_per_cell // 2
-        out = []
-        for light in fields:
-            raster = xp.concat([light[:, :half:step], light[:, -half::step]], axis=1)
-            out.append(xp.abs(raster) ** 2 * (self.pulse.density_unit * self.grid.window_ps**2))
-        return out
-
-    def _encoder_noise(self, source: Callable[[tuple[int, ...]], Any], n_samples: int) -> Any | None:
-        count = self.encoder.n_noises
-        return source((n_samples, count)) if count else None
+        starts = range(0, u.shape[0], size)
+        parts = parallel_map(one, starts) if on_host(u) else [one(start) for start in starts]
+        return [array_namespace(u).concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
 
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
         """Fourier coefficients of the pulse in sqrt(W), at the points of the grid plus `offset` spacings."""
@@ -223,7 +212,22 @@ class FibreSystem:
         return xp.astype(u, xp.float64)
 
 
-def _block_seeds(seed: Any, count: int) -> list[np.random.SeedSequence]:
-    """A seed for each block of samples; asking again gives the same."""
-    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    return np.random.SeedSequence(root.entropy, spawn_key=root.spawn_key).spawn(count)
+def _root(seed: Any) -> np.random.SeedSequence:
+    """The seed from which the streams of one measurement are derived; None makes a fresh one."""
+    return seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+
+
+def _noise(root: np.random.SeedSequence, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
+    """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of HOST_ROWS.
+
+    Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample: what a sample gets depends
+    neither on how many come after it nor on what other stages draw. It is drawn on the processor, so that a seed gives
+    the same noise on every device.
+    """
+
+    def draw(start: int) -> Floats:
+        key = (*root.spawn_key, stage, start // HOST_ROWS)
+        generator = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=key))
+        return generator.standard_normal((min(HOST_ROWS, first + n_samples - start), *shape))
+
+    return np.concatenate(parallel_map(draw, range(first, first + n_samples, HOST_ROWS)))

@@ -1,8 +1,8 @@
-"""A feed-forward network with fixed random weights: what depth does to a profile, before any training."""
+"""Networks with fixed random weights: one hidden layer, or several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,48 @@ import numpy as np
 from .._check import number, one_of, positive, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats
-from ._random_features import ACTIVATIONS
+
+ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "tanh": np.tanh,
+    "relu": lambda a: np.maximum(a, 0.0),
+    "sin": np.sin,
+    "square": np.square,
+}
+
+
+@dataclass(frozen=True)
+class RandomFeatures:
+    """x_i = activation(gain w_i · u + bias_i), with fixed random weights, plus additive noise.
+
+    >>> RandomFeatures(n_inputs=2, n_readouts=30)(np.zeros((5, 2))).shape
+    (5, 30)
+    """
+
+    n_inputs: int
+    n_readouts: int = 50
+    activation: str = "tanh"
+    gain: float = 1.0
+    noise: float = 0.0  # standard deviation of what is added to every readout
+    seed: int = 0  # of the weights, not of the noise
+
+    def __post_init__(self) -> None:
+        whole_number("n_inputs", self.n_inputs, 1)
+        whole_number("n_readouts", self.n_readouts, 1)
+        one_of("activation", self.activation, ACTIVATIONS)
+        positive("gain", self.gain)
+        number("noise", self.noise, 0.0)
+
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats]:
+        generator = np.random.default_rng(self.seed)
+        weights = generator.standard_normal((self.n_inputs, self.n_readouts))
+        return weights, generator.uniform(-1, 1, self.n_readouts)
+
+    def __call__(self, u: Floats, seed: Any = None) -> Floats:
+        """Readouts (samples, n_readouts); a seed makes the noise reproducible."""
+        weights, bias = self._weights
+        x = ACTIVATIONS[self.activation](self.gain * (_inputs(u, self.n_inputs) @ weights) + bias)
+        return _with_noise(x, self.noise, seed)
 
 
 @dataclass(frozen=True)
@@ -55,9 +96,20 @@ class FeedForward:
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
         """Outputs of the last layer, (samples, last width); a seed makes the noise reproducible."""
-        x = np.asarray(u, dtype=float)
-        if x.ndim != 2 or x.shape[1] != self.n_inputs:
-            raise DataError(f"u has shape {x.shape}; this system wants (samples, {self.n_inputs}).")
+        x = _inputs(u, self.n_inputs)
         for weights, bias in self._layers:
             x = ACTIVATIONS[self.activation](x @ weights + bias)
-        return x + self.noise * np.random.default_rng(seed).standard_normal(x.shape) if self.noise else x
+        return _with_noise(x, self.noise, seed)
+
+
+def _inputs(u: Any, n_inputs: int) -> Floats:
+    """The inputs as numbers, or an error that names their shape."""
+    u = np.asarray(u, dtype=float)
+    if u.ndim != 2 or u.shape[1] != n_inputs:
+        raise DataError(f"u has shape {u.shape}; this system wants (samples, {n_inputs}).")
+    return u
+
+
+def _with_noise(x: Floats, deviation: float, seed: Any) -> Floats:
+    """The readouts plus normal noise of this standard deviation."""
+    return x + deviation * np.random.default_rng(seed).standard_normal(x.shape) if deviation else x

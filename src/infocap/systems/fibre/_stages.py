@@ -1,0 +1,335 @@
+"""The stages of the photonic experiment beside the fibre: raster, pulse, encoder and detector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from ..._array import array_namespace, as_like, fft, ifft, rotation
+from ..._check import number, one_of, positive, whole_number
+from ...errors import ParameterError, warn
+from ...typing import Floats, Integers
+
+SPEED_OF_LIGHT_NM_THZ = 299_792.458
+# The spectral filter's phase noise lives on a raster of 1 GHz, as in the authors' program, whatever the grid.
+CELL_GHZ = 1.0
+# The raster spans ±512 GHz, more than the filter and the spectrum analyser see.
+N_CELLS = 1024
+# Time-bandwidth product of a sech pulse: full widths at half maximum of its power in time and in frequency.
+TIME_BANDWIDTH = 0.315
+# Full width at half maximum of sech²(t) in units of its time constant, 2 arcosh(sqrt 2).
+FWHM_OF_SECH = 1.7627471740390859
+# Full width at half maximum of a Gaussian in units of its standard deviation, 2 sqrt(2 ln 2).
+FWHM_OF_GAUSSIAN = 2.3548200450309493
+# The paper goes up to 7.1 dBm; from here on a number of milliwatts is the likelier explanation.
+LOUDEST_DBM = 12.0
+# Full width at half maximum of the Gaussian that rounds the edges of the filter "smooth", relative to its own.
+SMOOTHING = 0.25
+PHASE_NOISE = ("cell", "bin", None)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Frequencies around the carrier, in the order of the fast Fourier transform.
+
+    The spacing is 1 / `window_ps`; the window is a whole multiple of 1000 ps, so that the points include the
+    1 GHz raster. Physical answers do not depend on the grid: they are read at the raster's points.
+
+    >>> Grid().n_points, Grid(band_thz=2.048).n_points
+    (1024, 2048)
+    """
+
+    window_ps: float = 1000.0
+    band_thz: float = 1.024
+
+    def __post_init__(self) -> None:
+        positive("window_ps", self.window_ps)
+        positive("band_thz", self.band_thz)
+        per_cell = self.window_ps * CELL_GHZ * 1e-3
+        doublings = np.log2(self.band_thz * 1e3 / (N_CELLS * CELL_GHZ))
+        if per_cell != int(per_cell) or doublings < 0 or doublings != int(doublings):
+            raise ParameterError(
+                f"window_ps={self.window_ps:g} and band_thz={self.band_thz:g} do not fit the 1 GHz raster; "
+                "the window can be 1000, 2000, ... ps and the band 1.024, 2.048, 4.096, ... THz."
+            )
+
+    @property
+    def points_per_cell(self) -> int:
+        """Grid points in 1 GHz."""
+        return round(self.window_ps * CELL_GHZ * 1e-3)
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, in time and in frequency."""
+        return round(self.window_ps * self.band_thz)
+
+    @property
+    def spacing_thz(self) -> float:
+        """Distance of neighbouring frequencies."""
+        return 1.0 / self.window_ps
+
+    @property
+    def frequency_thz(self) -> Floats:
+        """Frequencies relative to the carrier."""
+        return np.fft.fftfreq(self.n_points, 1 / (self.n_points * self.spacing_thz))
+
+
+def ghz_per_nm(wavelength_nm: float) -> float:
+    """How many GHz of frequency are 1 nm of wavelength, near a wavelength.
+
+    >>> round(ghz_per_nm(1550.0), 1)
+    124.8
+    """
+    return SPEED_OF_LIGHT_NM_THZ / wavelength_nm**2 * 1e3
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """A(t) = sqrt(P_peak) sech(t / tau), at the average power that the unmasked pulse train has.
+
+    >>> round(Pulse(power_dbm=7.1).peak_power_w, 1)
+    107.4
+    """
+
+    power_dbm: float = 6.6
+    width_nm: float = 0.6  # FWHM of the power spectrum
+    wavelength_nm: float = 1550.0
+    repetition_mhz: float = 10.0
+
+    def __post_init__(self) -> None:
+        number("power_dbm", self.power_dbm)
+        for name in ("width_nm", "wavelength_nm", "repetition_mhz"):
+            positive(name, getattr(self, name))
+        if self.power_dbm > 40:
+            raise ParameterError(f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW.")
+        if self.power_dbm > LOUDEST_DBM:
+            warn(
+                f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm: are these mW? "
+                "The fibre model has no Raman scattering and no higher-order dispersion."
+            )
+
+    @property
+    def duration_ps(self) -> float:
+        """Full width at half maximum of the power."""
+        return TIME_BANDWIDTH / (self.width_nm * ghz_per_nm(self.wavelength_nm) * 1e-3)
+
+    @property
+    def time_constant_ps(self) -> float:
+        """tau of sech(t / tau)."""
+        return self.duration_ps / FWHM_OF_SECH
+
+    @property
+    def peak_power_w(self) -> float:
+        """Peak power, the energy of a pulse over twice its time constant."""
+        energy_w_ps = 10 ** (self.power_dbm / 10) * 1e-3 / (self.repetition_mhz * 1e6) * 1e12
+        return energy_w_ps / (2 * self.time_constant_ps)
+
+    def amplitude(self, frequency_thz: Floats) -> Floats:
+        """The spectral amplitude in sqrt(W) ps."""
+        x = np.pi**2 * self.time_constant_ps * np.abs(frequency_thz)
+        sech = 2 * np.exp(-x) / (1 + np.exp(-2 * x))
+        return np.pi * self.time_constant_ps * np.sqrt(self.peak_power_w) * sech
+
+    @property
+    def density_unit(self) -> float:
+        """mW / nm of average power in 1 W ps² of spectral amplitude squared."""
+        return self.repetition_mhz * 1e6 * 1e-24 * ghz_per_nm(self.wavelength_nm) * 1e9 * 1e3
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Field mask sign(u) sqrt|u| in equal spectral bins, smoothed by the instrument's own filter.
+
+    Input k is written into every bin b with b mod n_inputs = k, counted from short to long wavelength: two
+    inputs alternate, five come in sequence, four times. Outside its span the filter transmits. With 0 there,
+    u -> -u would be an exact symmetry and all odd degrees would vanish.
+
+    Phase noise is drawn for each 1 GHz cell (the authors' program) or for each bin (the paper's text), on a
+    raster that does not depend on the grid.
+
+    >>> Encoder(n_inputs=2).n_bins
+    20
+    >>> Encoder(n_inputs=3)
+    Traceback (most recent call last):
+    infocap.errors.ParameterError: n_inputs=3 does not divide 20 bins; it can be one of [1, 2, 4, 5, 10, 20].
+    """
+
+    n_inputs: int = 5
+    n_bins: int = 20
+    span_nm: float = 2.5
+    wavelength_nm: float = 1550.0
+    filter: str | None = "flat-top"
+    filter_ghz: float = 12.0  # full width at half maximum
+    phase_noise: str | None = "cell"
+    phase_noise_rad: float = 0.0015 * 2 * np.pi
+
+    def __post_init__(self) -> None:
+        whole_number("n_bins", self.n_bins, 1)
+        whole_number("n_inputs", self.n_inputs, 1)
+        if self.n_bins % self.n_inputs:
+            fitting = [q for q in range(1, self.n_bins + 1) if self.n_bins % q == 0]
+            raise ParameterError(
+                f"n_inputs={self.n_inputs} does not divide {self.n_bins} bins; it can be one of {fitting}."
+            )
+        for name in ("span_nm", "wavelength_nm", "filter_ghz"):
+            positive(name, getattr(self, name))
+        number("phase_noise_rad", self.phase_noise_rad, least=0.0)
+        one_of("filter", self.filter, (*FILTERS, None))
+        one_of("phase_noise", self.phase_noise, PHASE_NOISE)
+        if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS * CELL_GHZ:
+            raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
+
+    @cached_property
+    def bin_of_cell(self) -> Integers:
+        """The bin that each 1 GHz cell lies in; -1 outside the span."""
+        frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
+        offset_nm = -frequency_ghz / ghz_per_nm(self.wavelength_nm)
+        bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
+        return np.where((bins >= 0) & (bins < self.n_bins), bins, -1)
+
+    @property
+    def n_noises(self) -> int:
+        """How many random phases a sample needs."""
+        return {"cell": N_CELLS, "bin": self.n_bins, None: 0}[self.phase_noise]
+
+    def cells(self, u: Any, noise: Any | None) -> Any:
+        """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
+        xp = array_namespace(u)
+        cells = self.bin_of_cell
+        # one more column, the transmission outside, is what index -1 picks
+        amplitude = xp.sign(u) * xp.sqrt(xp.abs(u))
+        amplitude = xp.concat([amplitude, xp.ones_like(u[:, :1])], axis=1)
+        picked = np.where(cells < 0, self.n_inputs, cells % self.n_inputs)
+        mask = xp.take(amplitude, as_like(picked, u), axis=1) + 0j
+        if noise is not None and self.phase_noise is not None:
+            phase = self.phase_noise_rad * noise
+            if self.phase_noise == "bin":
+                phase = xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1)
+                phase = xp.take(phase, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
+            mask = mask * rotation(phase)
+        return mask
+
+    def seen(self, mask: Any, grid: Grid, offset: float = 0.0) -> Any:
+        """The cells seen through the instrument's filter, at the points of the grid plus `offset` spacings."""
+        xp = array_namespace(mask)
+        spectrum, per_cell = fft(mask), grid.points_per_cell
+        responses = [
+            _response(self.filter, self.filter_ghz, (step + offset) / per_cell) for step in range(per_cell)
+        ]
+        parts = [ifft(spectrum * as_like(response, mask)) for response in responses]
+        out = parts[0] if per_cell == 1 else xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
+        if out.shape[1] == grid.n_points:
+            return out
+        beyond = xp.ones((out.shape[0], grid.n_points - out.shape[1]), dtype=out.dtype, device=out.device)
+        half = out.shape[1] // 2
+        return xp.concat([out[:, :half], beyond, out[:, half:]], axis=1)
+
+
+@cache
+def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
+    """Fourier transform of what each cell contributes to a point `offset` cells above the centre of cell 0."""
+    distance = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) + offset
+    if name is None:
+        return np.fft.fft((np.abs(distance) < 0.5) + 0.5 * (np.abs(distance) == 0.5))
+    cumulative, width = FILTERS[name], width_ghz / CELL_GHZ
+    return np.fft.fft(cumulative(distance + 0.5, width) - cumulative(distance - 0.5, width))
+
+
+def _flat_top(x: Floats, width: float) -> Floats:
+    """A moving average over this width."""
+    return np.clip(x / width + 0.5, 0.0, 1.0)
+
+
+def _gaussian(x: Floats, width: float) -> Floats:
+    """A Gaussian of this full width at half maximum."""
+    from scipy.special import ndtr
+
+    return ndtr(x * FWHM_OF_GAUSSIAN / width)
+
+
+def _smooth(x: Floats, width: float) -> Floats:
+    """A moving average over this width, smoothed by a narrower Gaussian."""
+    from scipy.special import ndtr
+
+    deviation = SMOOTHING * width / FWHM_OF_GAUSSIAN
+
+    def integral(y: Floats) -> Floats:
+        z = y / deviation
+        return y * ndtr(z) + deviation * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+    return (integral(x + width / 2) - integral(x - width / 2)) / width
+
+
+FILTERS = {"flat-top": _flat_top, "gaussian": _gaussian, "smooth": _smooth}  # cumulative responses
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Power density in mW / nm at equal steps of wavelength, interpolated linearly from the 1 GHz raster.
+
+    Noise is drawn anew for every measurement: `additive_fraction` of the unmasked pulse's peak density,
+    `additive_mw_per_nm` of any, and `relative` to each reading. Then readings below `floor_mw_per_nm` are
+    lifted to it, and all are rounded to `quantum_db` steps.
+
+    >>> Detector().readout_wavelength_nm[[0, -1]]
+    array([1548.25, 1551.75])
+    >>> len(Detector(step_nm=0.1).readout_wavelength_nm)
+    36
+    """
+
+    span_nm: float = 3.5
+    step_nm: float = 0.05
+    wavelength_nm: float = 1550.0
+    additive_fraction: float = 0.0
+    additive_mw_per_nm: float = 0.0
+    relative: float = 0.0
+    quantum_db: float = 0.0
+    floor_mw_per_nm: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("span_nm", "step_nm", "wavelength_nm"):
+            positive(name, getattr(self, name))
+        for name in ("additive_fraction", "additive_mw_per_nm", "relative", "quantum_db", "floor_mw_per_nm"):
+            number(name, getattr(self, name), least=0.0)
+        if self.span_nm * ghz_per_nm(self.wavelength_nm) > (N_CELLS - 2) * CELL_GHZ:
+            raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
+        if self.quantum_db and not self.floor_mw_per_nm:
+            raise ParameterError(
+                "quantum_db rounds decibels; give floor_mw_per_nm too, since noise can make 0 mW."
+            )
+
+    @property
+    def readout_wavelength_nm(self) -> Floats:
+        """Wavelengths of the readouts."""
+        count = int(self.span_nm / self.step_nm + 1e-9) + 1
+        return self.wavelength_nm + (np.arange(count) - (count - 1) / 2) * self.step_nm
+
+    @property
+    def noisy(self) -> bool:
+        """Whether two measurements of the same light differ."""
+        return bool(self.additive_fraction or self.additive_mw_per_nm or self.relative)
+
+    def read(self, density: Any) -> Any:
+        """Noise-free readings (samples, readouts) of densities (samples, cells) on the 1 GHz raster."""
+        xp = array_namespace(density)
+        offset_ghz = -(self.readout_wavelength_nm - self.wavelength_nm) * ghz_per_nm(self.wavelength_nm)
+        below = np.floor(offset_ghz / CELL_GHZ)
+        share = as_like(offset_ghz / CELL_GHZ - below, density)
+        low, high = (as_like((below + k).astype(int) % N_CELLS, density) for k in (0, 1))
+        return xp.take(density, low, axis=1) * (1 - share) + xp.take(density, high, axis=1) * share
+
+    def disturb(self, readings: Any, peak: float, noise: Any | None) -> Any:
+        """What the instrument shows: readings with noise (samples, 2, readouts), floor and rounding."""
+        xp = array_namespace(readings)
+        if noise is not None:
+            additive = np.hypot(self.additive_fraction * peak, self.additive_mw_per_nm)
+            readings = readings * (1 + self.relative * noise[:, 0]) + additive * noise[:, 1]
+        if self.floor_mw_per_nm:
+            readings = xp.maximum(readings, xp.full_like(readings, self.floor_mw_per_nm))
+        if self.quantum_db:
+            steps = xp.round(10 * xp.log10(readings) / self.quantum_db)
+            readings = 10 ** (steps * self.quantum_db / 10)
+        return readings
