@@ -123,11 +123,19 @@ class Family:
         """The first `count` functions at canonical points of any shape, in any array library: (count, \\*x.shape)."""
         xp = array_namespace(x)
         out = [xp.ones_like(x)]
-        a, b = (column.tolist() for column in self.recurrence(count - 1)) if count > 1 else ([], [])
+        if count not in self._coefficients:
+            coefficients = self.recurrence(count - 1) if count > 1 else ()
+            self._coefficients[count] = [column.tolist() for column in coefficients]
+        a, b = self._coefficients[count] or ([], [])
         for k in range(count - 1):
             new = (x - a[k]) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
+
+    @cached_property
+    def _coefficients(self) -> dict[int, list[list[float]]]:
+        """Recurrence coefficients that were asked for before: every block of samples needs them."""
+        return {}
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""

@@ -74,9 +74,6 @@ class Chain:
         self.runs = _runs(number(first, np.take_along_axis(self.rows, first[:, None], 1)[:, 0]), parents)
         self._factors = [number(k, column) for k, column in enumerate(self.rows.T)]
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def fill(self, multiply: Callable[..., Any], singles: Any, out: Any) -> None:
         """Write the values of all functions into out (functions, samples)."""
         out[0, :] = 1.0
@@ -140,7 +137,7 @@ class Plan:
         at_once = max(min(self.sizes.samples(height), n_samples), 1)
         batches = self._cut(height)
         height = height if on_host(u) else -(-height // ROUND) * ROUND
-        edges = np.cumsum([len(self.left), len(self.right), height]).tolist()
+        edges = np.cumsum([len(self.left.rows), len(self.right.rows), height]).tolist()
         space = _borrow(u, edges[2] * at_once) if multiply else None
         for start in range(0, n_samples, at_once):
             samples = slice(start, min(start + at_once, n_samples))

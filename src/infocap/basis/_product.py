@@ -102,7 +102,9 @@ class ProductBasis:
 
     def __call__(self, u: ArrayLike) -> Floats:
         """Values of all functions: (samples, terms)."""
-        u = self._inputs(u)
+        u = np.asarray(u, dtype=float)
+        if u.ndim != 2 or u.shape[1] != self.n_inputs:
+            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
         out = np.empty((len(self), len(u)))
         for _, samples, values in self._plan(u).tiles(u, together=True):
             out[:, samples] = values
@@ -207,12 +209,6 @@ class ProductBasis:
     def __reduce__(self) -> Any:
         """Pickled without the tables that can be made again."""
         return ProductBasis, (self.families, np.array(self.indices))
-
-    def _inputs(self, u: ArrayLike) -> Floats:
-        u = np.asarray(u, dtype=float)
-        if u.ndim != 2 or u.shape[1] != self.n_inputs:
-            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
-        return u
 
     def _plan(self, u: Any) -> Plan:
         return self._host_plan if on_host(u) else self._device_plan

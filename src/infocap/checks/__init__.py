@@ -28,7 +28,6 @@ class Case:
 
 
 CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
-    "said by the method": _checks.said_by_the_method,
     "inputs off": _checks.inputs_off,
     "shifted": _checks.shifted,
     "correlated": _checks.correlated,
@@ -42,8 +41,9 @@ CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
 
 
 def run_checks(case: Case) -> tuple[Check, ...]:
-    """Everything that the checks of the table find, in its order: warnings as a person should read them, then notes."""
-    return tuple(dict.fromkeys(check for function in CHECKS.values() for check in function(case)))
+    """What the method had to say, then everything that the checks of the table find, in its order, each once."""
+    said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
+    return tuple(dict.fromkeys([*said, *(one for check in CHECKS.values() for one in check(case))]))
 
 
 __all__ = ["CHECKS", "Case", "Check", "run_checks"]

@@ -35,11 +35,6 @@ SAMPLES_PER_READOUT = 4
 ABOVE = 1.01
 
 
-def said_by_the_method(case: Case) -> Iterator[Check]:
-    """What the method itself had to say."""
-    return (check if isinstance(check, Check) else Check(check) for check in case.estimate.checks)
-
-
 def inputs_off(case: Case) -> Iterator[Check]:
     """Inputs that do not follow the declared distribution: then the means of low-degree functions are not 0."""
     evidence, samples = case.evidence, case.evidence.samples
@@ -252,11 +247,12 @@ class _Stretch(NamedTuple):
 
 
 def _stretch(case: Case, start: int, stop: int) -> _Stretch:
-    samples, rows = case.evidence.samples, slice(start, stop)
-    if samples.acquired is None:
+    samples = case.evidence.samples
+    order = None if samples.acquired is None else samples.order
+    rows: Any = slice(start, stop) if order is None else order[start:stop]
+    if order is None:
         block, u = samples.x.read(start, stop), samples.u.read_on_host(start, stop)
     else:
-        rows = samples.order[start:stop]
         block, u = samples.x.take(rows), samples.u.take(rows)
     z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
     # A wide density has large values far out, which would decide alone; hence the weights.

@@ -213,11 +213,19 @@ class Search:
     def _priors(self, found: CrossFit) -> list[Floats]:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""
         capacity, error, noise = self._capacities(found)
-        count = len(capacity)
+        count, clear = len(capacity), capacity > TUNING.clear * error
         floor = TUNING.far_below * noise * min(1.0, self._n / count)
         out = []
         for by_degree in (False, True) if count <= TUNING.both_rules else (False,):
-            energy = _energy(capacity, capacity > TUNING.clear * error, self._degrees, by_degree)
+            energy = np.empty(count)  # those that do not stand out share within their degree
+            for degree in np.unique(self._degrees):
+                same = self._degrees == degree
+                faint = same & ~clear
+                if by_degree:
+                    energy[same] = TUNING.degree_share * max(capacity[same].mean(), 0.0)
+                else:
+                    energy[same] = max(capacity[faint].mean(), 0.0) if faint.any() else capacity[same].min()
+            energy = np.where(clear, np.maximum(capacity, energy), energy)
             if energy.max() <= 0:
                 continue
             least = floor
@@ -281,16 +289,3 @@ def _judge(pool: list[_Candidate], rotation: Floats) -> tuple[Integers, Floats]:
     press = np.array([np.mean((candidate.residuals @ rotation) ** 2, axis=0) for candidate in pool])
     choice = np.argmin(press, axis=0)
     return choice, press[choice, np.arange(len(choice))]
-
-
-def _energy(capacity: Floats, clear: Floats, degrees: Integers, by_degree: bool) -> Floats:
-    """How much each function is expected to hold; those that do not stand out share within their degree."""
-    energy = np.empty(len(capacity))
-    for degree in np.unique(degrees):
-        same = degrees == degree
-        faint = same & ~clear
-        if by_degree:
-            energy[same] = TUNING.degree_share * max(capacity[same].mean(), 0.0)
-        else:
-            energy[same] = max(capacity[faint].mean(), 0.0) if faint.any() else capacity[same].min()
-    return np.where(clear, np.maximum(capacity, energy), energy)

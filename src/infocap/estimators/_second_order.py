@@ -92,7 +92,7 @@ def second_order(
     for block in blocks:
         y, z = block.y, block.z
         e, f = block.e @ root, (z - block.e) @ root
-        ee, ef, ff = _dots(e, e), _dots(e, f), _dots(f, f)
+        ee, ef, ff = (np.einsum("ij,ij->i", a, b) for a, b in ((e, e), (e, f), (f, f)))
         if work_space.shape[1:] != y.shape:  # written over and over: fresh memory is slow to touch
             work_space = np.empty((3, *y.shape))
         rho, along, work = work_space
@@ -114,7 +114,7 @@ def second_order(
         square += influence.sum(axis=1)
         fourth += np.einsum("ij,ij->i", influence, influence)
         e = block.e_total
-        rows.append(2 * _dots(e, y.T @ clean) + _dots(e @ together, e - 2 * z))
+        rows.append(np.einsum("ij,ij->i", e, 2 * y.T @ clean + (e - 2 * z) @ together))
         total_covariance += (e @ root).T @ (e @ root)
     covariance, total_covariance = covariance / n, total_covariance / n
     if independent:
@@ -148,11 +148,6 @@ def inverse_root(gram: Floats) -> tuple[Floats, float]:
     eigenvalues, vectors = np.linalg.eigh(gram)
     root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
     return root, float(eigenvalues[0])
-
-
-def _dots(a: Floats, b: Floats) -> Floats:
-    """The inner product of each row of a with that of b."""
-    return np.einsum("ij,ij->i", a, b)
 
 
 def _widened(square: Floats, fourth: Floats) -> Floats:

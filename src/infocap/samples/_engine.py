@@ -80,7 +80,7 @@ class Engine:
         The next chunk is read while one is worked on. Rows that are in memory already come as one chunk per whole.
         """
         wholes = wholes or [(0, samples.n_samples)]
-        if samples.in_memory:
+        if samples.u.in_memory and samples.x.in_memory:
             yield from ((number, samples.part(*rows)) for number, rows in enumerate(wholes))
             return
         cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]

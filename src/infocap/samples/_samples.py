@@ -85,7 +85,7 @@ class Samples:
             raise DataError(
                 f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples{hint}."
             )
-        if u_shape[1] != basis.n_inputs:
+        if u_shape[1] != len(basis.families):
             raise DataError(
                 f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs; give as many columns."
             )

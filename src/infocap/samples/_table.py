@@ -34,23 +34,23 @@ class Table:
         self._span = (0, 0)  # otherwise those from the first of these to the second
         self._numbered = 0  # what the source's first row is called
         self._lock = Lock()
-        self._refuse_wrong_shape()
+        shape = tuple(source.shape)
+        if len(shape) != 2 or 0 in shape or any(isinstance(size, float) for size in shape):
+            self._refuse_shape(shape)
         self._span = (0, int(source.shape[0]))
         first = to_numpy(self._slice(0, 1))
         self.columns = self._column_names(first)
         self.row_bytes = first.nbytes
+        self.shape = (
+            int(shape[0]),
+            len(self.columns),
+        )  # as read: without rows left out, complex columns split
         self.source = source if type(source) is np.ndarray else read_in_place(source)
         self.in_memory = self.on_device or type(source) is np.ndarray or in_memory(self.source)
         # NumPy's double precision needs neither reading nor converting.
         self._plain = type(source) is np.ndarray and source.dtype == float and source.flags.c_contiguous
         narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
         self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(rows, columns) as read, after leaving out rows and splitting complex columns."""
-        n_rows = self._span[1] - self._span[0] if self._rows is None else len(self._rows)
-        return n_rows, len(self.columns)
 
     @property
     def chunk_rows(self) -> int:
@@ -102,6 +102,8 @@ class Table:
     def _with(self, **changes: Any) -> Table:
         chosen = object.__new__(Table)
         chosen.__dict__.update(self.__dict__ | changes)
+        n_rows = chosen._span[1] - chosen._span[0] if chosen._rows is None else len(chosen._rows)
+        chosen.shape = (n_rows, len(self.columns))
         chosen._plain = self._plain and chosen.source is self.source
         return chosen
 
@@ -211,8 +213,7 @@ class Table:
             )
         return block
 
-    def _refuse_wrong_shape(self) -> None:
-        shape = tuple(self.source.shape)
+    def _refuse_shape(self, shape: tuple[int, ...]) -> None:
         if len(shape) == 1:
             raise DataError(
                 f"{self.name} has shape {shape}; give two dimensions, (samples, channels): "
@@ -224,10 +225,7 @@ class Table:
             )
         if len(shape) != 2:
             raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels).")
-        if 0 in shape:
-            raise DataError(
-                f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
-            )
+        raise DataError(f"{self.name} is empty: its shape is {shape}; give at least one row and one column.")
 
     def _column_names(self, first: Any) -> list[str]:
         """Names of the columns as read, after a look at the type of the first row."""

@@ -192,6 +192,9 @@ def conclude(
     for check in checks:
         if check.kind == "warning":
             warn(check)
+    coordinates: tuple[Floats, ...] = ()
+    if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
+        coordinates = tuple(map(to_numpy, (evidence.coordinates, *evidence.half_coordinates)))
     return CapacityResult(
         capacity=found.capacity,
         raw=evidence.raw,
@@ -208,7 +211,7 @@ def conclude(
         basis=evidence.basis,
         method=chosen.name,
         checks=checks,
-        coordinates=_small_enough(evidence),
+        coordinates=coordinates,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,
     )
@@ -244,13 +247,6 @@ def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
         warnings.simplefilter("ignore", DataWarning)
         limit = from_repeats(x[twice], again[twice], measured_once=once, constant=samples.constant)
     return limit, np.flatnonzero(twice)
-
-
-def _small_enough(evidence: Evidence) -> tuple[Floats, ...]:
-    """The coordinates if they are small enough to travel with the result, else nothing."""
-    if 3 * 8 * evidence.rank * len(evidence.raw) > KEPT_BYTES:
-        return ()
-    return tuple(to_numpy(part) for part in (evidence.coordinates, *evidence.half_coordinates))
 
 
 def _refuse_on_device(engine: Engine) -> None:
