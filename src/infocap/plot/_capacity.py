@@ -6,7 +6,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
+from .._words import degree_errors
 from ..result import CapacityResult
+from ..typing import Floats
 from ._style import COLOURS, GREY, axes, degree_axis
 
 KINDS = {"1": "one variable", "2": "two variables", ">2": "more than two"}
@@ -67,7 +69,7 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
     'total degree'
     >>> plt.close(ax.figure)
     """
-    table, errors = result.by_degree(), result.errors_by_degree()
+    table, errors = result.by_degree(), errors_by_degree(result)
     degrees, sums = table.index.to_numpy(), table.sum(axis=1).to_numpy()
     tops = sums if errors is None else sums + errors
     with axes(ax) as ax:
@@ -88,6 +90,13 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
             ax.legend(loc="upper left", handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
         _fraction_in_circle(ax, result, 0.91, 0.86)
     return ax
+
+
+def errors_by_degree(result: CapacityResult) -> Floats | None:
+    """Standard error of the capacity of each degree; None where the method gives no errors."""
+    if result.standard_error is None:
+        return None
+    return degree_errors(result.basis.degrees, result.standard_error, result.basis.max_degree)
 
 
 def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..result import CapacityResult, normal_quantile
+from .._words import HALF_WIDTH_95
+from ..result import CapacityResult
 from ..workflow import Comparison
 from ..workflow import compare as make_comparison
 from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
@@ -57,4 +58,4 @@ def _total(result: CapacityResult) -> str:
     error = result.total_standard_error
     if error is None or not np.isfinite(error):
         return f"{result.total:.2f}"
-    return f"{result.total:.2f} ± {normal_quantile() * error:.2f}"
+    return f"{result.total:.2f} ± {HALF_WIDTH_95 * error:.2f}"

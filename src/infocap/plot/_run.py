@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation
 
+from .._words import HALF_WIDTH_95
 from ..dimension import Indicator
 from ..errors import ParameterError
-from ..result import CapacityResult, Drift, Factors, normal_quantile
+from ..result import CapacityResult, Drift, Factors
 from ..typing import Floats, Integers
 from ..workflow import Convergence
 from ._style import COLOURS, DOUBLE_MM, SOFT, axes
@@ -44,7 +45,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     n, total = np.array(found.n_samples), np.array(found.total)
     with axes(ax) as ax:
         if found.standard_error is not None:
-            half_width = normal_quantile() * np.array(found.standard_error)
+            half_width = HALF_WIDTH_95 * np.array(found.standard_error)
             low = np.maximum(total - half_width, 0.0)
             band = {"color": COLOURS[0], "alpha": 0.22, "linewidth": 0, "label": "95 % interval"}
             ax.fill_between(n, low, total + half_width, **band)
@@ -94,7 +95,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
         if factors.n_factors is not None:
             _mark_minimum(ax, factors.n_factors, values)
         ax.yaxis.set_major_formatter(_PowersOfTen())
-        ax.yaxis.set_minor_formatter(_PowersOfTen())
+        ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
         ax.set(xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND")
     return ax
 

@@ -14,7 +14,7 @@ from ..typing import Integers
 
 SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
-GREY, SOFT = "#d0d0d0", "#737373"  # cells outside a basis; lines that others are compared with
+GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
 
 STYLE: Any = {
     "font.size": 7.5,

@@ -1,6 +1,6 @@
 """What an estimation found: the result, its capacities for any target, and its files."""
 
-from ._capacity_result import PER_TERM, CapacityResult, normal_quantile
+from ._capacity_result import PER_TERM, CapacityResult
 from ._files import attributes, is_result, load_result
 from ._found import Drift, Factors, Growth
 
@@ -13,5 +13,4 @@ __all__ = [
     "attributes",
     "is_result",
     "load_result",
-    "normal_quantile",
 ]

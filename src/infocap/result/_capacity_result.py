@@ -101,14 +101,14 @@ class CapacityResult:
         if self.standard_error is None:
             raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
         centre = self.capacity if self.unbiased is None else self.unbiased
-        half_width = normal_quantile(level) * self.standard_error
+        half_width = _normal_quantile(level) * self.standard_error
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the total, between 0 and the rank."""
         if self.total_standard_error is None:
             raise ParameterError(f"method {self.method!r} gives no standard error, so there is no interval.")
-        half_width = normal_quantile(level) * self.total_standard_error
+        half_width = _normal_quantile(level) * self.total_standard_error
         return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
 
     def by_degree(self) -> pd.DataFrame:
@@ -123,13 +123,6 @@ class CapacityResult:
         np.add.at(table, (self.basis.degrees, column), self.capacity)
         degrees = pd.RangeIndex(len(table), name="degree")
         return pd.DataFrame(table, index=degrees, columns=["1", "2", ">2"])
-
-    def errors_by_degree(self) -> Floats | None:
-        """Standard error of the capacity of each total degree: the root of the sum of squares over its functions."""
-        if self.standard_error is None:
-            return None
-        count = self.basis.max_degree + 1
-        return np.sqrt(np.bincount(self.basis.degrees, self.standard_error**2, minlength=count))
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
@@ -181,8 +174,8 @@ class CapacityResult:
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
 
 
-def normal_quantile(level: float = 0.95) -> float:
-    """Half-width of a two-sided interval of this level, in standard errors."""
+def _normal_quantile(level: float) -> float:
+    """How many standard errors a two-sided interval of this level reaches."""
     if not 0 < level < 1:
         raise ParameterError(f"level={level!r} must lie strictly between 0 and 1, such as 0.95.")
     from scipy.special import ndtri
