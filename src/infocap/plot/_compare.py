@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def compare(
                 ax.errorbar(place, values, reach, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5)
         degree_axis(ax, np.arange(whole.basis.max_degree + 1))
         ax.set(ylim=(0, None), ylabel="capacity")
-        beside = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
+        beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
         ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **beside)
     return ax
 

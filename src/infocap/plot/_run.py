@@ -46,9 +46,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     with axes(ax) as ax:
         if found.standard_error is not None:
             half_width = HALF_WIDTH_95 * np.array(found.standard_error)
-            low = np.maximum(total - half_width, 0.0)
-            band = {"color": COLOURS[0], "alpha": 0.22, "linewidth": 0, "label": "95 % interval"}
-            ax.fill_between(n, low, total + half_width, **band)
+            low, high = np.maximum(total - half_width, 0.0), total + half_width
+            ax.fill_between(n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval")
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, label="total capacity")
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
         if result.noise_limited_total is not None:
@@ -75,7 +74,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     >>> found = infocap.dimension.indicator(signal + 0.1 * rng.standard_normal((500, 10)))
     >>> ax = infocap.plot.indicator(found)
     >>> ax.texts[0].get_text()
-    '  minimum: 3 factors  '
+    'minimum: 3 factors'
     >>> plt.close(ax.figure)
     """
     factors = found.factors if isinstance(found, CapacityResult) else found
@@ -101,14 +100,11 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
 
 
 def _mark_minimum(ax: Axes, n_factors: int, values: Floats) -> None:
-    """Ring the minimum and name it at the top, on the side with more space."""
+    """Mark the minimum, and name it above the axes, where no curve is."""
     ax.axvline(n_factors, color=SOFT, linestyle="--", linewidth=0.9)
     ax.plot(n_factors, values[n_factors - 1], "o", color=COLOURS[5], markersize=5)
-    left = n_factors < len(values) / 2
-    text = f"  minimum: {n_factors} factors  "
-    ax.text(
-        n_factors, 1.0, text, transform=ax.get_xaxis_transform(), va="top", ha="left" if left else "right"
-    )
+    above = ax.get_xaxis_transform()
+    ax.text(n_factors, 1.01, f"minimum: {n_factors} factors", transform=above, ha="center", va="bottom")
 
 
 class _PowersOfTen(LogFormatterSciNotation):
@@ -187,12 +183,9 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
         ax.axvline(curve.n_readouts, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.n_readouts, 0.03, f" N = K = {curve.n_readouts}", color="0.4")
         for number, term in enumerate(chosen):
-            label = curve.basis.label(term)
-            look = {
-                "color": COLOURS[number % len(COLOURS)],
-                "linestyle": "-" if number < len(COLOURS) else "--",
-            }
-            ax.plot(curve.n_samples, curve.raw[:, term], label="constant" if label == "1" else label, **look)
+            label = "constant" if curve.basis.label(term) == "1" else curve.basis.label(term)
+            colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
+            ax.plot(curve.n_samples, curve.raw[:, term], line, color=colour, label=label)
         ax.set(xscale="log", xlim=(curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05), ylim=(0, 1.05))
         ax.set(xlabel="number of samples $N$", ylabel="raw capacity $C_N$")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)

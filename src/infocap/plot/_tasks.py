@@ -131,7 +131,7 @@ def _look(number: int) -> dict[str, Any]:
 def _linear_model(relation: CapacityAccuracy, ax: Axes) -> None:
     """Draw the accuracy that a linear model of the inputs reaches without any device."""
     ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")
-    where = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
     ax.annotate("linear model", (1.0, relation.linear), (-2, -2), **where, ha="right", va="top", color="0.4")
 
 

@@ -24,9 +24,6 @@ LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css"))
 VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())}
 LOOK: Any = {
     "font.size": 12.5,
-    "xtick.labelsize": 12.5,
-    "ytick.labelsize": 12.5,
-    "legend.fontsize": 12.5,
     "text.color": LIGHT["ink"],
     "axes.labelcolor": LIGHT["ink"],
     "axes.edgecolor": LIGHT["soft"],
@@ -43,6 +40,8 @@ LOOK: Any = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "axes.labelpad": 8,
     "svg.fonttype": "none",
     "svg.hashsalt": "infocap",
 }
@@ -94,8 +93,9 @@ def drift(result: CapacityResult) -> Markup:
     time, unit = clock(found)
     percent = 100 * np.array(found.moved)
     tips = [f"{t:.4g} {unit or 'in order'}\nmoved by {p:.3g} %" for t, p in zip(time, percent, strict=True)]
+    size = f"{100 * found.size:.0f}" if found.size >= 0.1 else f"{100 * found.size:.2g}"
     said = (
-        f"The reference moved by {100 * found.size:.2g} % of the readouts' spread (root mean square, noise taken off). "
+        f"The reference moved by {size} % of the readouts' spread (root mean square, noise taken off). "
         "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
     points = np.column_stack([time, percent])

@@ -22,27 +22,25 @@ ROOMY, LABELLED = 12, 17  # Numbers above more bars than these are small, and wo
 
 def matrix(result: CapacityResult) -> Markup:
     """Capacities by the degree in u1 (to the right) and in u2 (upwards), as `plot.capacity_matrix` shows them."""
-    indices, capacity = result.basis.indices, result.capacity
+    indices, bottom = result.basis.indices, TOP + SIDE
     size = int(indices.max()) + 1
     cell = SIDE / size
-    line = min(0.8, 0.08 * cell)
-    bottom, middle = TOP + SIDE, LEFT + SIDE / 2
+    line = min(0.8, 0.08 * cell)  # between two cells
+    side = cell - line
     parts = [element("rect", x=LEFT, y=TOP, width=SIDE, height=SIDE, class_="outside-basis")]
     for number, (column, row) in enumerate(indices.tolist()):
         x, y = LEFT + cell * column + line / 2, bottom - cell * (row + 1) + line / 2
-        place = {"x": x, "y": y, "width": cell - line, "height": cell - line}
-        parts.append(
-            element("rect", **place, fill=viridis(capacity[number]), class_="mark", data_function=number)
-        )
+        own = {"fill": viridis(result.capacity[number]), "class_": "mark", "data_function": number}
+        parts.append(element("rect", x=x, y=y, width=side, height=side, **own))
     for k in range(0, size, 1 + (size - 1) // MOST_TICKS):
         place = cell * (k + 0.5)
-        parts.append(_tick(k, LEFT + place, bottom + 16))
-        parts.append(_tick(k, LEFT - 7, bottom - place + 4, "end"))
+        parts.append(_text(k, LEFT + place, bottom + 16, "tick"))
+        parts.append(_text(k, LEFT - 7, bottom - place + 4, "tick", anchor="end"))
     first, second = index_names(result)
-    parts.append(element("text", f"{first} in u₁", x=middle, y=bottom + 37, text_anchor="middle"))
-    parts.append(_upright(f"{second} in u₂", 13, TOP + SIDE / 2))
-    best = np.argsort(-capacity, kind="stable")[:3]
-    named = ", ".join(f"{result.basis.label(one)} {capacity[one]:.2f}" for one in best)
+    parts.append(_text(f"{first} in u₁", LEFT + SIDE / 2, bottom + 37))
+    parts.append(_text(f"{second} in u₂", 13, TOP + SIDE / 2, turned=-90))
+    best = np.argsort(-result.capacity, kind="stable")[:3]
+    named = ", ".join(f"{result.basis.label(one)} {result.capacity[one]:.2f}" for one in best)
     words = f"Capacity matrix of {len(result.basis)} functions of two inputs; the largest: {named}"
     return figure(
         "Capacity of each function",
@@ -65,9 +63,8 @@ def _scale() -> Markup:
     gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
     bar = element("rect", x=x, y=TOP, width=width, height=SIDE, fill="url(#viridis)")
     places = ((TOP + SIDE, "0"), (TOP + SIDE / 2 + 4, "0.5"), (TOP + 9, "1"))
-    ticks = [_tick(name, x + width + 5, y, "start") for y, name in places]
-    turned = f"translate({x + width + 22:.0f} {TOP + SIDE / 4:.0f}) rotate(90)"
-    name = element("text", "capacity", transform=turned, text_anchor="middle", class_="tick")
+    ticks = [_text(name, x + width + 5, y, "tick", anchor="start") for y, name in places]
+    name = _text("capacity", x + width + 22, TOP + SIDE / 4, "tick", turned=90)
     return element("g", element("defs", gradient), bar, *ticks, name)
 
 
@@ -77,32 +74,25 @@ def bars(result: CapacityResult) -> Markup:
     sums = table.sum(axis=1).to_numpy()
     reach = np.zeros(len(sums)) if errors is None else np.nan_to_num(errors)
     highest = 1.12 * max(float((sums + reach).max(initial=0.0)), 1e-3)
-    unit = (BOTTOM - TOP) / highest
-    slot = (RIGHT - LEFT) / (len(sums) + 0.2)
+    unit, slot = (BOTTOM - TOP) / highest, (RIGHT - LEFT) / (len(sums) + 0.2)
     parts = _frame(highest)
     for degree in np.unique(result.basis.degrees).tolist():
-        middle = LEFT + slot * (degree + 0.6)
+        middle, top = LEFT + slot * (degree + 0.6), BOTTOM - unit * (sums[degree] + reach[degree])
         parts += _bar(degree, table.loc[degree].to_dict(), middle, slot, unit)
         parts += _error(middle, sums[degree], reach[degree], unit)
         if len(sums) <= LABELLED:
-            y, class_ = (
-                BOTTOM - unit * (sums[degree] + reach[degree]) - 5,
-                "value" if len(sums) <= ROOMY else "value tight",
-            )
-            parts.append(
-                element("text", plain(sums[degree]), x=middle, y=y, text_anchor="middle", class_=class_)
-            )
+            class_ = "value" if len(sums) <= ROOMY else "value tight"
+            parts.append(_text(plain(sums[degree]), middle, top - 5, class_))
         if degree % (1 + (len(sums) - 1) // LABELLED) == 0:
-            parts.append(_tick(degree, middle, BOTTOM + 17))
+            parts.append(_text(degree, middle, BOTTOM + 17, "tick"))
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
-    present = [kind for kind in KINDS if table[kind].sum() > 0]
+    picture = drawing(f"Capacity by total degree: {words}", *parts)
     said = "Capacities of all functions of one degree, added up"
     if result.basis.n_inputs > 1:
         said += "; colours say how many inputs a function joins"
     said += "." if errors is None else ". Error bars are standard errors."
-    return figure(
-        "Capacity by degree", drawing(f"Capacity by total degree: {words}", *parts), _legend(present), said
-    )
+    legend = _legend([kind for kind in KINDS if table[kind].sum() > 0])
+    return figure("Capacity by degree", picture, legend, said)
 
 
 def _frame(highest: float) -> list[Markup]:
@@ -112,10 +102,10 @@ def _frame(highest: float) -> list[Markup]:
         if value <= highest:
             y = BOTTOM - (BOTTOM - TOP) * value / highest
             parts.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"))
-            parts.append(_tick(minus(f"{value:g}"), LEFT - 7, y + 4, "end"))
+            parts.append(_text(minus(f"{value:g}"), LEFT - 7, y + 4, "tick", anchor="end"))
     parts.append(element("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, class_="axis"))
-    parts.append(element("text", "total degree", x=(LEFT + RIGHT) / 2, y=BOTTOM + 38, text_anchor="middle"))
-    return [*parts, _upright("capacity", 13, (TOP + BOTTOM) / 2)]
+    parts.append(_text("total degree", (LEFT + RIGHT) / 2, BOTTOM + 38))
+    return [*parts, _text("capacity", 13, (TOP + BOTTOM) / 2, turned=-90)]
 
 
 def _bar(degree: int, values: dict[str, float], middle: float, slot: float, unit: float) -> list[Markup]:
@@ -148,9 +138,9 @@ def _legend(present: list[str]) -> Markup | str:
     return element("ul", *(element("li", swatches[kind], KINDS[kind]) for kind in present), class_="legend")
 
 
-def _tick(name: object, x: float, y: float, anchor: str = "middle") -> Markup:
-    return element("text", name, x=x, y=y, text_anchor=anchor, class_="tick")
-
-
-def _upright(name: str, x: float, y: float) -> Markup:
-    return element("text", name, transform=f"translate({x:.0f} {y:.0f}) rotate(-90)", text_anchor="middle")
+def _text(
+    name: object, x: float, y: float, class_: str | None = None, anchor: str = "middle", turned: int = 0
+) -> Markup:
+    """Letters at a place, perhaps turned by so many degrees around it."""
+    place = f"translate({x:.2f} {y:.2f})" + (f" rotate({turned})" if turned else "")
+    return element("text", name, transform=place, text_anchor=anchor, class_=class_)

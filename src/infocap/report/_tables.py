@@ -150,8 +150,8 @@ def provenance(result: CapacityResult) -> Markup:
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
-    known = result.metadata.get("provenance")
-    found = known if _nested(known) else {} if known is None else {"provenance": known}
+    known = result.metadata.get("provenance", {})
+    found = known if isinstance(known, dict) else {"provenance": known}
     simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
     groups = [_group("estimation", own | simple, "wide")]
