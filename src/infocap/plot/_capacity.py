@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
@@ -101,14 +103,7 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
 
 def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float) -> None:
     """Write total over maximum capacity as the paper does; x and y are fractions of the axes."""
-    ax.text(
-        x,
-        y,
-        rf"$\frac{{{result.total:.1f}}}{{{result.maximum}}}$",
-        transform=ax.transAxes,
-        ha="center",
-        va="center",
-        fontsize=1.9 * mpl.rcParams["font.size"],
-        bbox={"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8},
-        zorder=5,
-    )
+    circle = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8}
+    place: Any = {"transform": ax.transAxes, "ha": "center", "va": "center", "zorder": 5}
+    said = rf"$\frac{{{result.total:.1f}}}{{{result.maximum}}}$"
+    ax.text(x, y, said, fontsize=1.9 * mpl.rcParams["font.size"], bbox=circle, **place)

@@ -92,19 +92,15 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
         shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
         ax.semilogy(numbers, shown, marker=marker, color=COLOURS[0], markersize=2.5)
         if factors.n_factors is not None:
-            _mark_minimum(ax, factors.n_factors, values)
+            least = factors.n_factors
+            ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
+            ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
+            above, said = ax.get_xaxis_transform(), f"minimum: {least} factors"
+            ax.text(least, 1.01, said, transform=above, ha="center", va="bottom")
         ax.yaxis.set_major_formatter(_PowersOfTen())
         ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
         ax.set(xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND")
     return ax
-
-
-def _mark_minimum(ax: Axes, n_factors: int, values: Floats) -> None:
-    """Mark the minimum, and name it above the axes, where no curve is."""
-    ax.axvline(n_factors, color=SOFT, linestyle="--", linewidth=0.9)
-    ax.plot(n_factors, values[n_factors - 1], "o", color=COLOURS[5], markersize=5)
-    above = ax.get_xaxis_transform()
-    ax.text(n_factors, 1.01, f"minimum: {n_factors} factors", transform=above, ha="center", va="bottom")
 
 
 class _PowersOfTen(LogFormatterSciNotation):

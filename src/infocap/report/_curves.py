@@ -72,7 +72,7 @@ def factors(result: CapacityResult) -> Markup:
     noise = f"measured from {found.n_repeats} repeats at one input."
     if found.n_factors is None:
         said = (
-            "The indicator function has no minimum, so it names no number of factors. The noise was " + noise
+            f"The indicator function has no minimum, so it names no number of factors. The noise was {noise}"
         )
     else:
         said = (
@@ -112,12 +112,14 @@ def _drawn(
         ax = draw(result, canvas.subplots())
         file = StringIO()
         canvas.savefig(file, format="svg")
-    spots = []
     places = ax.transData.transform(points)
-    for k in sorted({*range(0, len(points), 1 + (len(points) - 1) // MOST_POINTS), len(points) - 1}):
-        x, y = places[k]
-        if np.isfinite(y):
-            spots.append(element("circle", cx=x, cy=HEIGHT - y, r=6, class_="mark spot", data_tip=tips[k]))
+    spots = [
+        element(
+            "circle", cx=places[k, 0], cy=HEIGHT - places[k, 1], r=6, class_="mark spot", data_tip=tips[k]
+        )
+        for k in sorted({*range(0, len(points), 1 + (len(points) - 1) // MOST_POINTS), len(points) - 1})
+        if 0 <= places[k, 1] <= HEIGHT  # zero has no place on a logarithmic axis
+    ]
     return drawing(words, _inline(file.getvalue(), draw.__name__), *spots, height=HEIGHT)
 
 
@@ -129,7 +131,7 @@ def _inline(svg: str, name: str) -> Markup:
     """
 
     def attributes(style: re.Match[str]) -> str:
-        pairs = [one.strip().split(": ", 1) for one in style[1].split(";")]
+        pairs = [one.strip().split(": ", 1) for one in style[1].split(";") if ":" in one]
         kept = [(key, VARIABLES.get(value, value)) for key, value in pairs if not key.startswith("font")]
         return " ".join(f'{key}="{value}"' for key, value in kept)
 

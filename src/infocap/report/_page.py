@@ -62,13 +62,11 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
     title = TITLE if title is None else str(title)
-    main = element(
-        "main", _checks(result), _pictures(result), _tables.functions(result), _tables.provenance(result)
-    )
+    parts = [_checks(result), _pictures(result), _tables.functions(result), _tables.provenance(result)]
     body = element(
         "body",
         _headline(result, title),
-        main,
+        element("main", *parts),
         _downloads(),
         element("div", id="tip", role="tooltip", hidden="hidden"),
         element("script", Markup(_embedded(result, title)), type="application/json", id="infocap-data"),
@@ -79,9 +77,8 @@ def page(result: CapacityResult, title: str | None = None) -> str:
 
 def _head(title: str) -> Markup:
     """Nothing may be fetched, and only our own script may run, whatever text a file holds."""
-    style, script = (
-        b64encode(sha256(asset(name).encode()).digest()).decode() for name in ("page.css", "page.js")
-    )
+    digests = (sha256(asset(name).encode()).digest() for name in ("page.css", "page.js"))
+    style, script = (b64encode(digest).decode() for digest in digests)
     policy = f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'"
     return element(
         "head",
@@ -105,17 +102,10 @@ def _headline(result: CapacityResult, title: str) -> Markup:
         total, digits = with_error(result.total, error), decimals(error)
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
         sure = f"95 % interval {low} to {high}; ± is the standard error. "
-    among = f"among {functions(result)} of degree up to {result.basis.max_degree}."
     most = f" of at most {result.maximum} linearly independent functions of {inputs}."
-    words = [
-        element("p", "The device computes ", element("strong", total), most, class_="lead"),
-        element(
-            "p",
-            f"{sure}From {result.n_samples} samples of {result.readouts_in_words}, {among}",
-            class_="sure",
-        ),
-    ]
-    found = element("div", *words, budget(result), class_="found-words")
+    lead = element("p", "The device computes ", element("strong", total), most, class_="lead")
+    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {functions(result)}."
+    found = element("div", lead, element("p", sure, class_="sure"), budget(result), class_="found-words")
     return element(
         "header",
         element("div", element("h1", title), toggle, class_="title"),
@@ -151,27 +141,21 @@ def _pictures(result: CapacityResult) -> Markup:
         _curves.factors(result),
         _curves.drift(result),
     ]
-    return element(
-        "section",
-        element("h2", "What it computes, and how surely"),
-        element("div", *pictures, class_="pairs"),
-    )
+    heading = element("h2", "What it computes, and how surely")
+    return element("section", heading, element("div", *pictures, class_="pairs"))
 
 
 def _downloads() -> Markup:
     """The end of the page: buttons, which need the script, and what made it."""
-    buttons = [
-        element("button", "Download CSV", type="button", id="save-csv"),
-        " ",
-        element("button", "Download JSON", type="button", id="save-json"),
-    ]
+    table = element("button", "Download CSV", type="button", id="save-csv")
+    everything = element("button", "Download JSON", type="button", id="save-json")
     explained = (
-        "CSV: all functions, one per line; infocap.load_result reads it back. JSON: all that this page knows."
+        "CSV: all functions, one per line; infocap.load_result reads it back. JSON: all that is known."
     )
     without = "Searching, tooltips and downloads need JavaScript; everything else is here."
     return element(
         "footer",
-        element("p", *buttons, class_="needs-script", hidden="hidden"),
+        element("p", table, " ", everything, class_="needs-script", hidden="hidden"),
         element("p", explained, class_="note needs-script", hidden="hidden"),
         element("noscript", element("p", without, class_="note")),
         element("p", f"Made with infocap {__version__}.", class_="note"),

@@ -44,8 +44,8 @@ def by_degree(result: CapacityResult) -> Markup:
         rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", numbers))
     sums = [*(plain(float(table[kind].sum())) for kind in split), plain(float(result.capacity.sum()))]
     foot = _row("all", f"{held.sum()} of {len(result.basis)}", sums)
-    parts = [_head(split), element("tbody", *rows), element("tfoot", foot)]
-    scrolling = _scrolling("Capacity by degree", *parts)
+    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"], extra="not zero")
+    scrolling = _scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))
     return element("figure", element("h3", "Table by degree"), scrolling, _shown_and_total(result))
 
 
@@ -55,16 +55,10 @@ def _row(name: object, share: str, numbers: list[str]) -> Markup:
     return element("tr", *first, *(element("td", one) for one in numbers))
 
 
-def _head(kinds: list[str]) -> Markup:
-    """Names of the columns; those of the numbers of variables stand under a common one."""
-    high = {"scope": "col", "rowspan": 2 if kinds else None}
-    first = [element("th", "degree", **high), element("th", "not zero", **high, class_="extra")]
-    last = element("th", "sum", **high)
-    if not kinds:
-        return element("thead", element("tr", *first, last))
-    common = element("th", "by number of variables", scope="colgroup", colspan=len(kinds), class_="over")
-    below = [element("th", "more" if kind == ">2" else kind, scope="col") for kind in kinds]
-    return element("thead", element("tr", *first, common, last), element("tr", *below))
+def _head(names: list[str], extra: str = "") -> Markup:
+    """Names of columns; narrow screens leave the `extra` one out."""
+    cells = [element("th", name, scope="col", class_="extra" if name == extra else None) for name in names]
+    return element("thead", element("tr", *cells))
 
 
 def _shown_and_total(result: CapacityResult) -> Markup | str:
@@ -90,13 +84,12 @@ def functions(result: CapacityResult) -> Markup:
     tested = ["p-value"] if result.p_value is not None else []
     names = ["function", "capacity", "", *tested, "degree", "variables"]
     nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
-    head = element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
     body = element("tbody", *([_function(result, one) for one in chosen] or [nothing]), id="rows")
     return element(
         "section",
         element("h2", "Functions"),
         _controls(result),
-        _scrolling("Functions by capacity", head, body, class_="functions"),
+        _scrolling("Functions by capacity", _head(names), body, class_="functions"),
         element("p", said, id="shown", class_="note"),
         element("button", "Show more", type="button", id="more", hidden="hidden"),
         id="functions",
@@ -123,10 +116,9 @@ def _controls(result: CapacityResult) -> Markup:
     """Search and filters; hidden until the script is there to serve them."""
 
     def choice(id_: str, label: str, values: np.ndarray) -> Markup:
-        options = [element("option", one, value=one) for one in np.unique(values)]
-        return element(
-            "label", f"{label} ", element("select", element("option", "all", value=""), *options, id=id_)
-        )
+        numbers = [element("option", one, value=one) for one in np.unique(values)]
+        every = element("option", "all", value="")
+        return element("label", f"{label} ", element("select", every, *numbers, id=id_))
 
     search = element("input", type="search", id="search", placeholder="such as P2(u1)", autocomplete="off")
     return element(

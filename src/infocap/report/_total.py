@@ -9,7 +9,7 @@ from ..result import CapacityResult
 from ._html import Markup, element
 from ._words import count, plain, with_error
 
-RADIUS = 88.0
+RING = {"cx": 100, "cy": 100, "r": 88}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
 
 
@@ -21,7 +21,7 @@ def circle(result: CapacityResult) -> Markup:
     middle = {"x": 100, "text_anchor": "middle", "font_size": size}
     return element(
         "svg",
-        element("circle", cx=100, cy=100, r=RADIUS, class_="ring"),
+        element("circle", **RING, class_="ring"),
         "" if allowed is None else _arc(allowed / most, "ring allowed"),
         _arc(result.total / most, "ring found"),
         element("text", total, y=88.0, class_="numerator", **middle),
@@ -36,10 +36,10 @@ def circle(result: CapacityResult) -> Markup:
 
 def _arc(share: float, class_: str) -> Markup:
     """A part of the ring, from the top, clockwise."""
-    length = 2 * pi * RADIUS
+    length = 2 * pi * RING["r"]
     part = length * min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
-    dash, top = f"{part:.1f} {length:.1f}", "rotate(-90 100 100)"
-    return element("circle", cx=100, cy=100, r=RADIUS, class_=class_, stroke_dasharray=dash, transform=top)
+    dash = f"{part:.1f} {length:.1f}"
+    return element("circle", **RING, class_=class_, stroke_dasharray=dash, transform="rotate(-90 100 100)")
 
 
 class Share(NamedTuple):

@@ -44,19 +44,19 @@ def minus(text: str) -> str:
 
 
 def functions(result: CapacityResult) -> str:
-    """How many functions of which family were asked for, such as "28 Legendre functions"."""
+    """Which functions were asked for, such as "28 Legendre functions of degree up to 6"."""
     name = result.basis.family_name
-    return count(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
+    said = count(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
+    return f"{said} of degree up to {result.basis.max_degree}"
 
 
 def basis(result: CapacityResult) -> str:
     """The basis in one line, with the distribution of the inputs where all have the same."""
     families = result.basis.families
-    said = f"{functions(result)} of degree up to {result.basis.max_degree}"
     if len({(family.name, family.domain, family.parameters) for family in families}) > 1:
-        return said
+        return functions(result)
     low, high = (minus(f"{end:g}") for end in families[0].domain)
-    return f"{said}; inputs {families[0].distribution}, domain {low} to {high}"
+    return f"{functions(result)}; inputs {families[0].distribution}, domain {low} to {high}"
 
 
 def method(result: CapacityResult) -> str:
