@@ -279,6 +279,31 @@ def test_factors_without_noise_and_a_growth_of_one_size_are_no_trouble():
     assert "Growth with" not in said
 
 
+NONSENSE = [
+    (Growth, {"n_samples": (8, 16), "total": (1.0,), "standard_error": None}),
+    (Growth, {"n_samples": (8, 16), "total": (1.0, float("nan")), "standard_error": None}),
+    (Growth, {"n_samples": (0, 16), "total": (1.0, 2.0), "standard_error": (1.0, 1.0)}),
+    (Growth, {"n_samples": (), "total": (), "standard_error": None}),
+    (Factors, {"n_repeats": 9, "n_factors": 3, "values": (1.0, 2.0)}),
+    (Factors, {"n_repeats": 9, "n_factors": None, "values": (1.0, -2.0)}),
+    (Drift, {"time": (0.0,), "clock": "s", "moved": (0.0, 1.0), "size": 0.1, "noise": 0.1}),
+    (Drift, {"time": (0.0, 1.0), "clock": "s", "moved": (0.0, "far"), "size": 0.1, "noise": 0.1}),
+    (Drift, {"time": (0.0, 1.0), "clock": "s", "moved": (0.0, 1.0), "size": 1e300, "noise": 0.1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "found"), NONSENSE)
+def test_findings_that_make_no_sense_are_refused(kind, found, tmp_path):
+    name = kind.__name__.lower()
+    with pytest.raises(ParameterError, match=f"{name} makes no sense: {kind.__name__}"):
+        kind(**found)
+    path = KINDS["raw"]().save(tmp_path / "result.csv")
+    text = path.read_text().replace('"metadata": {', f'"metadata": {{"{name}": {json.dumps(found)}', 1)
+    path.write_text(text)
+    with pytest.raises(DataError, match=f"result.csv is damaged: it {name} makes no sense"):
+        infocap.load_result(path)
+
+
 def test_capacities_that_are_no_numbers_are_refused():
     result = KINDS["raw"]()
     with pytest.raises(DataError, match="not finite numbers"):

@@ -40,8 +40,7 @@ def fibre_stages(
     pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
     with own_look():
         if figure is None:
-            size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
-            figure = plt.figure(figsize=size, layout="constrained")
+            figure = plt.figure(figsize=(DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4), layout="constrained")
         (spectrum, shape), (mask, log) = figure.subplots(2, 2)
         for name, field, colour, linewidth in (
             ("laser", pulse, COLOURS[6], 0.9),

@@ -87,10 +87,9 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
         raise ParameterError(f"the result has no indicator function: {factors.problem}")
     values = np.asarray(factors.values)
     with axes(ax) as ax:
-        numbers = np.arange(1, len(values) + 1)
         marker = "o" if len(values) <= MOST_MARKERS else None
         shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
-        ax.semilogy(numbers, shown, marker=marker, color=COLOURS[0], markersize=2.5)
+        ax.semilogy(np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5)
         if factors.n_factors is not None:
             least = factors.n_factors
             ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)

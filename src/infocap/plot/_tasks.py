@@ -95,7 +95,8 @@ def capacity_accuracy(
             y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
             total, errors = relation.total[rows], relation.total_standard_error
             error = None if errors is None else errors[rows]
-            look = _look(number)
+            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+            look: Any = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
             if right is None:
                 ax.errorbar(total, y, y_error, error, label=label, linewidth=0.6, **look)
             else:
@@ -120,12 +121,6 @@ def _right_axis(ax: Axes) -> Axes:
     right.set_ylabel("total capacity (dotted)")
     right.margins(y=0.12)
     return right
-
-
-def _look(number: int) -> dict[str, Any]:
-    """Colour and marker of one curve, and the size of its error bars."""
-    colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-    return {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
 
 
 def _linear_model(relation: CapacityAccuracy, ax: Axes) -> None:

@@ -56,8 +56,7 @@ def growth(result: CapacityResult) -> Markup:
     known = list(zip(found.n_samples, found.total, errors, strict=True))
     tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
     words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")
-    points = np.column_stack([found.n_samples, found.total])
-    picture = _drawn(plot.growth, result, words, points, tips)
+    picture = _drawn(plot.growth, result, words, np.column_stack([found.n_samples, found.total]), tips)
     said = "What an earlier stop would have given; at the right end it should have settled."
     return figure("Growth with the number of samples", picture, said)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import hypot, isfinite, pi
+from math import hypot, isfinite
 from typing import NamedTuple
 
 from ..result import CapacityResult
 from ._html import Markup, element
 from ._words import count, plain, with_error
 
-RING = {"cx": 100, "cy": 100, "r": 88}
+RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
 
 
@@ -36,9 +36,8 @@ def circle(result: CapacityResult) -> Markup:
 
 def _arc(share: float, class_: str) -> Markup:
     """A part of the ring, from the top, clockwise."""
-    length = 2 * pi * RING["r"]
-    part = length * min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
-    dash = f"{part:.1f} {length:.1f}"
+    percent = 100 * min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
+    dash = f"{percent:.2f} 100"
     return element("circle", **RING, class_=class_, stroke_dasharray=dash, transform="rotate(-90 100 100)")
 
 
