@@ -3,6 +3,8 @@
 import html
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -255,6 +257,12 @@ def test_a_spot_lies_on_the_point_that_it_tells_about():
     )
     assert len(spots) == 32
     assert np.abs(spots - markers[:32]).max() < 0.02
+
+
+def test_importing_the_report_loads_no_matplotlib():
+    code = "import sys, infocap.report; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_the_same_result_gives_the_same_page():

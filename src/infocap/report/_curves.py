@@ -24,8 +24,6 @@ LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css"))
 VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())}
 LOOK: Any = {
     "font.size": 12.5,
-    "text.color": LIGHT["ink"],
-    "axes.labelcolor": LIGHT["ink"],
     "axes.edgecolor": LIGHT["soft"],
     "xtick.color": LIGHT["soft"],
     "ytick.color": LIGHT["soft"],

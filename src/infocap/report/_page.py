@@ -18,7 +18,6 @@ from .._version import __version__
 from .._words import decimals
 from ..errors import Check, DataError, ParameterError
 from ..result import PER_TERM, CapacityResult, attributes
-from . import _curves, _figures, _tables
 from ._html import Markup, asset, element
 from ._total import budget, circle
 from ._words import count, functions, minus, plain, with_error
@@ -62,11 +61,10 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
     title = TITLE if title is None else str(title)
-    parts = [_checks(result), _pictures(result), _tables.functions(result), _tables.provenance(result)]
     body = element(
         "body",
         _headline(result, title),
-        element("main", *parts),
+        _main(result),
         _downloads(),
         element("div", id="tip", role="tooltip", hidden="hidden"),
         element("script", Markup(_embedded(result, title)), type="application/json", id="infocap-data"),
@@ -130,8 +128,10 @@ def _checks(result: CapacityResult) -> Markup:
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
 
 
-def _pictures(result: CapacityResult) -> Markup:
-    """The matrix of two inputs, the bars of any number, the table by degree, and what else was measured."""
+def _main(result: CapacityResult) -> Markup:
+    """Checks, pictures and tables, in their order."""
+    from . import _curves, _figures, _tables  # matplotlib is heavy: commands that make no page do without it
+
     two = result.basis.n_inputs == 2 and len(result.basis) <= LARGEST_MATRIX
     pictures = [
         _figures.matrix(result) if two else "",
@@ -142,7 +142,8 @@ def _pictures(result: CapacityResult) -> Markup:
         _curves.drift(result),
     ]
     heading = element("h2", "What it computes, and how surely")
-    return element("section", heading, element("div", *pictures, class_="pairs"))
+    shown = element("section", heading, element("div", *pictures, class_="pairs"))
+    return element("main", _checks(result), shown, _tables.functions(result), _tables.provenance(result))
 
 
 def _downloads() -> Markup:
