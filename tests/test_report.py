@@ -319,9 +319,25 @@ def test_capacities_that_are_no_numbers_are_refused():
 
 
 def test_numbers_have_the_digits_that_their_error_allows():
-    pairs = ((20.0104, 0.1293), (20.96, 0.3), (0.97301, 0.00039), (1.0, 0.0), (-0.02, 0.1), (0.25, None))
+    pairs = (
+        (20.0104, 0.1293),
+        (20.96, 0.3),
+        (0.97301, 0.00039),
+        (1.0, 0.0),
+        (-0.02, 0.1),
+        (0.25, None),
+        (0.5, 1e-9),
+    )
     said = [with_error(*pair).replace("\xa0", " ") for pair in pairs]
-    assert said == ["20.01 ± 0.13", "20.96 ± 0.30", "0.97301 ± 0.00039", "1.000", "−0.02 ± 0.10", "0.250"]
+    assert said == [
+        "20.01 ± 0.13",
+        "20.96 ± 0.30",
+        "0.97301 ± 0.00039",
+        "1.000",
+        "−0.02 ± 0.10",
+        "0.250",
+        "0.50000 ± <0.00001",
+    ]
 
 
 def test_the_page_is_written_whole_or_not_at_all(tmp_path):

@@ -126,8 +126,8 @@ def _right_axis(ax: Axes) -> Axes:
 def _linear_model(relation: CapacityAccuracy, ax: Axes) -> None:
     """Draw the accuracy that a linear model of the inputs reaches without any device."""
     ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")
-    right = ax.get_yaxis_transform()
-    ax.text(1.0, relation.linear, "linear model", transform=right, ha="right", va="top", color="0.4")
+    where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    ax.annotate("linear model", (1.0, relation.linear), (-2, -2), **where, ha="right", va="top", color="0.4")
 
 
 def _curves(relation: CapacityAccuracy, along: str) -> dict[str, Integers]:

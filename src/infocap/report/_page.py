@@ -150,9 +150,7 @@ def _downloads() -> Markup:
     """The end of the page: buttons, which need the script, and what made it."""
     table = element("button", "Download CSV", type="button", id="save-csv")
     everything = element("button", "Download JSON", type="button", id="save-json")
-    explained = (
-        "CSV: all functions, one per line; infocap.load_result reads it back. JSON: all that is known."
-    )
+    explained = "CSV: all functions, one per line; infocap.load_result reads it back. JSON: all there is."
     without = "Searching, tooltips and downloads need JavaScript; everything else is here."
     return element(
         "footer",

@@ -19,7 +19,8 @@
     if (value === null || value === undefined) return "–";
     if (value === 0 || !error) return value === 0 ? "0" : minus(value.toFixed(3));
     const decimals = decimalsFor(error);
-    return `${minus(value.toFixed(decimals))}${NBSP}±${NBSP}${error.toFixed(decimals)}`;
+    const shown = error.toFixed(decimals).replace(/^0.00000$/, "<0.00001");
+    return `${minus(value.toFixed(decimals))}${NBSP}±${NBSP}${shown}`;
   }
 
   function pValue(value) {
