@@ -1,11 +1,12 @@
-"""The pictures of docs/estimators.md: error against N, calibration of the intervals, false and missed functions.
+"""The pictures of docs/estimators.md (error against N, calibration, false and missed functions) and docs/report.md.
 
-``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png.
+``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png and report.png.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import warnings
 from pathlib import Path
 
@@ -144,20 +145,44 @@ def zeros(count: int) -> None:
     figure.savefig(IMAGES / "estimators-zeros.png", dpi=200)
 
 
+def report(count: int) -> None:
+    """Photograph the top of the report on a pulse in 40 m of fibre; `count` halves the samples when it is small."""
+    from playwright.sync_api import sync_playwright
+
+    n = 4096 if count > 1 else 1024
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
+    device = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
+    u = infocap.draw(basis, n, seed=1)
+    recording = infocap.Recording(u, device(u, seed=1), range(n), repeats=device(u, seed=2))
+    text = infocap.report.page(
+        infocap.analyse(recording, basis, growth=False), title="Fibre, 40 m at 4.5 dBm"
+    )
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1200, "height": 1030})
+        page.set_content(text)
+        page.screenshot(path=IMAGES / "report.png")
+        browser.close()
+
+
+PICTURES = {
+    "zeros": (zeros, 2, 20),
+    "calibration": (calibration, 2, 100),
+    "error": (error_against_n, 1, 5),
+    "report": (report, 1, 2),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two data sets of each")
-    parser.add_argument("--only", choices=["zeros", "calibration", "error"], help="one of them")
+    parser.add_argument("--quick", action="store_true", help="fewer data sets of each")
+    parser.add_argument("--only", choices=list(PICTURES), help="one of them")
     options = parser.parse_args()
-    quick, only = options.quick, options.only
     warnings.simplefilter("ignore", infocap.errors.DataWarning)
     plt.rcParams.update(STYLE)
-    if only in (None, "zeros"):
-        zeros(2 if quick else 20)
-    if only in (None, "calibration"):
-        calibration(2 if quick else 100)
-    if only in (None, "error"):
-        error_against_n(1 if quick else 5)
+    for name, (draw, few, many) in PICTURES.items():
+        if options.only in (None, name):
+            draw(few if options.quick else many)
 
 
 if __name__ == "__main__":

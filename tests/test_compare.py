@@ -195,14 +195,13 @@ def test_growth_draws_the_totals_against_n():
     recording = infocap.Recording(u, ONE(u, seed=2), np.arange(512), repeats=ONE(u, seed=3))
     result = infocap.analyse(recording, BASIS)
     ax = infocap.plot.growth(result)
-    known = result.metadata["growth"]
+    known = result.growth
     line = next(one for one in ax.lines if one.get_label() == "total capacity")
-    assert list(line.get_xdata()) == known["n_samples"]
-    assert_allclose(line.get_ydata(), known["total"])
+    assert tuple(line.get_xdata()) == known.n_samples
+    assert_allclose(line.get_ydata(), known.total)
     band = ax.collections[0].get_paths()[0].vertices
-    assert band[:, 1].max() == pytest.approx(
-        np.max(np.array(known["total"]) + 1.96 * np.array(known["standard_error"]))
-    )
+    highest = np.max(np.array(known.total) + ndtri(0.975) * np.array(known.standard_error))
+    assert band[:, 1].max() == pytest.approx(highest)
     assert ax.get_xscale() == "log"
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [
@@ -211,11 +210,7 @@ def test_growth_draws_the_totals_against_n():
         "maximum, 7",
         f"what noise allows, {result.noise_limited_total:.1f}",
     ]
-    bare = replace(
-        result,
-        noise_limited_total=None,
-        metadata={"growth": known | {"standard_error": None}},
-    )
+    bare = replace(result, noise_limited_total=None, growth=replace(known, standard_error=None))
     plain = infocap.plot.growth(bare)
     assert not plain.collections
     assert len(plain.lines) == 2

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 
 import matplotlib.pyplot as plt
@@ -103,6 +104,61 @@ def test_convergence_draws_the_curves_asked_for():
     assert len(infocap.plot.convergence(curve).get_legend().get_texts()) >= 3
     with pytest.raises(ParameterError, match=r"'P9\(u9\)'"):
         infocap.plot.convergence(curve, ["P9(u9)"])
+
+
+def test_the_indicator_is_drawn_with_its_minimum():
+    found = infocap.result.Factors(n_repeats=30, n_factors=2, values=(1e-2, 1e-3, 4e-3, 0.0))
+    ax = infocap.plot.indicator(replace(RESULT, factors=found))
+    curve, _, lowest = ax.lines
+    assert list(curve.get_xdata()) == [1, 2, 3, 4]
+    assert_allclose(curve.get_ydata(), [1e-2, 1e-3, 4e-3, np.nan])  # zero has no place on this axis
+    assert (lowest.get_xdata(), lowest.get_ydata()) == ([2], [1e-3])
+    assert ax.get_yscale() == "log"
+    ax.figure.draw_without_rendering()
+    assert "10⁻³" in [text.get_text() for text in ax.get_yticklabels()]
+    rising = infocap.plot.indicator(replace(found, n_factors=None))
+    assert (len(rising.lines), len(rising.texts)) == (1, 0)
+
+
+def test_the_indicator_takes_what_dimension_gave():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) + 0.1 * rng.standard_normal((200, 12))
+    found = infocap.dimension.indicator(x)
+    ax = infocap.plot.indicator(found)
+    assert_allclose(ax.lines[0].get_ydata(), found.values)
+    assert ax.lines[2].get_xdata() == [found.n_factors]
+
+
+@pytest.mark.parametrize(("last", "label", "shown"), [
+    (7200.5, "time (h)", 7200.5 / 3600), (100.0, "time (s)", 100.0), (7199.0, "time (min)", 7199 / 60),
+])  # fmt: skip
+def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
+    found = infocap.result.Drift(time=(5.0, 5.0 + last), clock="s", moved=(0.0, 0.3), size=0.2, noise=0.01)
+    ax = infocap.plot.drift(replace(RESULT, drift=found))
+    curve, noise = ax.lines
+    assert_allclose(curve.get_xdata(), [0, shown])
+    assert_allclose(curve.get_ydata(), [0, 30])
+    assert_allclose(noise.get_ydata(), 100 * np.sqrt(2) * 0.01)
+    assert ax.get_xlabel() == label
+    assert ax.get_ylim()[1] > 30
+
+
+def test_drift_without_times_counts_measurements():
+    found = infocap.result.Drift(time=(0, 1, 2), clock="order", moved=(0.0, 0.1, 0.0), size=0.0, noise=0.1)
+    ax = infocap.plot.drift(replace(RESULT, drift=found))
+    assert ax.get_xlabel() == "number of measurement"
+    assert list(ax.lines[0].get_xdata()) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("draw", "message"), [
+    (infocap.plot.indicator, "no factor analysis.*`noise`.*measure one input many times"),
+    (infocap.plot.drift, "no drift.*`reference`.*8 times or more"),
+])  # fmt: skip
+def test_what_was_not_measured_cannot_be_drawn(draw, message):
+    with pytest.raises(ParameterError, match=message):
+        draw(RESULT)
+    with pytest.raises(ParameterError, match=r"no indicator function: too few"):
+        infocap.plot.indicator(infocap.result.Factors(n_repeats=2, problem="too few"))
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])

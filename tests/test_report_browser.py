@@ -73,12 +73,8 @@ def test_pointing_at_a_cell_shows_the_capacity_of_its_function(open_page):
     page.hover(f'[data-function="{number}"]')
     said = words(page.locator("#tip"))
     assert "P1(u1)·P2(u2)" in said
-    assert (
-        infocap.report._numbers.with_error(result.capacity[number], result.standard_error[number]).replace(
-            "\xa0", " "
-        )
-        in said
-    )
+    shown = infocap.report._words.with_error(result.capacity[number], result.standard_error[number])
+    assert shown.replace("\xa0", " ") in said
     low, high = result.interval()[number]
     assert f"{low:.2f}" in said
     assert f"{high:.2f}" in said
@@ -101,9 +97,8 @@ def test_pointing_at_a_bar_lists_its_largest_functions(open_page):
 def test_points_of_the_curves_tell_their_values(open_page):
     result = FULL()
     page = open_page(result)
-    page.hover(".point >> nth=-1")
-    assert "512 samples" in words(page.locator("#tip"))
-    assert f"total {result.total:.2f}" in words(page.locator("#tip"))
+    page.hover('[data-tip^="512 samples"]')
+    assert f"total {result.total:.3f}" in words(page.locator("#tip"))
 
 
 def test_tooltips_can_be_reached_with_the_keyboard(open_page):
@@ -145,7 +140,7 @@ def test_the_downloaded_json_holds_everything(open_page, tmp_path):
     found = json.loads(download(open_page(result), "#save-json", tmp_path).read_text(encoding="utf-8"))
     assert found["functions"]["capacity"] == result.capacity.tolist()
     assert found["functions"]["label"] == result.basis.labels
-    assert found["metadata"]["growth"] == result.metadata["growth"]
+    assert found["metadata"]["growth"]["total"] == list(result.growth.total)
     assert found["metadata"]["provenance"]["plan"] == result.metadata["provenance"]["plan"]
     assert found["metadata"]["provenance"]["seed"] == str(2**70)
 
@@ -203,7 +198,11 @@ def test_without_javascript_the_essentials_are_there(open_page):
 def test_hostile_text_stays_text(open_page):
     result = FULL()
     provenance = {"plan": {HOSTILE: HOSTILE}, HOSTILE: {HOSTILE: HOSTILE}}
-    result = replace(result, checks=(HOSTILE,), metadata={**result.metadata, "provenance": provenance})
+    result = replace(
+        result,
+        checks=(infocap.errors.Check(HOSTILE),),
+        metadata={**result.metadata, "provenance": provenance},
+    )
     page = open_page(result, title=HOSTILE)
     assert page.title().startswith("</script><script>alert(1)</script >")
     assert page.locator("img").count() == 0

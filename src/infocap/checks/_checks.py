@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._array import as_like, to_numpy
-from .._check import listed
+from .._words import listed
 from ..basis import DiscreteFamily, ProductBasis, product_basis
 from ..errors import Check
 from ..kernels import squares

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._check import positive
+from .._words import duration
+from .._words import size as size_of
 from ..basis import ProductBasis
 from ..errors import DataWarning, ParameterError
 from ..recording import read
@@ -15,8 +17,6 @@ from ..theory import ExpectedError, Forecast, forecast, forecast_from
 from ..workflow import analyse, cost
 from ._choose_basis import Wanted, choose_basis
 from ._terminal import as_options, wrapped
-from ._watch import duration
-from ._watch import size as size_of
 
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 METHODS = {"control-variate": "control-variate", "threshold-richardson": "Algorithm 1"}

@@ -8,7 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from .._check import listed, probability, yes_or_no
+from .._check import probability, yes_or_no
+from .._words import listed
 from ..errors import Check, DataError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats

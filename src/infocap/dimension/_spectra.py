@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._check import listed
+from .._words import listed
 from ..errors import DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats

@@ -1,14 +1,11 @@
 """Figures: functions that take a result and optional axes, and return the axes."""
 
-from ._capacity_accuracy import capacity_accuracy
-from ._capacity_bars import capacity_bars
-from ._capacity_matrix import capacity_matrix
+from ._capacity import capacity_bars, capacity_matrix
 from ._compare import compare
-from ._convergence import convergence
-from ._demand_supply import demand_supply
 from ._fibre_stages import fibre_stages
-from ._growth import growth
+from ._run import convergence, drift, growth, indicator
 from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE
+from ._tasks import capacity_accuracy, demand_supply
 
 __all__ = [
     "COLOURS",
@@ -21,6 +18,8 @@ __all__ = [
     "compare",
     "convergence",
     "demand_supply",
+    "drift",
     "fibre_stages",
     "growth",
+    "indicator",
 ]

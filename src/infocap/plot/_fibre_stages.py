@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from ..systems.fibre import FibreSystem, ghz_per_nm
-from ..typing import ArrayLike
+from ..typing import ArrayLike, Floats
 from ._style import COLOURS, DOUBLE_MM, own_look
 
 SHOWN_NM, SHOWN_PS = 1.9, 40.0
-FINER = 8  # times as many points in time, for smooth curves
+FINER = 8  # Points in time per point of the simulation: enough for smooth curves.
 
 
 def fibre_stages(
@@ -32,48 +32,40 @@ def fibre_stages(
     >>> plt.close(figure)
     """
     stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
-    grid = system.grid
+    grid, centre = system.grid, system.pulse.wavelength_nm
     order = np.argsort(grid.frequency_thz)
-    wavelength = system.pulse.wavelength_nm - grid.frequency_thz[order] * 1e3 / ghz_per_nm(
-        system.pulse.wavelength_nm
-    )
-    pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
-    fields = {
-        "laser": (pulse, COLOURS[6]),
-        "after the encoder": (stages["before"][0], COLOURS[4]),
-        f"after {system.length_m:g} m of fibre": (stages["after"][0], COLOURS[5]),
-    }
-    density = system.pulse.density_unit * grid.window_ps**2
+    wavelength = centre - grid.frequency_thz[order] * 1e3 / ghz_per_nm(centre)
     time = np.fft.fftshift(np.fft.fftfreq(FINER * grid.n_points)) * grid.window_ps
+    density = system.pulse.density_unit * grid.window_ps**2
+    pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
     with own_look():
         if figure is None:
-            size = (DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4)
-            figure = plt.figure(figsize=size, layout="constrained")
-        panels = figure.subplots(2, 2)
-        spectrum, mask, shape, log = panels[0, 0], panels[1, 0], panels[0, 1], panels[1, 1]
-        for name, (field, colour) in fields.items():
-            half = grid.n_points // 2
-            finer = np.concatenate([field[:half], np.zeros((FINER - 1) * grid.n_points), field[half:]])
-            power = np.abs(np.fft.fftshift(np.fft.fft(finer))) ** 2
-            style: dict[str, Any] = {
-                "color": colour,
-                "linewidth": 2.0 if name == "after the encoder" else 0.9,
-            }
-            spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, label=name, **style)
-            shape.plot(time, power, **style)
-            log.semilogy(time, np.maximum(power, 1e-12), **style)
-        transmission = stages["mask"][0][order]
-        mask.plot(wavelength, np.real(transmission), color=COLOURS[2])
+            figure = plt.figure(figsize=(DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4), layout="constrained")
+        (spectrum, shape), (mask, log) = figure.subplots(2, 2)
+        for name, field, colour, linewidth in (
+            ("laser", pulse, COLOURS[6], 0.9),
+            ("after the encoder", stages["before"][0], COLOURS[4], 2.0),
+            (f"after {system.length_m:g} m of fibre", stages["after"][0], COLOURS[5], 0.9),
+        ):
+            look: dict[str, Any] = {"color": colour, "linewidth": linewidth}
+            power = _power_in_time(field)
+            spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, label=name, **look)
+            shape.plot(time, power, **look)
+            log.semilogy(time, np.maximum(power, 1e-12), **look)
+        mask.plot(wavelength, np.real(stages["mask"][0][order]), color=COLOURS[2])
         mask.axhline(0, color="0.7", linewidth=0.5)
-        spectrum.set(ylabel="power density (mW/nm)")
+        near = (centre - SHOWN_NM, centre + SHOWN_NM)
+        spectrum.set(ylabel="power density (mW/nm)", xlim=near)
         spectrum.legend(loc="upper right")
-        mask.set(ylabel="field transmission", xlabel="wavelength (nm)", ylim=(-1.1, 1.1))
-        shape.set(ylabel="power (W)")
-        log.set(
-            ylabel="power (W)", xlabel="time (ps)", ylim=(1e-6 * system.peak_power_w, 3 * system.peak_power_w)
-        )
-        for panel in (spectrum, mask):
-            panel.set_xlim(system.pulse.wavelength_nm - SHOWN_NM, system.pulse.wavelength_nm + SHOWN_NM)
-        shape.set_xlim(-SHOWN_PS / 2, SHOWN_PS / 2)
-        log.set_xlim(-5 * SHOWN_PS, 5 * SHOWN_PS)
+        mask.set(ylabel="field transmission", xlabel="wavelength (nm)", xlim=near, ylim=(-1.1, 1.1))
+        shape.set(ylabel="power (W)", xlim=(-SHOWN_PS / 2, SHOWN_PS / 2))
+        log.set(ylabel="power (W)", xlabel="time (ps)", xlim=(-5 * SHOWN_PS, 5 * SHOWN_PS))
+        log.set_ylim(1e-6 * system.peak_power_w, 3 * system.peak_power_w)
     return figure
+
+
+def _power_in_time(field: Any) -> Floats:
+    """Instantaneous power of a spectrum, `FINER` times as dense as the grid."""
+    half = len(field) // 2
+    finer = np.concatenate([field[:half], np.zeros((FINER - 1) * len(field)), field[half:]])
+    return np.abs(np.fft.fftshift(np.fft.fft(finer))) ** 2

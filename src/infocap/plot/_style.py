@@ -10,9 +10,11 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from ..typing import Integers
+
 SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
-GREY = "#d0d0d0"
+GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
 
 STYLE: Any = {
     "font.size": 7.5,
@@ -59,16 +61,7 @@ def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> 
         yield new
 
 
-def fraction_in_circle(ax: Axes, total: float, most: int, x: float, y: float) -> None:
-    """Total over maximum capacity, as the paper shows it; x and y in fractions of the axes."""
-    ax.text(
-        x,
-        y,
-        rf"$\frac{{{total:.1f}}}{{{most}}}$",
-        transform=ax.transAxes,
-        ha="center",
-        va="center",
-        fontsize=1.9 * mpl.rcParams["font.size"],
-        bbox={"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8},
-        zorder=5,
-    )
+def degree_axis(ax: Axes, degrees: Integers) -> None:
+    """Name the total degrees under groups of bars."""
+    ax.set(xticks=degrees, xlim=(degrees[0] - 0.6, degrees[-1] + 0.6), xlabel="total degree")
+    ax.tick_params(axis="x", length=0)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from dataclasses import replace
+from dataclasses import asdict, replace
 from hashlib import sha256
-from importlib.resources import files
+from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .._atomic import replaced
 from .._check import one_of
 from .._version import __version__
-from ..errors import DataError
-from ..result import CapacityResult
-from . import _tables, _words
-from ._bars import bars
-from ._budget import budget
-from ._circle import circle
-from ._data import embedded
-from ._drift import drift
-from ._factors import factors
-from ._growth import growth
-from ._html import Markup, element
-from ._matrix import matrix
-from ._measured import Measured, measured
+from .._words import decimals
+from ..errors import Check, DataError, ParameterError
+from ..result import PER_TERM, CapacityResult, attributes
+from ._html import Markup, asset, element
+from ._total import budget, circle
+from ._words import count, functions, minus, plain, with_error
 
 TITLE = "Information processing capacity"
-LARGEST_MATRIX = 20_000  # functions: beyond, cells are smaller than a pixel
+LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
+DEEPEST = 60  # Entries within entries of metadata; more are an accident or an attack.
+EXACT = 2**53  # Whole numbers beyond it are written as text: browsers would round them.
 
 
 def save(result: CapacityResult, path: str | Path, title: str | None = None) -> Path:
@@ -64,16 +61,23 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
     title = TITLE if title is None else str(title)
-    found = measured(result.metadata)
-    style, script = _asset("page.css"), _asset("page.js")
-    return "<!doctype html>\n" + element(
-        "html", _head(title, style, script), "\n", _body(result, found, title, script), lang="en-GB"
+    body = element(
+        "body",
+        _headline(result, title),
+        _main(result),
+        _downloads(),
+        element("div", id="tip", role="tooltip", hidden="hidden"),
+        element("script", Markup(_embedded(result, title)), type="application/json", id="infocap-data"),
+        element("script", Markup(asset("page.js"))),
     )
+    return "<!doctype html>\n" + element("html", _head(title), body, lang="en-GB")
 
 
-def _head(title: str, style: str, script: str) -> Markup:
+def _head(title: str) -> Markup:
     """Nothing may be fetched, and only our own script may run, whatever text a file holds."""
-    policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    digests = (sha256(asset(name).encode()).digest() for name in ("page.css", "page.js"))
+    style, script = (b64encode(digest).decode() for digest in digests)
+    policy = f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'"
     return element(
         "head",
         element("meta", charset="utf-8"),
@@ -81,101 +85,133 @@ def _head(title: str, style: str, script: str) -> Markup:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="generator", content=f"infocap {__version__}"),
         element("title", title),
-        element("style", Markup(style)),
-    )
-
-
-def _body(result: CapacityResult, found: Measured, title: str, script: str) -> Markup:
-    return element(
-        "body",
-        _headline(result, title),
-        "\n",
-        element(
-            "main",
-            _words.checks((*result.warnings, *found.problems), result.notes),
-            "\n",
-            element(
-                "section",
-                element("h2", "What it computes, and how surely"),
-                element("div", *_figures(result, found), class_="pairs"),
-            ),
-            "\n",
-            _tables.functions(result),
-            "\n",
-            _tables.provenance(result, found.provenance),
-        ),
-        "\n",
-        _downloads(),
-        element("div", id="tip", role="tooltip", hidden="hidden"),
-        "\n",
-        element("script", Markup(embedded(result, title)), type="application/json", id="infocap-data"),
-        "\n",
-        element("script", Markup(script)),
+        element("style", Markup(asset("page.css"))),
     )
 
 
 def _headline(result: CapacityResult, title: str) -> Markup:
+    """What the device does and how sure that is, in two sentences, the circle, and where the rest went."""
     toggle = element("button", "Dark", type="button", id="theme", class_="needs-script", hidden="hidden")
+    inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
+    error = result.total_standard_error
+    if error is None:
+        total, sure = plain(result.total, 1), f"The method {result.method!r} gives no error bars. "
+    else:
+        total, digits = with_error(result.total, error), decimals(error)
+        low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
+        sure = f"95 % interval {low} to {high}; ± is the standard error. "
+    most = f" of at most {result.maximum} linearly independent functions of {inputs}."
+    lead = element("p", "The device computes ", element("strong", total), most, class_="lead")
+    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {functions(result)}."
+    found = element("div", lead, element("p", sure, class_="sure"), budget(result), class_="found-words")
     return element(
         "header",
         element("div", element("h1", title), toggle, class_="title"),
-        element(
-            "div",
-            circle(result),
-            element(
-                "div", _words.lead(result), _words.sureness(result), budget(result), class_="found-words"
-            ),
-            class_="headline",
-        ),
+        element("div", circle(result), found, class_="headline"),
     )
 
 
-def _figures(result: CapacityResult, found: Measured) -> list[Markup]:
-    """The matrix of two inputs, the bars of any number, the table, and what else was measured."""
+def _checks(result: CapacityResult) -> Markup:
+    """Every warning, or that there was none; and what was put right without harm."""
+
+    def listed(title: str, checks: tuple[Check, ...]) -> Markup:
+        lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
+        return element("div", element("h2", title), element("ul", *lines))
+
+    fine = element("strong", "No warnings. ")
+    parts = [element("p", fine, "No check found anything that weakens the answer.")]
+    if result.warnings:
+        parts = [listed(count(len(result.warnings), "warning"), result.warnings)]
+    if result.notes:
+        parts.append(listed("Put right, without harm", result.notes))
+    class_ = "checks" if result.warnings else "checks fine"
+    return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
+
+
+def _main(result: CapacityResult) -> Markup:
+    """Checks, pictures and tables, in their order."""
+    from . import _curves, _figures, _tables  # matplotlib is heavy: commands that make no page do without it
+
     two = result.basis.n_inputs == 2 and len(result.basis) <= LARGEST_MATRIX
-    return [
-        *([matrix(result)] if two else []),
-        bars(result),
+    pictures = [
+        _figures.matrix(result) if two else "",
+        _figures.bars(result),
         _tables.by_degree(result),
-        *([] if found.growth is None else [growth(found.growth, result)]),
-        *([] if found.factors is None else [factors(found.factors)]),
-        *([] if found.drift is None else [drift(found.drift)]),
+        _curves.growth(result),
+        _curves.factors(result),
+        _curves.drift(result),
     ]
+    heading = element("h2", "What it computes, and how surely")
+    shown = element("section", heading, element("div", *pictures, class_="pairs"))
+    return element("main", _checks(result), shown, _tables.functions(result), _tables.provenance(result))
 
 
 def _downloads() -> Markup:
+    """The end of the page: buttons, which need the script, and what made it."""
+    table = element("button", "Download CSV", type="button", id="save-csv")
+    everything = element("button", "Download JSON", type="button", id="save-json")
+    explained = "CSV: all functions, one per line; infocap.load_result reads it back. JSON: all there is."
+    without = "Searching, tooltips and downloads need JavaScript; everything else is here."
     return element(
         "footer",
-        element(
-            "p",
-            element("button", "Download CSV", type="button", id="save-csv"),
-            " ",
-            element("button", "Download JSON", type="button", id="save-json"),
-            class_="needs-script",
-            hidden="hidden",
-        ),
-        element(
-            "p",
-            "CSV: all functions, one a line; infocap.load_result reads it back. JSON: everything that this page knows.",
-            class_="note needs-script",
-            hidden="hidden",
-        ),
-        element(
-            "noscript",
-            element(
-                "p",
-                "Searching, tooltips and downloads need JavaScript; everything else is here.",
-                class_="note",
-            ),
-        ),
+        element("p", table, " ", everything, class_="needs-script", hidden="hidden"),
+        element("p", explained, class_="note needs-script", hidden="hidden"),
+        element("noscript", element("p", without, class_="note")),
         element("p", f"Made with infocap {__version__}.", class_="note"),
     )
 
 
-def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+def _embedded(result: CapacityResult, title: str) -> str:
+    """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
+    basis = result.basis
+    counts = basis.indices.max(axis=0, initial=0) + 1
+    measured = {name: getattr(result, name) for name in ("growth", "factors", "drift")}
+    data = {
+        "title": title,
+        "attributes": _attributes(result),
+        "checks": [check.to_dict() for check in result.checks],
+        "inputs": [
+            {
+                "family": family.name,
+                "domain": family.domain,
+                "names": ["", *(family.label(index, f"u{k + 1}") for index in range(1, count))],
+            }
+            for k, (family, count) in enumerate(zip(basis.families, counts.tolist(), strict=True))
+        ],
+        "functions": {
+            "degree": basis.degrees,
+            "variables": basis.interactions,
+            "index": basis.indices.T,
+            **{name: getattr(result, name) for name in PER_TERM if getattr(result, name) is not None},
+        },
+        "metadata": result.metadata
+        | {name: asdict(one) for name, one in measured.items() if one is not None},
+    }
+    text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _digest(text: str) -> str:
-    """How the page's policy names a piece of itself."""
-    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+def _attributes(result: CapacityResult) -> dict[str, Any]:
+    """What files hold about a result; a user's own family cannot be saved, but its numbers can be shown."""
+    try:
+        return attributes(result)
+    except ParameterError:
+        names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
+        return {name: getattr(result, name) for name in names}
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Only what JSON knows: numbers that are none become null, objects become their text."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict | list | tuple) and depth > DEEPEST:
+        return "nested too deeply"
+    if isinstance(value, dict):
+        return {str(key): _plain(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, depth + 1) for one in value]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if abs(value) <= EXACT else str(value)
+    return value if value is None or isinstance(value, bool | str) else str(value)

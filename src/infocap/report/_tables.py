@@ -8,18 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from ..plot._capacity import KINDS, errors_by_degree
 from ..result import CapacityResult
 from . import _words
-from ._bars import KINDS, errors_by_degree
 from ._html import Markup, element, together
-from ._numbers import minus, p_value, plain, with_error
+from ._words import minus, p_value, plain, with_error
 
-SHORT = {"1": "1", "2": "2", ">2": "more"}
-EXTRA = {"not zero": "extra"}
-NOTHING_KNOWN = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
 STRONGEST = 20  # functions in the page itself; the script shows more
-LONGEST = 600  # characters of one entry
-MOST_ENTRIES = 300
+LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([+-]\d\d:\d\d|Z)?")
 NAMES = {
     "estimated": "date",
@@ -35,7 +31,7 @@ NAMES = {
 def by_degree(result: CapacityResult) -> Markup:
     """Capacity by total degree and number of variables."""
     table, errors = result.by_degree(), errors_by_degree(result)
-    kinds = [kind for kind in KINDS if table[kind].any()] or ["1"]
+    kinds = [kind for kind in KINDS if table[kind].any()]
     split = kinds if len(kinds) > 1 else []
     functions = np.bincount(result.basis.degrees, minlength=len(table))
     held = np.bincount(result.basis.degrees, result.capacity > 0, minlength=len(table)).astype(int)
@@ -43,79 +39,65 @@ def by_degree(result: CapacityResult) -> Markup:
     for degree in np.flatnonzero(functions):
         values = table.loc[degree]
         total = float(values.sum())
-        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]), 2)
-        share = f"{held[degree]} of {functions[degree]}"
-        cells = [degree, share, *(plain(float(values[kind])) for kind in split), shown]
-        rows.append(element("tr", *_cells(cells)))
-    sums = [f"{held.sum()} of {len(result.basis)}", *(plain(float(table[kind].sum())) for kind in split)]
-    foot = _cells(["all", *sums, plain(float(result.capacity.sum()))])
-    return element(
-        "figure",
-        element("h3", "Table by degree"),
-        _scrolling(
-            "Capacity by degree",
-            _head(split),
-            element("tbody", *rows),
-            element("tfoot", element("tr", *foot)),
-        ),
-        _words.shown_and_total(result),
-    )
+        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]))
+        numbers = [*(plain(float(values[kind])) for kind in split), shown]
+        rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", numbers))
+    sums = [*(plain(float(table[kind].sum())) for kind in split), plain(float(result.capacity.sum()))]
+    foot = _row("all", f"{held.sum()} of {len(result.basis)}", sums)
+    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"], extra="not zero")
+    scrolling = _scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))
+    return element("figure", element("h3", "Table by degree"), scrolling, _shown_and_total(result))
 
 
-def _cells(values: list[Any]) -> list[Markup]:
+def _row(name: object, share: str, numbers: list[str]) -> Markup:
     """A line of the table by degree: its name, a column that narrow screens leave out, and numbers."""
-    name, extra, *rest = values
-    return [
-        element("th", name, scope="row"),
-        element("td", extra, class_="extra"),
-        *(element("td", one) for one in rest),
-    ]
+    first = [element("th", name, scope="row"), element("td", share, class_="extra")]
+    return element("tr", *first, *(element("td", one) for one in numbers))
 
 
-def _head(kinds: list[str]) -> Markup:
-    """Names of the columns; those of the numbers of variables stand under a common one."""
-    single = [
-        element("th", name, scope="col", rowspan=2 if kinds else None, class_=EXTRA.get(name))
-        for name in ("degree", "not zero", "sum")
-    ]
-    if not kinds:
-        return element("thead", element("tr", *single))
-    common = element("th", "by number of variables", scope="colgroup", colspan=len(kinds), class_="over")
-    below = [element("th", SHORT[kind], scope="col") for kind in kinds]
-    return element("thead", element("tr", *single[:2], common, single[2]), element("tr", *below))
+def _head(names: list[str], extra: str = "") -> Markup:
+    """Names of columns; narrow screens leave the `extra` one out."""
+    cells = [element("th", name, scope="col", class_="extra" if name == extra else None) for name in names]
+    return element("thead", element("tr", *cells))
+
+
+def _shown_and_total(result: CapacityResult) -> Markup | str:
+    """Why the sum of the table is not the total, when it is not."""
+    shown = float(result.capacity.sum())
+    if abs(shown - result.total) < 5e-3:
+        return ""
+    said = (
+        f"The functions shown add up to {plain(shown)}; the total, {plain(result.total)}, also counts "
+        "what is too small to be shown function by function."
+    )
+    return element("p", said, class_="note")
 
 
 def functions(result: CapacityResult) -> Markup:
     """The strongest functions; the script adds searching and all the others."""
-    order = np.argsort(-np.nan_to_num(result.capacity), kind="stable")
+    order = np.argsort(-result.capacity, kind="stable")
     chosen = [int(one) for one in order[:STRONGEST] if result.capacity[one] > 0]
+    held, there = int(np.sum(result.capacity > 0)), len(result.basis)
+    said = f"All functions above zero: {held} of {there} in the basis."
+    if len(chosen) < held:
+        said = f"The {len(chosen)} strongest of {held} functions above zero, of {there} in the basis."
     tested = ["p-value"] if result.p_value is not None else []
-    head = ["function", "capacity", "", *tested, "degree", "variables"]
-    nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(head)))
+    names = ["function", "capacity", "", *tested, "degree", "variables"]
+    nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
+    body = element("tbody", *([_function(result, one) for one in chosen] or [nothing]), id="rows")
     return element(
         "section",
         element("h2", "Functions"),
         _controls(result),
-        _scrolling(
-            "Functions by capacity",
-            element("thead", element("tr", *(element("th", name, scope="col") for name in head))),
-            element("tbody", *(_function(result, one) for one in chosen) if chosen else [nothing], id="rows"),
-            class_="functions",
-        ),
-        element("p", _how_many(result, len(chosen)), id="shown", class_="note"),
+        _scrolling("Functions by capacity", _head(names), body, class_="functions"),
+        element("p", said, id="shown", class_="note"),
         element("button", "Show more", type="button", id="more", hidden="hidden"),
         id="functions",
     )
 
 
-def _how_many(result: CapacityResult, shown: int) -> str:
-    held, there = int(np.sum(result.capacity > 0)), len(result.basis)
-    if shown < held:
-        return f"The {shown} strongest of {held} functions above zero, of {there} in the basis."
-    return f"All functions above zero: {held} of {there} in the basis."
-
-
 def _function(result: CapacityResult, one: int) -> Markup:
+    """A line of the table of functions."""
     basis, capacity = result.basis, float(result.capacity[one])
     error = None if result.standard_error is None else float(result.standard_error[one])
     width = f"{100 * min(max(capacity, 0.0), 1.0):.1f}%"
@@ -132,19 +114,18 @@ def _function(result: CapacityResult, one: int) -> Markup:
 
 def _controls(result: CapacityResult) -> Markup:
     """Search and filters; hidden until the script is there to serve them."""
-    degrees = np.unique(result.basis.degrees).tolist()
-    variables = np.unique(result.basis.interactions).tolist()
 
-    def choice(id_: str, label: str, values: list[int]) -> Markup:
-        options = [element("option", "all", value=""), *(element("option", one, value=one) for one in values)]
-        return element("label", f"{label} ", element("select", *options, id=id_))
+    def choice(id_: str, label: str, values: np.ndarray) -> Markup:
+        numbers = [element("option", one, value=one) for one in np.unique(values)]
+        every = element("option", "all", value="")
+        return element("label", f"{label} ", element("select", every, *numbers, id=id_))
 
     search = element("input", type="search", id="search", placeholder="such as P2(u1)", autocomplete="off")
     return element(
         "form",
         element("label", "Search ", search),
-        choice("by-degree", "Degree", degrees),
-        choice("by-variables", "Variables", variables),
+        choice("by-degree", "Degree", result.basis.degrees),
+        choice("by-variables", "Variables", result.basis.interactions),
         element("label", element("input", type="checkbox", id="zeros"), " zeros too"),
         class_="controls needs-script",
         hidden="hidden",
@@ -152,25 +133,29 @@ def _controls(result: CapacityResult) -> Markup:
     )
 
 
-def provenance(result: CapacityResult, found: dict[str, Any]) -> Markup:
+def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
-    independent = "all" if result.rank == result.maximum else f"of which {result.rank}"
+    independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
     own = {
         "method": _words.method(result),
         "basis": _words.basis(result),
         "samples": result.n_samples,
-        "readouts": f"{result.maximum}, {independent} linearly independent",
+        "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
+    known = result.metadata.get("provenance", {})
+    found = known if isinstance(known, dict) else {"provenance": known}
     simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
     groups = [_group("estimation", own | simple, "wide")]
     groups += [_group(str(key), value) for key, value in found.items() if _nested(value)]
     if not found:
-        groups.append(element("p", NOTHING_KNOWN, class_="note"))
+        said = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
+        groups.append(element("p", said, class_="note"))
     return element("section", element("h2", "Where the numbers come from"), *groups, id="provenance")
 
 
-def _group(title: str, entries: Any, class_: str | None = None) -> Markup:
+def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
+    """A list of entries under a title."""
     lines = list(_flat(entries))
     parts = [
         element("div", element("dt", name.replace("_", " ")), element("dd", _short(value)))
@@ -187,27 +172,24 @@ def _nested(value: Any) -> bool:
 
 
 def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Entries of entries, named by their way."""
+    """Entries of entries, named by their way, at most nine deep."""
     for key, value in entries.items():
-        name = f"{above}{key}"
         if _nested(value) and above.count("›") < 8:
-            yield from _flat(value, f"{name} › ")
+            yield from _flat(value, f"{above}{key} › ")
         else:
-            yield name, value
+            yield f"{above}{key}", value
 
 
 def _short(value: Any) -> str:
+    """One entry as text: dates without their seconds, numbers to six digits, long texts cut."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, list | tuple):
-        text = ", ".join(map(str, value))
-    else:
-        text = minus(f"{value:.6g}") if isinstance(value, float) else _date(str(value))
-    if not text:
-        return "–"
-    return (
-        text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
-    )
+    if isinstance(value, float):
+        return minus(f"{value:.6g}")
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else _date(str(value))
+    if len(text) > LONGEST:
+        return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
+    return text or "–"
 
 
 def _date(text: str) -> str:
@@ -221,7 +203,7 @@ def _date(text: str) -> str:
     return f"{text[:10]} {text[11:16]}" + (" UTC" if text.endswith(("Z", "+00:00")) else text[19:])
 
 
-def _scrolling(name: str, *parts: Markup, class_: str = "") -> Markup:
+def _scrolling(name: str, *parts: Markup, class_: str | None = None) -> Markup:
     """A table that scrolls by itself where the screen is narrow."""
-    table = element("table", element("caption", name), *parts, class_=class_ or None)
+    table = element("table", element("caption", name), *parts, class_=class_)
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)

@@ -1,108 +1,66 @@
-"""The sentences of the page."""
+"""Numbers and facts as a person wants to read them."""
 
 from __future__ import annotations
 
+from math import isfinite
+
+from .. import _words
+from ..basis import FAMILIES
+from ..estimators import ESTIMATORS
 from ..result import CapacityResult
-from ._html import Markup, element
-from ._numbers import count, decimals_for, minus, plain, with_error
-
-METHODS = {
-    "control-variate": "control variates: bias removed, zeros decided by tests, error bars",
-    "threshold-richardson": "Algorithm 1 of the paper: threshold, then extrapolation to infinitely many samples",
-    "richardson-threshold": "Algorithm 2 of the paper: extrapolation to infinitely many samples, then threshold",
-    "raw": "plain empirical capacities, too large by about the number of readouts divided by that of samples",
-    "surrogate": "threshold from shuffled surrogates",
-    "chi2": "threshold from the chi-squared distribution",
-}
 
 
-def lead(result: CapacityResult) -> Markup:
-    """What the device does, in one sentence."""
-    q = result.basis.n_inputs
-    inputs = "its input" if q == 1 else f"its {q} inputs"
-    return element(
-        "p",
-        "The device computes ",
-        element("strong", total(result)),
-        f" of at most {result.maximum} linearly independent functions of {inputs}.",
-        class_="lead",
-    )
+def plain(value: float, decimals: int = 2) -> str:
+    """A fixed number of decimals; zero is just 0."""
+    if not isfinite(value):
+        return "–"
+    return "0" if value == 0 else minus(f"{value:.{decimals}f}")
 
 
-def total(result: CapacityResult) -> str:
-    """The total with its standard error."""
-    if result.total_standard_error is None:
-        return plain(result.total, 1)
-    return with_error(result.total, result.total_standard_error, 3)
+def with_error(value: float, error: float | None) -> str:
+    """Value ± error to the digits that the error allows, kept on one line; an error of zero is left out.
+
+    >>> with_error(20.0104, 0.1293), with_error(1.0, 0.0), with_error(0.5, 1e-9)
+    ('20.01\\xa0±\\xa00.13', '1.000', '0.50000\\xa0±\\xa0<0.00001')
+    """
+    said = _words.with_error(value, error or None).replace("± 0.00000", "± <0.00001")
+    return minus(said).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def sureness(result: CapacityResult) -> Markup:
-    """The interval, and what it rests on."""
-    basis = result.basis
-    if result.total_standard_error is None:
-        sure = f"The method {result.method!r} gives no error bars. "
-    else:
-        low, high = result.total_interval(0.95)
-        decimals = min(decimals_for(result.total_standard_error), 3)
-        sure = (
-            f"95 % interval {minus(f'{low:.{decimals}f}')} to {minus(f'{high:.{decimals}f}')}; "
-            "± is the standard error. "
-        )
-    functions = count(len(basis), f"{_name(result)} function")
-    return element(
-        "p",
-        sure,
-        f"From {result.n_samples} samples, among {functions} of degree up to {basis.max_degree}.",
-        class_="sure",
-    )
+def p_value(value: float) -> str:
+    """Three decimals, or that it is less."""
+    if not isfinite(value):
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def checks(warnings: tuple[str, ...], notes: tuple[str, ...]) -> Markup:
-    """Every warning, or that there was none; and what was put right without harm."""
-    parts = [_listed(count(len(warnings), "warning"), warnings)] if warnings else []
-    if not warnings:
-        fine = element("strong", "No warnings. ")
-        parts.append(element("p", fine, "No check found anything that weakens the answer."))
-    if notes:
-        parts.append(_listed("Put right, without harm", notes))
-    kind = "checks" if warnings else "checks fine"
-    return element("section", *parts, class_=kind, id="checks", aria_label="Checks")
+def count(number: int, one: str) -> str:
+    """``1 input``, ``2 inputs``."""
+    return f"{number} {one if number == 1 else one + 's'}"
 
 
-def _listed(title: str, sentences: tuple[str, ...]) -> Markup:
-    lines = [element("li", one[:1].upper() + one[1:]) for one in map(str, sentences)]
-    return element("div", element("h2", title), element("ul", *lines))
+def minus(text: str) -> str:
+    """The text with a proper minus sign."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def functions(result: CapacityResult) -> str:
+    """Which functions were asked for, such as "28 Legendre functions of degree up to 6"."""
+    name = result.basis.family_name
+    said = count(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
+    return f"{said} of degree up to {result.basis.max_degree}"
 
 
 def basis(result: CapacityResult) -> str:
-    """The basis in one line."""
+    """The basis in one line, with the distribution of the inputs where all have the same."""
     families = result.basis.families
-    alike = len({(family.name, family.domain, family.parameters) for family in families}) == 1
-    said = f"{count(len(result.basis), 'product')} of {_name(result)} functions, degree up to {result.basis.max_degree}"
-    if not alike:
-        return said
-    low, high = families[0].domain
-    return f"{said}; inputs {families[0].distribution}, domain {minus(f'{low:g}')} to {minus(f'{high:g}')}"
-
-
-def shown_and_total(result: CapacityResult) -> Markup | str:
-    """Why the sum of the table is not the total, when it is not."""
-    shown = float(result.capacity.sum())
-    if abs(shown - result.total) < 5e-3:
-        return ""
-    return element(
-        "p",
-        f"The functions shown add up to {plain(shown, 2)}; the total, {plain(result.total, 2)}, also counts "
-        "what is too small to be shown function by function.",
-        class_="note",
-    )
+    if len({(family.name, family.domain, family.parameters) for family in families}) > 1:
+        return functions(result)
+    low, high = (minus(f"{end:g}") for end in families[0].domain)
+    return f"{functions(result)}; inputs {families[0].distribution}, domain {low} to {high}"
 
 
 def method(result: CapacityResult) -> str:
-    """The method in words."""
-    return f"{result.method} ({METHODS[result.method]})" if result.method in METHODS else result.method
-
-
-def _name(result: CapacityResult) -> str:
-    name = result.basis.family_name
-    return name.capitalize() if name in ("legendre", "hermite", "laguerre", "chebyshev", "fourier") else name
+    """The method's name and, where it is one of ours, what it does."""
+    summary = getattr(ESTIMATORS.get(result.method), "summary", None)
+    return f"{result.method} ({summary})" if summary else result.method

@@ -12,19 +12,14 @@
   const minus = (text) => text.replace("-", "\u2212");
 
   function decimalsFor(error) {
-    if (!(error > 0) || !isFinite(error)) return 5;
-    const power = Math.floor(Math.log10(error));
-    const first = Math.round((error / 10 ** power) * 1e6) / 1e6;
-    return Math.max(-power + (first < 1.95 ? 1 : 0), 0);
+    return error > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(error)) + 1, 2), 5) : 3;
   }
 
-  function withError(value, error, most = 5) {
+  function withError(value, error) {
     if (value === null || value === undefined) return "–";
-    if (error === null || error === undefined) return value === 0 ? "0" : minus(value.toFixed(3));
-    if (error === 0) return minus(value.toFixed(Math.min(most, 4)));
-    const decimals = Math.min(decimalsFor(error), most);
-    const small = error < 0.5 * 10 ** -decimals;
-    const shown = small ? `<${(10 ** -decimals).toFixed(decimals)}` : error.toFixed(decimals);
+    if (value === 0 || !error) return value === 0 ? "0" : minus(value.toFixed(3));
+    const decimals = decimalsFor(error);
+    const shown = error.toFixed(decimals).replace(/^0.00000$/, "<0.00001");
     return `${minus(value.toFixed(decimals))}${NBSP}±${NBSP}${shown}`;
   }
 
@@ -47,7 +42,7 @@
     if (error(i) !== null) {
       const centre = functions.unbiased ? functions.unbiased[i] : functions.capacity[i];
       const reach = QUANTILE * error(i);
-      const decimals = Math.min(decimalsFor(error(i)), 4);
+      const decimals = decimalsFor(error(i));
       const ends = [centre - reach, centre + reach].map((end) => Math.min(Math.max(end, 0), 1).toFixed(decimals));
       lines.push(["95 % interval", `${ends[0]} to ${ends[1]}`]);
     }
@@ -203,7 +198,7 @@
     const value = functions.capacity[i];
     if (!(value > 0)) row.className = "zero";
     cell(row, shownLabel(i));
-    cell(row, value === 0 ? "0" : withError(value, error(i)));
+    cell(row, withError(value, error(i)));
     const share = cell(row, "");
     share.className = "share-cell";
     share.appendChild(bar(`${(100 * Math.min(Math.max(value, 0), 1)).toFixed(1)}%`));

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from ..errors import ParameterError
+
+LARGEST = 1e99  # Larger numbers are no measurements; squares of them would overflow in a plot or a sum.
 
 
 @dataclass(frozen=True)
@@ -12,6 +18,10 @@ class Growth:
     n_samples: tuple[int, ...]
     total: tuple[float, ...]
     standard_error: tuple[float, ...] | None  # None where the method gives no error bars
+
+    def __post_init__(self) -> None:
+        errors = self.total if self.standard_error is None else self.standard_error
+        _need("growth", self, _columns(self.n_samples, self.total, errors) and min(self.n_samples) > 0)
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,11 @@ class Factors:
     values: tuple[float, ...] = ()
     problem: str | None = None
 
+    def __post_init__(self) -> None:
+        known = _columns(self.values) and min(self.values) >= 0
+        inside = self.n_factors is None or self.n_factors in range(1, len(self.values) + 1)
+        _need("factors", self, self.problem is not None or (known and inside))
+
 
 @dataclass(frozen=True)
 class Drift:
@@ -33,3 +48,20 @@ class Drift:
     moved: tuple[float, ...]
     size: float  # root mean square of what is more than noise
     noise: float  # root mean square difference between neighbouring measurements, divided by the root of 2
+
+    def __post_init__(self) -> None:
+        _need("drift", self, _columns(self.time, self.moved) and _columns((self.size, self.noise)))
+
+
+def _columns(*columns: Any) -> bool:
+    """Whether all are equally long, hold something, and hold nothing but finite numbers."""
+    numbers = all(isinstance(one, Real) and abs(float(one)) < LARGEST for column in columns for one in column)
+    return numbers and len({len(column) for column in columns}) == 1 and len(columns[0]) > 0
+
+
+def _need(name: str, found: object, sound: bool) -> None:
+    """Refuse what no recording can tell, such as a damaged file may hold."""
+    if not sound:
+        raise ParameterError(
+            f"{name} makes no sense: {str(found)[:120]}; give columns of as many finite numbers."
+        )

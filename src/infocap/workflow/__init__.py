@@ -2,7 +2,6 @@
 
 from ._analyse import analyse
 from ._compare import Comparison, compare
-from ._compare_text import decimals
 from ._convergence import Convergence, convergence
 from ._cost import Cost, cost
 from ._estimate import conclude, estimate, evidence
@@ -19,7 +18,6 @@ __all__ = [
     "conclude",
     "convergence",
     "cost",
-    "decimals",
     "estimate",
     "evidence",
     "probe",

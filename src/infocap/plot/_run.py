@@ -1,0 +1,208 @@
+"""What a run tells beside its capacities: growth with the number of samples, convergence, factors, drift."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatterSciNotation
+
+from .._words import HALF_WIDTH_95
+from ..dimension import Indicator
+from ..errors import ParameterError
+from ..result import CapacityResult, Drift, Factors
+from ..typing import Floats, Integers
+from ..workflow import Convergence
+from ._style import COLOURS, DOUBLE_MM, SOFT, axes
+
+MOST_MARKERS = 100  # Points of a curve that get a marker; more would merge into a thick line.
+CLOCKS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """The total as it was after a part of the run, with its 95 % interval, on an axis that doubles.
+
+    Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> u = infocap.draw(basis, 256, seed=1)
+    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
+    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, x, range(256)), basis))
+    >>> ax.get_xlabel()
+    'number of samples N'
+    >>> plt.close(ax.figure)
+    """
+    found = result.growth
+    if found is None:
+        raise ParameterError(
+            "the result has no growth with the number of samples: it comes from `estimate`, or from growth=False; "
+            "infocap.analyse(recording, basis) and `infocap estimate` follow it."
+        )
+    n, total = np.array(found.n_samples), np.array(found.total)
+    with axes(ax) as ax:
+        if found.standard_error is not None:
+            half_width = HALF_WIDTH_95 * np.array(found.standard_error)
+            low, high = np.maximum(total - half_width, 0.0), total + half_width
+            ax.fill_between(n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval")
+        ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, label="total capacity")
+        ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
+        if result.noise_limited_total is not None:
+            limit = result.noise_limited_total
+            ax.axhline(limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {limit:.1f}")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(n, [str(one) for one in n])
+        ax.minorticks_off()
+        ax.set(xlabel="number of samples N", ylabel="total capacity")
+        ax.set_ylim(0, 1.08 * max(result.maximum, float(total.max())))
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handlelength=1.6)
+    return ax
+
+
+def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = None) -> Axes:
+    """Malinowski's indicator function IND on a logarithmic axis, with its minimum: the number of factors.
+
+    Takes a result of `analyse` whose recording has noise repeats, or what `infocap.dimension.indicator` gave.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> rng = np.random.default_rng(0)
+    >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))
+    >>> found = infocap.dimension.indicator(signal + 0.1 * rng.standard_normal((500, 10)))
+    >>> ax = infocap.plot.indicator(found)
+    >>> ax.texts[0].get_text()
+    'minimum: 3 factors'
+    >>> plt.close(ax.figure)
+    """
+    factors = found.factors if isinstance(found, CapacityResult) else found
+    if factors is None:
+        raise ParameterError(
+            "the result has no factor analysis: its recording had no `noise`; measure one input many times, "
+            "and give infocap.analyse the recording with them."
+        )
+    if isinstance(factors, Factors) and factors.problem is not None:
+        raise ParameterError(f"the result has no indicator function: {factors.problem}")
+    values = np.asarray(factors.values)
+    with axes(ax) as ax:
+        marker = "o" if len(values) <= MOST_MARKERS else None
+        shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
+        ax.semilogy(np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5)
+        if factors.n_factors is not None:
+            least = factors.n_factors
+            ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
+            ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
+            above, said = ax.get_xaxis_transform(), f"minimum: {least} factors"
+            ax.text(least, 1.01, said, transform=above, ha="center", va="bottom")
+        ax.yaxis.set_major_formatter(_PowersOfTen())
+        ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
+        ax.set(xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND")
+    return ax
+
+
+class _PowersOfTen(LogFormatterSciNotation):
+    """Powers of ten as plain text, 10⁻³, which every font shows alike; matplotlib chooses the ticks that get one."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        text = super().__call__(x, pos).replace(r"$\mathdefault{", "").replace("}$", "")
+        small = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(small), text).replace(r"\times", "·")
+
+
+def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """How far the reference was from its first measurement, in per cent of the readouts' standard deviation.
+
+    The dashed line is the distance that noise alone explains. The result must come from `analyse`, and its recording
+    must have measured a reference again and again.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> u = infocap.draw(basis, 256, seed=1)
+    >>> device = infocap.systems.RandomFeatures(2, 5, noise=0.01)
+    >>> again = device(np.zeros((12, 2)), seed=2)
+    >>> recording = infocap.Recording(u, device(u, seed=1), range(256), reference=again)
+    >>> ax = infocap.plot.drift(infocap.analyse(recording, basis))
+    >>> ax.get_xlabel()
+    'number of measurement'
+    >>> plt.close(ax.figure)
+    """
+    found = result.drift
+    if found is None:
+        raise ParameterError(
+            "the result has no drift: its recording had no `reference`; measure one input 8 times or more during "
+            "the run, and give infocap.analyse the recording with them."
+        )
+    time, unit = clock(found)
+    percent, noise = 100 * np.array(found.moved), 100 * np.sqrt(2) * found.noise
+    with axes(ax) as ax:
+        marker = "o" if len(time) <= MOST_MARKERS else None
+        ax.plot(time, percent, marker=marker, color=COLOURS[0], markersize=2.5, label="reference")
+        ax.axhline(noise, color=SOFT, linestyle="--", label="noise alone")
+        ax.set_xlabel(f"time ({unit})" if unit else "number of measurement")
+        ax.set(ylim=(0, 1.12 * max(*percent, noise, 1e-6)), ylabel="moved by (% of spread)")
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handlelength=1.6)
+    return ax
+
+
+def clock(found: Drift) -> tuple[Floats, str]:
+    """Times of the reference and their unit: the largest of which the run lasts more than two, or "" for an order."""
+    time = np.array(found.time, dtype=float)
+    if found.clock != "s":
+        return time, ""
+    since = time - time[0]
+    seconds, unit = next((one for one in CLOCKS if since.max() > 2 * one[0]), CLOCKS[-1])
+    return since / seconds, unit
+
+
+def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
+    """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
+
+    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default a function of high, middle
+    and vanishing capacity from the degrees present.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> u = infocap.draw(basis, 256, seed=1)
+    >>> curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
+    >>> ax = infocap.plot.convergence(curve, ["P1(u1)", "P3(u2)"])
+    >>> len(ax.get_legend().get_texts())
+    2
+    >>> plt.close(ax.figure)
+    """
+    chosen = _typical(curve) if terms is None else np.array([_position(curve, term) for term in terms])
+    with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
+        ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
+        ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")
+        for number, term in enumerate(chosen):
+            label = "constant" if curve.basis.label(term) == "1" else curve.basis.label(term)
+            colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
+            ax.plot(curve.n_samples, curve.raw[:, term], line, color=colour, label=label)
+        ax.set(xscale="log", xlim=(curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05), ylim=(0, 1.05))
+        ax.set(xlabel="number of samples $N$", ylabel="raw capacity $C_N$")
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
+    return ax
+
+
+def _position(curve: Convergence, term: int | str) -> int:
+    """Find a function in the basis by its position or its label."""
+    if isinstance(term, str):
+        if term not in curve.basis.labels:
+            raise ParameterError(f"`terms` has {term!r}, which is not a function of this basis.")
+        return curve.basis.labels.index(term)
+    if not 0 <= term < len(curve.basis):
+        raise ParameterError(f"`terms` has {term}; the basis has functions 0 to {len(curve.basis) - 1}.")
+    return int(term)
+
+
+def _typical(curve: Convergence, most: int = 6) -> Integers:
+    """Choose functions spread evenly between the largest and the smallest final capacity, the constant aside."""
+    if len(curve.basis) == 1:
+        return np.zeros(1, int)
+    order = np.argsort(-curve.raw[-1, 1:], kind="stable") + 1
+    last = curve.raw[-1, order]
+    wanted = np.linspace(last[0], last[-1], min(most, len(order)))
+    return np.array(list(dict.fromkeys(order[np.argmin(np.abs(last - value))] for value in wanted)))

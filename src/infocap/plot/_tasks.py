@@ -1,0 +1,156 @@
+"""What a learning task needs, next to what a device computes, and next to the accuracy it reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from .._check import one_of
+from ..errors import ParameterError
+from ..result import CapacityResult
+from ..tasks import CapacityAccuracy, Demand
+from ..typing import Integers
+from ._style import COLOURS, axes, degree_axis
+
+BAR = 0.4
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+UNITS = {one.lower(): one for one in ("dBm", "m", "mW", "W", "nm", "ps", "GHz", "THz", "km")}
+
+
+def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """Demand and supply by total degree, both between 0 and 1.
+
+    Demand is the share of the target's variance that a degree adds; supply is the capacity of a degree over
+    its number of functions, the share of that degree that the device computes.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+    >>> task = infocap.tasks.Task(inputs, inputs[:, 0] * inputs[:, 1] > 0, name="same sign")
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> needs = infocap.tasks.demand(task, basis)
+    >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
+    >>> ax = infocap.plot.demand_supply(needs, result)
+    >>> ax.get_xlabel()
+    'total degree'
+    >>> plt.close(ax.figure)
+    """
+    if demand.basis.n_inputs != result.basis.n_inputs:
+        raise ParameterError(
+            f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}; "
+            "compare what has as many."
+        )
+    functions = np.bincount(result.basis.degrees)
+    supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(functions, 1)
+    with axes(ax) as ax:
+        for place, values, colour, label in (
+            (-BAR / 2, supply, COLOURS[0], "supply: share of the functions computed"),
+            (BAR / 2, demand.share, COLOURS[5], "demand: share of the target's variance"),
+        ):
+            ax.bar(np.arange(1, len(values)) + place, values[1:], width=BAR, color=colour, label=label)
+        degree_axis(ax, np.arange(1, max(demand.basis.max_degree, result.basis.max_degree) + 1))
+        ax.set(ylim=(0, 1.28), yticks=[0, 0.25, 0.5, 0.75, 1], ylabel="share")
+        ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
+        said = (
+            f"{demand.task}: degrees up to {demand.basis.max_degree}\n"
+            f"explain {1 - demand.unexplained:.0%} of the target"
+        )
+        ax.text(0.99, 0.74, said, transform=ax.transAxes, ha="right", va="top", color="0.35")
+    return ax
+
+
+def capacity_accuracy(
+    relation: CapacityAccuracy, ax: Axes | None = None, *, against: str | None = None
+) -> Axes:
+    """Accuracy over total capacity, one point per setting, with error bars, the correlation and the linear model.
+
+    With `against`, the name of a setting such as ``"power_dbm"``, both are drawn over that setting as in the paper:
+    accuracy on the axes returned, total capacity on a second axis at the right. Settings that differ otherwise
+    become curves of their own.
+
+    >>> import infocap
+    >>> import matplotlib.pyplot as plt
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> def make(n_readouts):
+    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
+    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
+    >>> task = infocap.tasks.two_spirals(n_points=200)
+    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
+    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
+    >>> ax = infocap.plot.capacity_accuracy(relation)
+    >>> ax.get_xlabel()
+    'total capacity'
+    >>> plt.close(ax.figure)
+    """
+    names = list(relation.settings)
+    if against is not None:
+        one_of("against", against, names)
+    along = against or max(names, key=lambda name: len(relation.settings[name]))
+    with axes(ax) as ax:
+        right = None if against is None else _right_axis(ax)
+        for number, (label, rows) in enumerate(_curves(relation, along).items()):
+            y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
+            total, errors = relation.total[rows], relation.total_standard_error
+            error = None if errors is None else errors[rows]
+            colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+            look: Any = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
+            if right is None:
+                ax.errorbar(total, y, y_error, error, label=label, linewidth=0.6, **look)
+            else:
+                x = np.array(relation.settings[along])
+                ax.errorbar(x, y, y_error, label=label, linewidth=1.2, **look)
+                right.errorbar(x, total, error, linestyle=":", markerfacecolor="white", linewidth=1.0, **look)
+        _linear_model(relation, ax)
+        low, high = relation.interval()
+        ax.set_title(f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left")
+        ax.set(xlabel="total capacity" if right is None else _named(along), ylabel="accuracy")
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
+        ax.margins(y=0.14)
+        if len(names) > 1:
+            ax.legend(loc="best", handlelength=1.6)
+    return ax
+
+
+def _right_axis(ax: Axes) -> Axes:
+    """Add axes for the total capacity at the right."""
+    right: Axes = ax.twinx()
+    right.spines["right"].set_visible(True)
+    right.set_ylabel("total capacity (dotted)")
+    right.margins(y=0.12)
+    return right
+
+
+def _linear_model(relation: CapacityAccuracy, ax: Axes) -> None:
+    """Draw the accuracy that a linear model of the inputs reaches without any device."""
+    ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")
+    where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    ax.annotate("linear model", (1.0, relation.linear), (-2, -2), **where, ha="right", va="top", color="0.4")
+
+
+def _curves(relation: CapacityAccuracy, along: str) -> dict[str, Integers]:
+    """The rows of each curve: settings that differ in nothing but `along`."""
+    names, shape = list(relation.settings), [len(values) for values in relation.settings.values()]
+    rows = np.moveaxis(np.arange(np.prod(shape)).reshape(shape), names.index(along), -1)
+    others = [name for name in names if name != along]
+    curves = {}
+    for place in np.ndindex(rows.shape[:-1]):
+        settings = zip(others, place, strict=True)
+        said = [_valued(name, relation.settings[name][position]) for name, position in settings]
+        curves[", ".join(said) or relation.task] = rows[place]
+    return curves
+
+
+def _named(name: str) -> str:
+    """A parameter with its unit apart: ``power_dbm`` is "power (dBm)"."""
+    words, _, unit = name.rpartition("_")
+    return f"{words.replace('_', ' ')} ({UNITS[unit]})" if words and unit in UNITS else name.replace("_", " ")
+
+
+def _valued(name: str, value: Any) -> str:
+    """One value of a parameter: ``length_m``, 40 is "40 m"."""
+    words, _, unit = name.rpartition("_")
+    said = f"{value:g}" if isinstance(value, float | int) else str(value)
+    return f"{said} {UNITS[unit]}" if words and unit in UNITS else f"{name.replace('_', ' ')} {said}"

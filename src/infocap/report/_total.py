@@ -1,0 +1,106 @@
+"""The total: a ring that is as full as the device, and where the rest of the maximum capacity went."""
+
+from __future__ import annotations
+
+from math import hypot, isfinite
+from typing import NamedTuple
+
+from ..result import CapacityResult
+from ._html import Markup, element
+from ._words import count, plain, with_error
+
+RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
+NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
+
+
+def circle(result: CapacityResult) -> Markup:
+    """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
+    most, total = max(result.maximum, 1), plain(result.total, 1)
+    allowed = result.noise_limited_total
+    size = min(46.0, 200.0 / max(len(total), len(str(most))))
+    middle = {"x": 100, "text_anchor": "middle", "font_size": size}
+    return element(
+        "svg",
+        element("circle", **RING, class_="ring"),
+        "" if allowed is None else _arc(allowed / most, "ring allowed"),
+        _arc(result.total / most, "ring found"),
+        element("text", total, y=88.0, class_="numerator", **middle),
+        element("line", x1=52, x2=148, y1=101, y2=101, class_="fraction"),
+        element("text", most, y=110 + 0.78 * size, **middle),
+        viewBox="0 0 200 200",
+        role="img",
+        aria_label=f"Total capacity {total} of at most {most}",
+        class_="circle",
+    )
+
+
+def _arc(share: float, class_: str) -> Markup:
+    """A part of the ring, from the top, clockwise."""
+    percent = 100 * min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
+    dash = f"{percent:.2f} 100"
+    return element("circle", **RING, class_=class_, stroke_dasharray=dash, transform="rotate(-90 100 100)")
+
+
+class Share(NamedTuple):
+    """One part of the maximum capacity."""
+
+    kind: str
+    size: float
+    error: float | None
+    words: str
+
+    @property
+    def shown(self) -> str:
+        """The size with the digits that are known."""
+        if self.kind == "dependent":
+            return str(round(self.size))
+        return plain(self.size, 1) if self.error is None else with_error(self.size, self.error)
+
+
+def shares(result: CapacityResult) -> list[Share]:
+    """The parts of the maximum capacity, in order; what repeats did not measure stays together."""
+    total, error = result.total, result.total_standard_error
+    parts = [Share("found", total, error, "found among the functions of this basis")]
+    if result.noise_limited_total is None:
+        words = (
+            "not found: lost to noise, or in functions outside this basis. "
+            "Measuring some inputs twice tells which."
+        )
+        parts.append(Share("unknown", result.rank - total, error, words))
+    else:
+        limit, limit_error = result.noise_limited_total, result.noise_limited_standard_error
+        both = hypot(limit_error or 0.0, error or 0.0) or None
+        words = "in functions of the inputs outside this basis"
+        if limit - total < 2 * (both or 0.0):
+            words += ": no more than chance explains"
+        parts.append(Share("outside", limit - total, both, words))
+        words = "lost to noise, as repeated measurements show"
+        parts.append(Share("noise", result.rank - limit, limit_error, words))
+    dependent = result.maximum - result.rank
+    words = (
+        f"{count(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
+    )
+    parts.append(Share("dependent", float(dependent), None, words))
+    return [part for part in parts if part.size > NOTHING or part.kind in ("found", "outside")]
+
+
+def budget(result: CapacityResult) -> Markup:
+    """A bar as long as the maximum capacity, and what its parts are."""
+    parts = shares(result)
+    most = max(result.maximum, sum(max(part.size, 0.0) for part in parts), 1e-9)
+    bars, lines, begin = [], [], 0.0
+    for part in parts:
+        length = 100 * max(part.size, 0.0) / most
+        tip = f"{part.shown}\n{part.words}"
+        x, width, class_ = f"{begin:.3f}%", f"{length:.3f}%", f"mark part {part.kind}"
+        bars.append(element("rect", x=x, width=width, height="100%", class_=class_, data_tip=tip))
+        swatch = element("span", class_=f"swatch {part.kind}")
+        lines.append(element("li", swatch, element("strong", part.shown), element("span", part.words)))
+        begin += length
+    name = f"Of {result.maximum}: " + "; ".join(f"{part.shown} {part.words}" for part in parts)
+    return element(
+        "div",
+        element("svg", *bars, role="img", aria_label=name, class_="budget-bar", height="20"),
+        element("ul", *lines, class_="budget-list"),
+        class_="budget",
+    )
