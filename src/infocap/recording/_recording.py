@@ -98,7 +98,7 @@ class Recording:
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to a file; the suffix decides: .nc (NetCDF4), .h5, .mat (MATLAB v5), .csv or .zarr."""
-        from ._write import write
+        """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a plain table of the numbers."""
+        from ._own_file import write
 
         return write(self, Path(path))

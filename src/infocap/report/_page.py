@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .._atomic import replaced
 from .._check import one_of
+from .._files import replaced
 from .._version import __version__
 from ..errors import DataError
 from ..result import CapacityResult

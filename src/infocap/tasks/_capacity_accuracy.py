@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._netcdf import axis_values
+from .._files import axis_values
 from ..errors import DataError, ParameterError
 from ..result import CapacityResult
 from ..typing import Floats

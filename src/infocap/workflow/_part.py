@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._atomic import replaced
-from .._files import Contents
+from .._files import Contents, replaced
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import DataError
