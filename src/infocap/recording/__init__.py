@@ -3,8 +3,7 @@
 from ._array_files import open_npz
 from ._own_file import WRITERS
 from ._read import read
-from ._recording import Recording
-from ._rows import NOISE, REFERENCE, names_of
+from ._recording import NOISE, REFERENCE, Recording, names_of
 from ._salvage import PAGE_BYTES
 from ._store import (
     MEASURED,

@@ -135,8 +135,7 @@ def _open_zarr(path: Path) -> Iterator[Contents]:
             described, folder = _described(file), file.parent
             if file.name == ".zarray" or described.get("node_type") == "array":
                 name = "array" if folder == path else folder.relative_to(path).as_posix()
-                version = 2 if file.name == ".zarray" else 3
-                array = zarr.open_array(str(folder), mode="r", zarr_format=version)
+                array = zarr.open_array(str(folder), mode="r", zarr_format=2 if file.name == ".zarray" else 3)
                 variables[name] = _zarr_variable(path, name, array)
             if folder == path and file.name in ("zarr.json", ".zattrs"):
                 attributes = described.get("attributes", {}) if file.name == "zarr.json" else described

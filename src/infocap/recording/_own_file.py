@@ -13,8 +13,7 @@ from .._check import one_of
 from .._files import Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
-from ._recording import Recording
-from ._rows import NOISE, REFERENCE, whole_numbers
+from ._recording import NOISE, REFERENCE, Recording, whole_numbers
 from ._variables import in_place
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike
 from ._array_files import OPENERS
 from ._own_file import load_own
-from ._recording import Recording
-from ._rows import Rows, arrange, table
+from ._recording import Recording, Rows, arrange, table
 from ._several import join
 from ._store import load_store
 from ._text_table import table_rows

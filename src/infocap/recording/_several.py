@@ -79,21 +79,19 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
 
 
 def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
-    """Refuse files that differ in inputs, channels or units from the first that tells them."""
+    """Refuse files that differ in inputs, channels or units, as far as they tell them."""
     told: dict[str, list[Any]] = {
         "the number of inputs": [part.inputs.shape[1] for part in parts],
         "the number of readouts": [part.readouts.shape[1] for part in parts],
     }
     told |= {name: [getattr(part, name) for part in parts] for name in WORDS}
     for what, values in told.items():
-        (first, wanted), *others = [pair for pair in zip(paths, values, strict=True) if pair[1]] or [
-            (None, None)
-        ]
-        for path, value in others:
-            if value != wanted:
+        known = [pair for pair in zip(paths, values, strict=True) if pair[1]]
+        for (path, value), (other, its) in pairwise(known):
+            if value != its:
                 raise DataError(
-                    f"{what} is {wanted!r:.80} in {first} and {value!r:.80} in {path}; only files of one experiment "
-                    "make one recording: estimate them apart."
+                    f"{what} is {value!r:.80} in {path} and {its!r:.80} in {other}; only files of one experiment make "
+                    "one recording: estimate them apart."
                 )
 
 

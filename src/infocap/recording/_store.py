@@ -23,8 +23,7 @@ import numpy as np
 from .._check import listed
 from ..errors import DataError
 from ..typing import Floats, Integers
-from ._recording import Recording
-from ._rows import names_of
+from ._recording import Recording, names_of
 from ._salvage import records
 
 SCHEMA = """CREATE TABLE entry (
@@ -250,9 +249,8 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     for entry in sorted(found.entries.values(), key=lambda entry: entry.number):
         if entry.kind in parts:
             parts[entry.kind][entry.number] = (entry.time, *unpack(entry.data))
-    times, inputs, readouts = (
-        {kind: [row[k] for row in part.values()] for kind, part in parts.items()} for k in range(3)
-    )
+    times = {kind: [time for time, _, _ in part.values()] for kind, part in parts.items()}
+    readouts = {kind: [x for _, _, x in part.values()] for kind, part in parts.items()}
     story = found.story
     plan = story.get("plan", {})
     width = next((len(one[0]) for one in readouts.values() if one), len(plan.get("channel", ())))
@@ -263,7 +261,9 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
         if repeats is not None and index in parts["repeat"]:
             repeats[row] = parts["repeat"][index][2]
     return Recording(
-        np.array(inputs["sample"]) if n else np.empty((0, plan.get("n_inputs", 0))),
+        np.array([u for _, u, _ in parts["sample"].values()])
+        if n
+        else np.empty((0, plan.get("n_inputs", 0))),
         x,
         np.array(list(parts["sample"]), dtype=int),
         plan.get("readout_unit", ""),

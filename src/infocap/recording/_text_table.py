@@ -17,7 +17,7 @@ from .._files import readable, refuse_too_large
 from ..errors import DataError
 from ..typing import Floats
 from ._own_file import FORMAT, from_json
-from ._rows import Rows, whole_numbers
+from ._recording import Rows, whole_numbers
 from ._variables import INPUTS, TIMES, matching, numbered, one_of_these
 
 MISSING = ("", "nan", "na", "n/a", "null", "none")

@@ -13,7 +13,7 @@ import numpy as np
 from .._files import PACKING, Contents, blame
 from .._sources import Hdf5Rows
 from ..errors import DataError
-from ._rows import Rows
+from ._recording import Rows
 
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
@@ -24,13 +24,14 @@ NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?", re.IGNORECASE)
 def rows_of(contents: Contents, u: str | None, x: str | None, roles: str, in_memory: bool) -> Rows:
     """Find inputs and readouts (or only one of them) by their names; index and times where there are some."""
     names = list(contents.variables)
-    rows, taken = Rows(contents.path), set()
+    rows, taken = Rows(contents.path), set[str]()
     for role, asked in (("u", u), ("x", x)):
         if role in roles:
             chosen = _chosen(contents, role, asked, alone=len(roles) == 1)
-            setattr(rows, role, _joined(contents, role, chosen, in_memory))
+            values = _joined(contents, role, chosen, in_memory)
+            setattr(rows, role, values)
             taken |= set(chosen)
-            if role == "x" and len(chosen) > 1 and rows.x.shape[1] == len(chosen):
+            if role == "x" and len(chosen) > 1 and values.shape[1] == len(chosen):
                 rows.channel = tuple(chosen)
     for field, known in (("index", ("index",)), ("acquired", TIMES)):
         for name in (names[k] for k in one_of_these(names, known)):
