@@ -390,6 +390,154 @@ def test_two_files_of_any_mix(tmp_path):
         infocap.read(tmp_path / "u.npy", tmp_path / "short.npy")
 
 
+# Several files as one
+
+
+def planned(folder, rows, name, seed=1, **more):
+    """Some samples of a plan, in a file of their own, as `infocap export` writes it."""
+    plan = infocap.experiment.Plan(n_inputs=2, max_degree=2, n_samples=16, seed=seed)
+    rows = np.asarray(rows)
+    times = np.random.default_rng(seed).permutation(16).astype(float)[rows] + 1e9
+    given_ = infocap.Recording(
+        plan.inputs[rows],
+        np.column_stack([plan.inputs[rows], rows]),
+        rows,
+        acquired=times,
+        metadata={"plan": plan.to_dict(), "fingerprint": plan.fingerprint},
+        **more,
+    )
+    return given_.save(folder / name)
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("rows", [(range(8, 16), range(8)), (range(0, 16, 2), range(1, 16, 2))])
+def test_files_of_one_plan_are_sorted_by_design_index(tmp_path, rows, in_memory):
+    files = [planned(tmp_path, part, f"{k}.nc") for k, part in enumerate(rows)]
+    whole = infocap.read(planned(tmp_path, range(16), "whole.nc"))
+    found = infocap.read(files, in_memory=in_memory)
+    assert isinstance(found.readouts, np.ndarray) == in_memory
+    for name in ("inputs", "readouts", "index", "acquired"):
+        assert_array_equal(getattr(found, name)[:], getattr(whole, name), name)
+    for start, stop in ((0, 0), (3, 9), (7, 8), (0, 99)):
+        assert_array_equal(found.readouts[start:stop], whole.readouts[start:stop])
+    assert found.metadata == whole.metadata | {"sources": [str(file) for file in files]}
+    for source in (found.inputs, found.readouts):
+        assert (source.shape[0], source.dtype) == (16, np.float64)
+        assert_array_equal(pickle.loads(pickle.dumps(source))[2:11], source[2:11])
+
+
+def test_joined_rows_travel_by_the_names_of_their_files(tmp_path):
+    parts = [recording(n=5000, optional=()).save(tmp_path / name) for name in ("a.nc", "b.nc")]
+    found = infocap.read(parts, in_memory=False)
+    assert len(pickle.dumps(found.readouts)) < 2000
+    basis = infocap.product_basis("legendre", 2, 2)
+    whole = infocap.read(parts)
+    there, here = (infocap.analyse(one, basis, method="raw", growth=False) for one in (found, whole))
+    np.testing.assert_allclose(there.capacity, here.capacity, rtol=1e-12)
+
+
+def test_files_without_a_design_keep_the_order_given(tmp_path):
+    np.savez(tmp_path / "a.npz", u=U[:5], x=X[:5])
+    np.savetxt(
+        tmp_path / "b.csv", np.column_stack([U[5:], X[5:]]), delimiter=",", header="u1,u2,a,b,c", comments=""
+    )
+    found = infocap.read([tmp_path / "a.npz", str(tmp_path / "b.csv")])
+    np.testing.assert_allclose(found.inputs, U, rtol=1e-15)
+    np.testing.assert_allclose(found.readouts, X, rtol=1e-15)
+    assert_array_equal(found.index, np.arange(12))
+    assert found.channel == ("a", "b", "c")
+    assert found.acquired is None
+    assert infocap.read([tmp_path / "a.npz"]).metadata == {"sources": [str(tmp_path / "a.npz")]}
+
+
+def test_other_plans_keep_the_order_given(tmp_path):
+    files = [planned(tmp_path, range(8, 16), "a.nc"), planned(tmp_path, range(8), "b.nc", seed=2)]
+    found = infocap.read(files)
+    assert_array_equal(found.index, np.arange(16))
+    assert_array_equal(found.readouts[:, 2], [*range(8, 16), *range(8)])
+
+
+def test_the_order_of_acquisition_goes_on_from_file_to_file(tmp_path):
+    for name, acquired in (("a.nc", np.array([2, 0, 1])), ("b.nc", np.array([1, 0, 2]))):
+        infocap.Recording(U[:3], X[:3], np.arange(3), acquired=acquired).save(tmp_path / name)
+    infocap.Recording(U[:3], X[:3], np.arange(3)).save(tmp_path / "none.nc")
+    infocap.Recording(U[:3], X[:3], np.arange(3), acquired=np.array([9.5, 7.5, 8.5])).save(
+        tmp_path / "timed.nc"
+    )
+    assert infocap.read([tmp_path / "a.nc", tmp_path / "b.nc"]).acquired.tolist() == [2, 0, 1, 4, 3, 5]
+    assert infocap.read([tmp_path / "a.nc", tmp_path / "none.nc"]).acquired.tolist() == [2, 0, 1, 3, 4, 5]
+    mixed = infocap.read([tmp_path / "timed.nc", tmp_path / "a.nc"])
+    assert mixed.acquired.tolist() == [2, 0, 1, 5, 3, 4]
+
+
+def test_repeats_noise_and_references_come_from_all_files_that_have_them(tmp_path):
+    some = {
+        "repeats": X[:8, :3],
+        "noise": X[:2],
+        "reference": X[:4],
+        "reference_acquired": np.arange(4) + 1e9,
+    }
+    files = [
+        planned(tmp_path, range(8), "a.nc", **some),
+        planned(tmp_path, range(8, 12), "b.nc"),
+        planned(tmp_path, range(12, 16), "c.nc", noise=X[5:6]),
+    ]
+    found = infocap.read(files)
+    assert_array_equal(found.repeats, np.vstack([X[:8], np.full((8, 3), np.nan)]))
+    assert_array_equal(found.noise, X[[0, 1, 5]])
+    assert_array_equal(found.reference, X[:4])
+    assert_array_equal(found.reference_acquired, np.arange(4) + 1e9)
+
+
+def test_stores_are_joined_as_files_are(tmp_path):
+    plan = infocap.experiment.Plan(n_inputs=2, max_degree=2, n_samples=16, seed=1, reference_every=4)
+    for name, part in (("a.db", 0), ("b.db", 1)):
+        with infocap.experiment.Store(tmp_path / name, plan) as store:
+            for one in list(store.remaining()):
+                if one.kind == "reference" or one.number % 2 == part:
+                    store.record(one.number, [one.u.sum(), one.number], one.kind)
+    for in_memory in (True, False):
+        found = infocap.read([tmp_path / "b.db", tmp_path / "a.db"], in_memory=in_memory)
+        assert_array_equal(found.index, np.arange(16))
+        assert_array_equal(found.readouts[:][:, 1], np.arange(16))
+        assert len(found.reference) == 2 * len(infocap.read(tmp_path / "a.db").reference)
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"u": U[:4, :1]}, "the number of inputs is 2 in .*a.nc and 1 in .*b.nc"),
+    ({"x": X[:4, :2]}, "the number of readouts is 3 in .*a.nc and 2 in .*b.nc"),
+    ({"channel": ("a", "b", "d")}, r"channel is \('a', 'b', 'c'\) in .*a.nc and \('a', 'b', 'd'\) in .*b.nc"),
+    ({"readout_unit": "W"}, "readout_unit is 'mW' in .*a.nc and 'W' in .*b.nc"),
+    ({"input_unit": "A"}, "input_unit is 'V' in .*a.nc and 'A' in .*b.nc"),
+    ({"index": np.arange(3, 7)}, "a.nc and .*b.nc hold 1 points of the same plan twice, the first of them index 3"),
+])  # fmt: skip
+def test_files_of_another_experiment_are_refused(tmp_path, changed, message):
+    words = {
+        "channel": ("a", "b", "c"),
+        "readout_unit": "mW",
+        "input_unit": "V",
+        "metadata": {"fingerprint": "f"},
+    }
+    infocap.Recording(U[:4], X[:4], np.arange(4), **words).save(tmp_path / "a.nc")
+    others = {"u": U[:4], "x": X[:4], "index": np.arange(4, 8)} | words | changed
+    u, x = others.pop("u"), others.pop("x")
+    others["channel"] = others["channel"][: x.shape[1]]
+    infocap.Recording(u, x, **others).save(tmp_path / "b.nc")
+    for in_memory in (True, False):
+        with pytest.raises(DataError, match=message):
+            infocap.read([tmp_path / "a.nc", tmp_path / "b.nc"], in_memory=in_memory)
+
+
+def test_lists_that_make_no_recording_are_refused(tmp_path):
+    path = saved(tmp_path, ".nc")
+    with pytest.raises(ParameterError, match="is given twice"):
+        infocap.read([path, tmp_path / "." / path.name])
+    with pytest.raises(ParameterError, match="names no file"):
+        infocap.read([])
+    with pytest.raises(ParameterError, match="goes with one file of inputs, not with a list"):
+        infocap.read([path], path)
+
+
 # Text tables
 
 ROWS = [[0.5, -1.25, 3.0, 1e-7], [0.25, 1.0, -4.5, 2e300]]
