@@ -167,7 +167,7 @@ def test_what_earlier_versions_wrote_still_loads(tmp_path, suffix):
 def test_numpy_values_in_metadata_become_plain_ones_and_others_are_refused(tmp_path):
     path = saved(tmp_path, ".nc", metadata={"gain": np.float64(2.5), "steps": np.arange(3)})
     assert infocap.read(path).metadata == {"gain": 2.5, "steps": [0, 1, 2]}
-    with pytest.raises(ParameterError, match=r"metadata must be plain data.*holds a set"):
+    with pytest.raises(ParameterError, match=r"`metadata` must be plain data.*'set' object"):
         saved(tmp_path, ".nc", metadata={"a": {1}})
 
 
@@ -808,6 +808,16 @@ def test_a_heap_on_which_the_hdf5_library_hangs_is_found_before(tmp_path):
     path.write_bytes(data)
     with pytest.raises(DataError, match=r"the strings at byte [\d,]+ are damaged"):
         infocap.read(path)
+
+
+def test_large_files_are_not_searched_for_broken_heaps(tmp_path, monkeypatch):
+    """It would take as long as reading all of them, and eight bytes of a measurement may look like a heap."""
+    x = np.frombuffer(b"GCOL\x01\0\0\0" * 36).reshape(12, 3)
+    path = infocap.Recording(U, x, np.arange(12)).save(tmp_path / "run.nc")
+    with pytest.raises(DataError, match="the strings at byte"):
+        infocap.read(path)
+    monkeypatch.setattr("infocap._files.LARGEST_SEARCHED", 1000)
+    assert_array_equal(infocap.read(path).readouts, x)
 
 
 def examples(folder):

@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .._check import one_of
 from .._files import Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ._recording import NOISE, REFERENCE, Recording, whole_numbers
 from ._variables import in_place
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FORMAT = "infocap recording 1"
 DIMENSIONS = {
@@ -37,46 +33,29 @@ MATLAB_NAMES = {"inputs": "u", "readouts": "x"}  # in the .mat files that older 
 CHUNK_BYTES = 1 << 20
 
 
-def write(recording: Recording, path: Path) -> Path:
-    """Write a recording; the suffix decides how, and the file is there whole or not at all."""
-    one_of("path suffix", path.suffix.lower(), WRITERS)
-    WRITERS[path.suffix.lower()](recording, path)
-    return path
-
-
-def to_dataset(recording: Recording) -> xr.Dataset:
-    """Everything that a recording holds, as a labelled data set."""
+def _save_netcdf(recording: Recording, path: Path) -> None:
+    """Write everything, in chunks with a checksum, so that a flipped bit is found."""
     import xarray as xr
 
-    units = {"inputs": {"units": recording.input_unit}, "readouts": {"units": recording.readout_unit}}
+    units = {"inputs": recording.input_unit, "readouts": recording.readout_unit}
     variables: dict[str, Any] = {}
+    encoding: dict[str, Any] = {}
     for name, values in _arrays(recording).items():
-        dimensions, attributes = DIMENSIONS[name], dict(units.get(name, {}))
+        dimensions, attributes = DIMENSIONS[name], {"units": units[name]} if name in units else {}
         if values.dtype.kind == "c":
             values, dimensions = np.stack([values.real, values.imag], axis=-1), (*dimensions, "part")
             attributes["parts"] = PARTS
         variables[name] = (dimensions, values, attributes)
+        encoding[name] = {"_FillValue": None}  # no number stands for a missing one
+        if values.size:
+            rows = min(len(values), max(1, CHUNK_BYTES * len(values) // values.nbytes))
+            encoding[name] |= {"chunksizes": (rows, *values.shape[1:]), "fletcher32": True}
     # Variables, because attributes have a largest size.
     variables["metadata"] = ((), _to_json("metadata", recording.metadata))
     variables["checks"] = ((), _to_json("checks", list(recording.checks)))
-    return xr.Dataset(
-        variables,
-        coords={"channel": np.array(recording.channel, dtype=object)} if recording.channel else {},
-        attrs={"format": FORMAT, "infocap_version": __version__},
-    )
-
-
-def _save_netcdf(recording: Recording, path: Path) -> None:
-    """Write everything, in chunks with a checksum, so that a flipped bit is found."""
-    data = to_dataset(recording)
-    encoding: dict[str, Any] = {}
-    for name, one in data.data_vars.items():
-        if one.dtype.kind in "iuf":
-            encoding[str(name)] = {"_FillValue": None}  # no number stands for a missing one
-            if one.ndim and one.size:
-                rows = min(len(one), max(1, CHUNK_BYTES * len(one) // one.nbytes))
-                encoding[str(name)] |= {"chunksizes": (rows, *one.shape[1:]), "fletcher32": True}
-    save_dataset(data, path, encoding)
+    channel = {"channel": np.array(recording.channel, dtype=object)} if recording.channel else {}
+    attributes = {"format": FORMAT, "infocap_version": __version__}
+    save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
 
 
 def _save_table(recording: Recording, path: Path) -> None:
@@ -201,16 +180,10 @@ def _arrays(recording: Recording) -> dict[str, np.ndarray]:
 
 def _to_json(name: str, value: Any) -> str:
     """Plain data as text; NumPy's numbers and arrays become Python's."""
-
-    def plain(one: Any) -> Any:
-        if isinstance(one, np.generic | np.ndarray):
-            return one.tolist()
-        raise TypeError(f"it holds a {type(one).__name__}")
-
     try:
-        return json.dumps(value, default=plain)
-    except (TypeError, ValueError) as problem:
-        raise ParameterError(f"{name} must be plain data to be written to a file: {problem}.") from None
+        return json.dumps(value, default=lambda one: one.tolist())
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise ParameterError(f"`{name}` must be plain data to be written to a file: {problem}.") from None
 
 
 def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._check import one_of
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 
@@ -100,9 +101,12 @@ class Recording:
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a plain table of the numbers."""
-        from ._own_file import write
+        from ._own_file import WRITERS
 
-        return write(self, Path(path))
+        path = Path(path)
+        one_of("path suffix", path.suffix.lower(), WRITERS)
+        WRITERS[path.suffix.lower()](self, path)
+        return path
 
 
 @dataclass

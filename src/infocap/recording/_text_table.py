@@ -200,28 +200,18 @@ def _numbers(
         table = pd.DataFrame()
     if table.shape == (len(lines), width) and all(dtype.kind in "iuf" for dtype in table.dtypes):
         return table.to_numpy(np.float64)
-    rows = ((number, _cells(path, number, line, separator)) for number, line in lines)
-    return np.array(
-        [
-            [_named_value(path, number, k, cell, separator, names) for k, cell in enumerate(cells)]
-            for number, cells in rows
-        ]
-    )
-
-
-def _named_value(
-    path: Path, line: int, column: int, cell: str, separator: str | None, names: list[str] | None
-) -> float | complex:
-    """A number, or a date among times; anything else is refused with its place."""
-    value = _value(cell, separator)
-    name = names[column] if names else str(column + 1)
-    if value is None and name.lower() in TIMES:
-        value = _seconds(cell)
-    if value is None:
-        raise DataError(
-            f"{path} has {cell.strip()!r:.60} in line {line}, column {name!r}; give numbers only."
-        )
-    return value
+    rows: list[list[Any]] = []
+    for number, line in lines:
+        cells = _cells(path, number, line, separator)
+        rows.append([_value(cell, separator) for cell in cells])
+        for column in (k for k, value in enumerate(rows[-1]) if value is None):
+            name = names[column] if names else str(column + 1)
+            rows[-1][column] = _seconds(cells[column]) if name.lower() in TIMES else None
+            if rows[-1][column] is None:
+                raise DataError(
+                    f"{path} has {cells[column].strip()!r:.60} in line {number}, column {name!r}; give numbers only."
+                )
+    return np.array(rows)
 
 
 def _value(cell: str, separator: str | None) -> float | complex | None:
