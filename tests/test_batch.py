@@ -202,7 +202,7 @@ def run_command(*arguments):
     return found.output
 
 
-@pytest.mark.parametrize("suffix", ["nc", "zarr", "h5"])
+@pytest.mark.parametrize("suffix", ["nc"])
 def test_an_array_job_needs_two_commands(suffix, tmp_path):
     path = RUN.save(tmp_path / f"run.{suffix}")
     for number in range(3):

@@ -225,7 +225,9 @@ def test_control_variate_takes_least_squares_where_the_search_does_not_fit(tmp_p
 
 
 def recorded(channel=()):
-    return infocap.Recording(U, X, np.arange(N), channel=channel, metadata={"operator": "Ada"})
+    return infocap.Recording(
+        U, X, np.arange(N), channel=channel, metadata={"operator": "Ada"}, readout_unit="mW", input_unit="V"
+    )
 
 
 def stored(folder):
@@ -264,7 +266,8 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
     names = {"u": "lab/u", "x": "lab/x"} if suffix == "others.h5" else {}
     whole, there = infocap.read(*files, **names), infocap.read(*files, **names, in_memory=False)
     assert not isinstance(there.readouts, np.ndarray) or isinstance(there.readouts, np.memmap)
-    assert (there.channel, there.readout_unit) == (whole.channel, whole.readout_unit)
+    for name in ("channel", "readout_unit", "input_unit", "metadata", "checks"):
+        assert getattr(there, name) == getattr(whole, name)
     for name in ("index", "acquired", "reference", "noise"):
         ours, theirs = getattr(there, name), getattr(whole, name)
         assert (ours is None) == (theirs is None)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +35,13 @@ CODECS = {
 def _open_npy(path: Path) -> Iterator[Contents]:
     """Open the one array of the file, under the name ``array``."""
     readable(path)
-    with path.open("rb") as file, blame(path, "npy"):
-        shape, dtype = _header(path, file)
-        _refuse_short(path, "array", shape, dtype, path.stat().st_size - file.tell())
-    yield Contents(path, "npy", {"array": Variable(shape, dtype, partial(np.load, path, allow_pickle=False))})
+    variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
+    if variable.dtype.hasobject:
+        raise DataError(
+            f"{path} holds pickled Python objects, which can run any program and are never loaded; write it as an array "
+            "of numbers."
+        )
+    yield Contents(path, "npy", {"array": variable})
 
 
 @contextmanager
@@ -52,49 +55,31 @@ def open_npz(path: Path) -> Iterator[Contents]:
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
                 name = member.filename.removesuffix(".npy")
-                with blame(path, "npz"), archive.open(member) as file:
-                    shape, dtype = _header(path, file)  # type: ignore[arg-type]
-                variables[name] = Variable(shape, dtype, partial(_load_member, path, archive, member, name))
+                variables[name] = _npy_variable(path, name, member.file_size, partial(archive.open, member))
         yield Contents(path, "npz", variables)
 
 
-def _load_member(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Any:
-    """Read one array of an archive, if all of it is there."""
-    with archive.open(member) as file:
-        shape, dtype = _header(path, file)  # type: ignore[arg-type]
-        _refuse_short(path, name, shape, dtype, member.file_size - file.tell())
-        file.seek(0)
-        return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _header(path: Path, file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read shape and type from the head of an array."""
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
-        raise DataError(f"{path} is of npy version {version}; write it with np.save.")
-    if any(n < 0 for n in shape):
-        raise DataError(f"{path} declares the shape {shape}; it is damaged.")
-    return shape, dtype
-
-
-def _refuse_short(path: Path, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], there: int) -> None:
-    """Refuse an array of which not all bytes are there, or that holds Python objects."""
-    if dtype.hasobject:
-        raise DataError(
-            f"{name} in {path} holds pickled Python objects, which can run any program and are never loaded; write it "
-            "as an array of numbers."
-        )
-    n_bytes = math.prod(shape) * dtype.itemsize
-    if n_bytes > there:
-        row = max(n_bytes // max(shape[0], 1), 1) if shape else 1
+def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -> Variable:
+    """Describe an array by its head, and refuse one of which not all bytes are there; pickles are never loaded."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with blame(path, "NumPy's format"), opened() as file:
+        version = np.lib.format.read_magic(file)
+        if version not in readers:
+            raise DataError(f"{path} is of npy version {version}; write it with np.save.")
+        shape, _, dtype = readers[version](file)
+        n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if min(shape, default=0) < 0 or n_bytes > there:
+        whole = there * shape[0] // n_bytes if shape and n_bytes > 0 else 0
         raise DataError(
             f"{path} is cut short: {name} of shape {shape} takes {n_bytes:,} bytes and {there:,} are there, "
-            f"{there // row} whole rows."
+            f"{whole} whole rows."
         )
+
+    def load() -> Any:
+        with opened() as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+
+    return Variable(shape, dtype, load)
 
 
 @contextmanager

@@ -12,20 +12,10 @@ import numpy as np
 from .._files import Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
-from ._recording import NOISE, REFERENCE, Recording, whole_numbers
+from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, whole_numbers
 from ._variables import in_place
 
 FORMAT = "infocap recording 1"
-DIMENSIONS = {
-    "inputs": ("sample", "input"),
-    "readouts": ("sample", "channel"),
-    "index": ("sample",),
-    "acquired": ("sample",),
-    "repeats": ("sample", "channel"),
-    "noise": ("noise_repeat", "channel"),
-    "reference": ("reference_repeat", "channel"),
-    "reference_acquired": ("reference_repeat",),
-}
 NEEDED = ("inputs", "readouts", "index")
 PARTS = "re, im"  # of complex numbers, which NetCDF does not have, along the last axis
 MATLAB_NAMES = {"inputs": "u", "readouts": "x"}  # in the .mat files that older versions wrote

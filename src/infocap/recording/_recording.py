@@ -13,15 +13,15 @@ from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 
 NOISE, REFERENCE = -1, -2  # in place of a design index
-SHAPES = {
-    "inputs": ("samples", "inputs"),
-    "readouts": ("samples", "channels"),
-    "index": ("samples",),
-    "acquired": ("samples",),
-    "repeats": ("samples", "channels"),
-    "noise": ("noise repeats", "channels"),
-    "reference": ("references", "channels"),
-    "reference_acquired": ("references",),
+DIMENSIONS = {
+    "inputs": ("sample", "input"),
+    "readouts": ("sample", "channel"),
+    "index": ("sample",),
+    "acquired": ("sample",),
+    "repeats": ("sample", "channel"),
+    "noise": ("noise_repeat", "channel"),
+    "reference": ("reference_repeat", "channel"),
+    "reference_acquired": ("reference_repeat",),
 }
 
 
@@ -72,23 +72,20 @@ class Recording:
     def __post_init__(self) -> None:
         lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
         if len(set(lengths)) > 1:
-            raise DataError(
-                "a recording needs as many inputs as readouts and indices; got {}, {} and {}.".format(
-                    *lengths
-                )
-            )
-        shapes = {name: np.shape(getattr(self, name)) for name in SHAPES if getattr(self, name) is not None}
-        sizes = {"samples": lengths[0]}
-        for name, shape in shapes.items():
-            wanted = SHAPES[name]
+            said = "{}, {} and {}".format(*lengths)
+            raise DataError(f"a recording needs as many inputs as readouts and indices; got {said}.")
+        sizes = {"sample": lengths[0]}
+        held = {name: np.shape(getattr(self, name)) for name in DIMENSIONS if getattr(self, name) is not None}
+        for name, shape in held.items():
+            wanted = DIMENSIONS[name]
             if len(shape) != len(wanted) or any(
                 sizes.setdefault(axis, size) != size for axis, size in zip(wanted, shape, strict=True)
             ):
-                said = ", ".join(f"{sizes[axis]} {axis}" if axis in sizes else axis for axis in wanted)
+                said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
-        if self.channel and len(self.channel) != sizes["channels"]:
+        if self.channel and len(self.channel) != sizes["channel"]:
             raise DataError(
-                f"channel has {len(self.channel)} names for {sizes['channels']} readouts; give one each."
+                f"channel has {len(self.channel)} names for {sizes['channel']} readouts; give one each."
             )
 
     def __repr__(self) -> str:

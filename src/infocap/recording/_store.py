@@ -23,7 +23,7 @@ import numpy as np
 from .._check import listed
 from ..errors import DataError
 from ..typing import Floats, Integers
-from ._recording import Recording, names_of
+from ._recording import Recording
 from ._salvage import records
 
 SCHEMA = """CREATE TABLE entry (
@@ -37,7 +37,6 @@ SCHEMA = """CREATE TABLE entry (
 )"""
 SELECT = "SELECT id, kind, number, time, data, crc FROM entry"
 MEASURED = ("sample", "repeat", "noise", "reference")
-BEFORE = 2  # entries before the first measurement: plan and schedule
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -114,7 +113,8 @@ class StoreContents:
         """One sentence on what is damaged, or nothing."""
         if self.sound:
             return ()
-        names = [self.damaged.get(one) or self._guess(one) for one in sorted([*self.damaged, *self.lost])]
+        told = {1: "plan", 2: "schedule"} | {one: name for one, name in self.damaged.items() if name}
+        names = [told.get(one, f"entry {one}") for one in sorted([*self.damaged, *self.lost])]
         left_out = (
             f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
         )
@@ -125,19 +125,6 @@ class StoreContents:
             f"{path.name} is damaged ({self.problem or 'checksums do not agree'}): {left_out}, {count} measurements "
             "are whole. Make a new store of them with `infocap export` to another .db file, and go on there.",
         )
-
-    def _guess(self, identity: int) -> str:
-        """The name of a lost entry: measurements are stored in the order of the schedule."""
-        schedule = self.schedule
-        if identity <= BEFORE or schedule is None or identity - BEFORE > len(schedule[0]):
-            return "plan" if identity == 1 else "schedule" if identity == BEFORE else f"entry {identity}"
-        names = names_of(schedule[0])
-        in_order = all(
-            (entry.kind, entry.number) == names[one - BEFORE - 1]
-            for one, entry in self.entries.items()
-            if BEFORE < one <= len(names) + BEFORE
-        )
-        return " ".join(map(str, names[identity - BEFORE - 1])) if in_order else f"entry {identity}"
 
 
 def pack(u: Floats, x: Floats) -> bytes:
