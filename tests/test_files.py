@@ -455,6 +455,7 @@ def test_other_plans_keep_the_order_given(tmp_path):
     found = infocap.read(files)
     assert_array_equal(found.index, np.arange(16))
     assert_array_equal(found.readouts[:, 2], [*range(8, 16), *range(8)])
+    assert found.checks == ("the files are of 2 plans; their rows are in the order of the files.",)
 
 
 def test_the_order_of_acquisition_goes_on_from_file_to_file(tmp_path):

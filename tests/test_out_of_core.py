@@ -306,6 +306,28 @@ def test_what_cannot_stay_in_its_file_is_read_whole(tmp_path):
         assert isinstance(infocap.read(tmp_path / name, in_memory=False).readouts, np.ndarray)
 
 
+def test_inputs_that_both_files_tell_are_compared_wherever_they_lie(tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "u.h5", "w") as file:
+        file["u"] = U[:50]
+    header = ",".join(["u1", "u2", "u3", *"abcdefghijkl"])
+    np.savetxt(tmp_path / "x.csv", np.hstack([U, X])[:50], delimiter=",", header=header, comments="")
+    found = infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
+    assert_allclose(found.readouts, X[:50], rtol=1e-14)
+    np.savetxt(tmp_path / "x.csv", np.hstack([U[1:51], X[:50]]), delimiter=",", header=header, comments="")
+    with pytest.raises(infocap.errors.DataError, match="shifted or of another run"):
+        infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
+
+
+def test_what_an_earlier_version_wrote_as_zarr_can_stay_there():
+    path = Path(__file__).parent / "old" / "run.zarr"
+    whole, there = infocap.read(path), infocap.read(path, in_memory=False)
+    assert not isinstance(there.readouts, np.ndarray)
+    assert np.array_equal(there.readouts[1:3], whole.readouts[1:3])
+    assert there.metadata == whole.metadata
+
+
 def test_the_store_notices_damage_while_it_is_read(tmp_path):
     path = stored(tmp_path)
     there = infocap.read(path, in_memory=False)

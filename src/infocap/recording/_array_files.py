@@ -38,8 +38,8 @@ def _open_npy(path: Path) -> Iterator[Contents]:
     variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
     if variable.dtype.hasobject:
         raise DataError(
-            f"{path} holds pickled Python objects, which can run any program and are never loaded; write it as an array "
-            "of numbers."
+            f"{path} holds pickled Python objects, which can run any program and are never loaded; write it as an "
+            "array of numbers."
         )
     yield Contents(path, "npy", {"array": variable})
 

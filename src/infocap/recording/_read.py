@@ -77,7 +77,7 @@ def read(
     Recording: 8 samples, 2 inputs, 3 readouts
     """
     in_memory = yes_or_no("in_memory", in_memory)
-    if isinstance(path, str | Path):
+    if isinstance(path, str | os.PathLike):
         return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, in_memory)
     paths = [Path(one) for one in path]
     if readouts is not None:
@@ -122,9 +122,10 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
-    if given.index is not None and readouts.shape[0] != n:
-        if not in_memory:
-            return _read_two(path, other, u, x, True)  # what was not measured is cut off
+    cut = given.index is not None and readouts.shape[0] != n
+    if not in_memory and (cut or measured.u is not None):
+        return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
+    if cut:
         known = measured.index is not None or measured.u is not None
         checks = (_stopped_early(path, other, inputs, readouts, known),)
         n = len(readouts)
@@ -192,9 +193,8 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
         raise DataError(
             f"{name} has shape {ours.shape} in {path} and {theirs.shape} in {other}; they must be the same."
         )
-    differs = ~np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True).reshape(len(ours), -1).all(
-        axis=1
-    )
+    close = np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True)
+    differs = ~close.reshape(len(ours), -1).all(axis=1)
     if differs.any():
         row = int(np.argmax(differs))
         raise DataError(

@@ -52,15 +52,21 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
     _refuse_twice(paths, parts)
     index = np.concatenate([part.index for part in parts])
     order = np.argsort(index, kind="stable")
+    checks = [check for part in parts for check in part.checks]
     plans = {part.metadata.get("fingerprint") for part in parts}
     if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
         index = order = np.arange(len(index))
+    if len(plans - {None}) > 1:
+        checks.append(
+            f"the files are of {len(plans - {None})} plans; their rows are in the order of the files."
+        )
     in_order = bool((np.diff(order) == 1).all())
     joined: dict[str, Any] = {name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS}
     for name in ("inputs", "readouts"):
         sources = [getattr(part, name) for part in parts]
         if all(isinstance(one, np.ndarray) for one in sources):
-            joined[name] = np.concatenate(sources)[order]
+            rows = np.concatenate(sources)
+            joined[name] = rows if in_order else rows[order]
         else:
             joined[name] = JoinedRows(sources, None if in_order else order)
     for name in ("noise", "reference"):
@@ -74,7 +80,7 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
         acquired=None if unknown else acquired[order],
         repeats=_repeats(parts, order),
         metadata=parts[0].metadata | {"sources": [str(path) for path in paths]},
-        checks=tuple(dict.fromkeys(check for part in parts for check in part.checks)),
+        checks=tuple(dict.fromkeys(checks)),
     )
 
 
@@ -126,26 +132,22 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
     Times stay as they are. Numbers of an order go on from file to file, and where only some files tell times their
     ranks do.
     """
-    rows = [np.arange(len(part.index)) if part.acquired is None else part.acquired for part in parts]
-    references = [
-        np.empty(0) if part.reference_acquired is None else part.reference_acquired for part in parts
-    ]
-    together = [
-        np.concatenate(pair) if len(pair[1]) else pair[0] for pair in zip(rows, references, strict=True)
-    ]
-    counted = [_is_order(part, values) for part, values in zip(parts, together, strict=True)]
-    if any(counted):
-        start = 0
-        for k, values in enumerate(together):
-            values = values if counted[k] else np.unique(values, return_inverse=True)[1]
-            together[k] = values + start
-            start += int(values.max(initial=-1)) + 1
-    split = [(values[: len(when)], values[len(when) :]) for values, when in zip(together, rows, strict=True)]
-    known = all((part.reference is None) == (part.reference_acquired is None) for part in parts)
-    known = known and any(part.reference is not None for part in parts)
-    return np.concatenate([one for one, _ in split]), np.concatenate(
-        [one for _, one in split]
-    ) if known else None
+    told = []
+    for part in parts:
+        rows = np.arange(len(part.index)) if part.acquired is None else part.acquired
+        references = rows[:0] if part.reference_acquired is None else part.reference_acquired
+        told.append(np.concatenate([rows, references]))
+    counted = [_is_order(part, values) for part, values in zip(parts, told, strict=True)]
+    acquired, reference_acquired, start = [], [], 0
+    for part, values, is_order in zip(parts, told, counted, strict=True):
+        if any(counted):
+            values = start + (values if is_order else np.unique(values, return_inverse=True)[1])
+            start = int(values.max(initial=start - 1)) + 1
+        acquired.append(values[: len(part.index)])
+        reference_acquired.append(values[len(part.index) :])
+    have = [part for part in parts if part.reference is not None]
+    known = have and all(part.reference_acquired is not None for part in have)
+    return np.concatenate(acquired), np.concatenate(reference_acquired) if known else None
 
 
 def _is_order(part: Recording, values: Floats) -> bool:
@@ -154,6 +156,4 @@ def _is_order(part: Recording, values: Floats) -> bool:
         return True
     others = [one for one in (part.repeats, part.noise, part.reference) if one is not None]
     most = len(part.index) + sum(map(len, others))
-    return bool(
-        (values == np.round(values)).all() and 0 <= values.min(initial=0) <= values.max(initial=0) < most
-    )
+    return bool(((values == np.round(values)) & (values >= 0) & (values < most)).all())
