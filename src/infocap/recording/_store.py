@@ -242,15 +242,14 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     plan = story.get("plan", {})
     width = next((len(one[0]) for one in readouts.values() if one), len(plan.get("channel", ())))
     n = len(parts["sample"])
+    u = np.array([u for _, u, _ in parts["sample"].values()]) if n else np.empty((0, plan.get("n_inputs", 0)))
     x = np.array(readouts["sample"]).reshape(n, width)
     repeats = np.full(x.shape, np.nan, dtype=x.dtype) if parts["repeat"] else None
     for row, index in enumerate(parts["sample"]):
         if repeats is not None and index in parts["repeat"]:
             repeats[row] = parts["repeat"][index][2]
     return Recording(
-        np.array([u for _, u, _ in parts["sample"].values()])
-        if n
-        else np.empty((0, plan.get("n_inputs", 0))),
+        u,
         x,
         np.array(list(parts["sample"]), dtype=int),
         plan.get("readout_unit", ""),

@@ -110,9 +110,7 @@ def load_sheet(path: Path) -> Sheet:
     readable(path)
     refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
     comments: list[str] = []
-    lines: list[
-        tuple[int, str]
-    ] = []  # those that are neither empty nor comments, with their numbers in the file
+    lines: list[tuple[int, str]] = []  # with their numbers in the file
     for number, line in enumerate(io.StringIO(_decoded(path), newline=None), 1):
         if line.startswith(COMMENT):
             comments.append(line.rstrip("\n"))
@@ -200,18 +198,25 @@ def _numbers(
         table = pd.DataFrame()
     if table.shape == (len(lines), width) and all(dtype.kind in "iuf" for dtype in table.dtypes):
         return table.to_numpy(np.float64)
-    rows: list[list[Any]] = []
-    for number, line in lines:
-        cells = _cells(path, number, line, separator)
-        rows.append([_value(cell, separator) for cell in cells])
-        for column in (k for k, value in enumerate(rows[-1]) if value is None):
-            name = names[column] if names else str(column + 1)
-            rows[-1][column] = _seconds(cells[column]) if name.lower() in TIMES else None
-            if rows[-1][column] is None:
-                raise DataError(
-                    f"{path} has {cells[column].strip()!r:.60} in line {number}, column {name!r}; give numbers only."
-                )
-    return np.array(rows)
+    return np.array([_one_by_one(path, *line, separator, names) for line in lines])
+
+
+def _one_by_one(
+    path: Path, number: int, line: str, separator: str | None, names: list[str] | None
+) -> list[float | complex]:
+    """The numbers of one line, and dates among times; anything else is refused with its place."""
+    values = []
+    for column, cell in enumerate(_cells(path, number, line, separator)):
+        name = names[column] if names else str(column + 1)
+        value = _value(cell, separator)
+        if value is None and name.lower() in TIMES:
+            value = _seconds(cell)
+        if value is None:
+            raise DataError(
+                f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}; give numbers only."
+            )
+        values.append(value)
+    return values
 
 
 def _value(cell: str, separator: str | None) -> float | complex | None:
