@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 FRACTION = 0.8
 # Libraries keep a record of some hundred bytes per chunk, so that a million of them takes about 100 MB.
 MOST_CHUNKS = 1_000_000
-# Bytes of memory assumed where the system does not tell, as on Windows: what a laptop has.
-UNKNOWN = 16e9
+UNKNOWN = 16e9  # bytes of memory assumed where the system does not tell, as on Windows: what a laptop has
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # where Linux tells the limit of a container
 # A string takes at least this many bytes of memory, whatever its type in the file says.
 TEXT_BYTES = 64
@@ -345,7 +344,5 @@ def save_dataset(data: xr.Dataset, path: Path, encoding: dict[str, Any] | None =
 
 def axis_values(values: Sequence[Any]) -> np.ndarray:
     """Make an array of values along an axis of a table: numbers and strings as they are, the rest as text."""
-    plain = all(isinstance(value, int | float) for value in values) or all(
-        isinstance(value, str) for value in values
-    )
+    plain = any(all(isinstance(value, kind) for value in values) for kind in (int | float, str))
     return np.array(values if plain else [str(value) for value in values])

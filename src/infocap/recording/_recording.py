@@ -142,6 +142,10 @@ def arrange(rows: Rows) -> Recording:
         return Recording(u, x, index, acquired=when, **told)
     first, second = _appearances(rows.path, index)
     _refuse_moved(rows.path, index, u, first, second)
+    twice, repeats = second >= 0, None
+    if twice.any():
+        repeats = np.full((len(second), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
+        repeats[twice] = x[second[twice]]
     noise, reference = index == NOISE, index == REFERENCE
     timed = reference.any() and not np.isnan(when[reference]).any()
     return Recording(
@@ -149,7 +153,7 @@ def arrange(rows: Rows) -> Recording:
         x[first],
         index[first],
         acquired=when[first],
-        repeats=None if (second < 0).all() else _again(x, second),
+        repeats=repeats,
         noise=x[noise] if noise.any() else None,
         reference=x[reference] if reference.any() else None,
         reference_acquired=when[reference] if timed else None,
@@ -259,13 +263,6 @@ def _refuse_moved(path: Path, index: Integers, u: Floats, first: Integers, secon
             f"u in {path} differs between the two rows of index {index[row]}, the second of them row {row + 1}; a "
             "repeat is measured at the same input."
         )
-
-
-def _again(x: Floats, second: Integers) -> Floats:
-    """The second measurements, with NaN where there is none."""
-    out = np.full((len(second), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
-    out[second >= 0] = x[second[second >= 0]]
-    return out
 
 
 def _one_per_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
