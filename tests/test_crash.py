@@ -15,8 +15,8 @@ import pytest
 import infocap
 from infocap.errors import DataError
 from infocap.experiment import Store, acquire
-from infocap.recording import MEASURED, read_entries, unpack
-from infocap.recording._salvage import salvage
+from infocap.recording import MEASURED, StoreContents, read_entries, unpack
+from infocap.recording._salvage import records
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))
@@ -313,6 +313,8 @@ def test_old_pages_in_the_log_do_not_hide_newer_ones(rows, tmp_path):
     for suffix in ("", "-wal"):
         shutil.copy(tmp_path / f"run.db{suffix}", tmp_path / f"copy.db{suffix}")
     store.close()
-    found = salvage(tmp_path / "copy.db", "for the test")  # SQLite would not need it here
+    found = StoreContents(problem="for the test")
+    for record in records(tmp_path / "copy.db"):  # SQLite would not need it here
+        found.accept(*record)
     assert sum(entry.kind in MEASURED for entry in found.entries.values()) == rows
     assert "what came after the last one found cannot be known" in found.check(tmp_path)[0]

@@ -34,7 +34,17 @@ NOT_CODE = ("text", "toml", "matlab", "{toctree}", "{eval-rst}", "{include}")
 SLOW = ("lab.md", "photonics.md", "howto/matlab.md")  # their commands take many seconds
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
     "compare.md": ("run.nc", "other.nc"),
-    "files.md": ("run.db", "plan.toml", "inputs.csv", "readouts.csv", "lab.h5", "lab.mat", "lab.npz"),
+    "files.md": (
+        "run.db",
+        "plan.toml",
+        "inputs.csv",
+        "readouts.csv",
+        "lab.h5",
+        "lab.mat",
+        "lab.npz",
+        "monday.nc",
+        "tuesday.nc",
+    ),
     "report.md": ("result.nc",),
     "howto/matlab.md": ("lab.mat",),
     "cluster.md": ("run.nc",),
@@ -106,6 +116,8 @@ def laboratory(tmp_path_factory):
     infocap.analyse(recording, plan.basis, growth=False).save(folder / "result.nc")
     plan.save(folder / "plan.toml")
     u, x = recording.inputs, recording.readouts
+    for name, day in (("monday.nc", slice(0, 100)), ("tuesday.nc", slice(100, 256))):
+        infocap.Recording(u[day], x[day], recording.index[day]).save(folder / name)
     with h5py.File(folder / "lab.h5", "w") as file:
         file["run1/voltages"], file["run1/spectra"] = u, x
     scipy_io.savemat(folder / "lab.mat", {"voltages": u, "spectra": x, "data": {"u": u, "y": x}})

@@ -226,7 +226,9 @@ def test_control_variate_takes_least_squares_where_the_search_does_not_fit(tmp_p
 
 
 def recorded(channel=()):
-    return infocap.Recording(U, X, np.arange(N), channel=channel, metadata={"operator": "Ada"})
+    return infocap.Recording(
+        U, X, np.arange(N), channel=channel, metadata={"operator": "Ada"}, readout_unit="mW", input_unit="V"
+    )
 
 
 def stored(folder):
@@ -240,7 +242,7 @@ def stored(folder):
     return folder / "run.db"
 
 
-@pytest.mark.parametrize("suffix", [".nc", ".h5", ".zarr", ".npy", ".db", "others.h5"])
+@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".npy", ".db", "others.h5"])
 def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
     files = [tmp_path / f"run{suffix}"]
     if suffix == ".npy":
@@ -249,6 +251,12 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
         np.save(files[1], X)
     elif suffix == ".db":
         stored(tmp_path)
+    elif suffix == ".zarr":
+        import zarr
+
+        group = zarr.create_group(files[0])
+        group.create_array("u", data=U, chunks=(500, 3))
+        group.create_array("x", data=X, chunks=(500, 12))
     elif suffix == "others.h5":
         import h5py
 
@@ -259,8 +267,9 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
     names = {"u": "lab/u", "x": "lab/x"} if suffix == "others.h5" else {}
     whole, there = infocap.read(*files, **names), infocap.read(*files, **names, in_memory=False)
     assert not isinstance(there.readouts, np.ndarray) or isinstance(there.readouts, np.memmap)
-    assert (there.channel, there.readout_unit) == (whole.channel, whole.readout_unit)
-    for name in ("index", "reference", "noise", *(["acquired"] if suffix != "others.h5" else [])):
+    for name in ("channel", "readout_unit", "input_unit", "metadata", "checks"):
+        assert getattr(there, name) == getattr(whole, name)
+    for name in ("index", "acquired", "reference", "noise"):
         ours, theirs = getattr(there, name), getattr(whole, name)
         assert (ours is None) == (theirs is None)
         assert ours is None or np.array_equal(ours, theirs)
@@ -297,6 +306,28 @@ def test_what_cannot_stay_in_its_file_is_read_whole(tmp_path):
     recorded().save(tmp_path / "run.csv")
     for name in ("run.nc", "run.csv"):
         assert isinstance(infocap.read(tmp_path / name, in_memory=False).readouts, np.ndarray)
+
+
+def test_inputs_that_both_files_tell_are_compared_wherever_they_lie(tmp_path):
+    import h5py
+
+    with h5py.File(tmp_path / "u.h5", "w") as file:
+        file["u"] = U[:50]
+    header = ",".join(["u1", "u2", "u3", *"abcdefghijkl"])
+    np.savetxt(tmp_path / "x.csv", np.hstack([U, X])[:50], delimiter=",", header=header, comments="")
+    found = infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
+    assert_allclose(found.readouts, X[:50], rtol=1e-14)
+    np.savetxt(tmp_path / "x.csv", np.hstack([U[1:51], X[:50]]), delimiter=",", header=header, comments="")
+    with pytest.raises(infocap.errors.DataError, match="shifted or of another run"):
+        infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
+
+
+def test_what_an_earlier_version_wrote_as_zarr_can_stay_there():
+    path = Path(__file__).parent / "old" / "run.zarr"
+    whole, there = infocap.read(path), infocap.read(path, in_memory=False)
+    assert not isinstance(there.readouts, np.ndarray)
+    assert np.array_equal(there.readouts[1:3], whole.readouts[1:3])
+    assert there.metadata == whole.metadata
 
 
 def test_the_store_notices_damage_while_it_is_read(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .._atomic import replaced
+from .._files import replaced
 from ..errors import ParameterError
 from ..result import load_result
 from ..workflow import compare as compare_results

@@ -20,7 +20,7 @@ STORES = (".db", ".sqlite")
 @click.option("--x", help="Names of the readouts, likewise.")
 @click.option("--force", is_flag=True, help="Replace an output that is there already.")
 def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
-    """Write SOURCE, any readable file, to OUTPUT: .nc, .h5, .mat, .csv or .zarr.
+    """Write SOURCE, any readable file, to OUTPUT: .nc (everything) or .csv (a plain table).
 
     A store (.db) can also go to a new store, with all that is whole in a damaged one.
     """

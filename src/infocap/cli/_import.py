@@ -14,7 +14,11 @@ from ._outputs import refuse_existing
 @click.argument("inputs", type=click.Path(path_type=Path))
 @click.argument("readouts", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help=".nc .h5 .mat .csv or .zarr"
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help=".nc (everything) or .csv (a plain table)",
 )
 @click.option("--u", help="Names of the inputs: a variable, or columns such as 'a,b' or 'u*'.")
 @click.option("--x", help="Names of the readouts, likewise.")

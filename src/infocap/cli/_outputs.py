@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from .._atomic import replaced
 from .._check import one_of
+from .._files import replaced
 from ..errors import DataError, ParameterError
 from ..recording import WRITERS
 from ..result import CapacityResult, is_result

@@ -21,8 +21,7 @@ from typing import Any
 
 import click
 
-from .._atomic import replaced
-from .._netcdf import save_dataset
+from .._files import replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._atomic import replaced
 from .._check import number, one_of, whole_number
+from .._files import replaced
 from ..basis import Family, ProductBasis, describe, product_basis, restore
 from ..designs import DESIGNS, draw
 from ..errors import DataError, ParameterError

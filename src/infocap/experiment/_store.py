@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .._atomic import replaced, sync
 from .._check import one_of
+from .._files import replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
 from ..recording import (

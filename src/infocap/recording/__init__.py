@@ -1,12 +1,21 @@
 """A measured or simulated data set, and the files it comes from and goes to."""
 
-from ._entries import MEASURED, PAGE_BYTES, SCHEMA, Entry, StoreContents, pack, pack_schedule, unpack
-from ._numpy_file import open_npz
+from ._array_files import open_npz
+from ._own_file import WRITERS
 from ._read import read
-from ._recording import Recording
-from ._schedule_names import NOISE, REFERENCE, names_of
-from ._store_file import read_entries, to_recording
-from ._write import WRITERS
+from ._recording import NOISE, REFERENCE, Recording, names_of
+from ._salvage import PAGE_BYTES
+from ._store import (
+    MEASURED,
+    SCHEMA,
+    Entry,
+    StoreContents,
+    pack,
+    pack_schedule,
+    read_entries,
+    to_recording,
+    unpack,
+)
 
 __all__ = [
     "MEASURED",

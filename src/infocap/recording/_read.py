@@ -1,44 +1,26 @@
-"""read: a recording from a file, or from one of inputs and one of readouts; the suffix decides how."""
+"""read: a recording from a file, from one of inputs and one of readouts, or from several; the suffix decides how."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from .._check import one_of, yes_or_no
-from .._files import Contents, open_hdf5
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike
-from ._csv_file import csv_rows
-from ._hdf5_file import load_own, refuse_other
-from ._in_place import read_in_place
-from ._layout import FORMAT
-from ._mat_file import load_own_mat, open_mat
-from ._numpy_file import open_npy, open_npz
-from ._own_csv import restore
-from ._recording import Recording
-from ._rows import Rows, arrange, table
-from ._store_file import load_store
-from ._store_rows import store_in_place
+from ._array_files import OPENERS
+from ._own_file import load_own
+from ._recording import Recording, Rows, arrange, table
+from ._several import join
+from ._store import load_store
+from ._text_table import table_rows
 from ._variables import rows_of
-from ._zarr_file import load_own_zarr, open_zarr
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
-ARRAYS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {
-    ".nc": partial(open_hdf5, kind="NetCDF"),
-    ".h5": open_hdf5,
-    ".hdf5": open_hdf5,
-    ".mat": open_mat,
-    ".npz": open_npz,
-    ".npy": open_npy,
-    ".zarr": open_zarr,
-}
 STORES = (".db", ".sqlite")
 SQLITE = b"SQLite format 3\0"
 UNKNOWN_ROWS = (
@@ -48,7 +30,7 @@ UNKNOWN_ROWS = (
 
 
 def read(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     readouts: str | Path | None = None,
     *,
     u: str | None = None,
@@ -57,12 +39,17 @@ def read(
 ) -> Recording:
     """Read a recording from a file, or from two: the first with the inputs, the second with the readouts.
 
-    Formats: ``.nc``, ``.h5``, ``.hdf5``, ``.mat``, ``.csv``, ``.zarr`` (what `Recording.save` wrote comes back in
-    full), ``.npz``, ``.npy``, ``.txt``, ``.tsv``, ``.dat``, and the store of an acquisition, ``.db``. Arrays keep their
-    type; text becomes float64. No pickle is ever loaded.
+    Formats: ``.nc`` (what `Recording.save` wrote comes back in full), ``.h5``, ``.hdf5``, ``.mat``, ``.zarr``,
+    ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, and the store of an acquisition, ``.db``. Arrays keep
+    their type; text becomes float64. No pickle is ever loaded.
 
     Parameters
     ----------
+    path
+        A file, or a list of files that together are one recording: their rows in the order given, or sorted by design
+        index where no index comes twice. They must agree in inputs, channels and units.
+    readouts
+        A second file with the readouts, when the first holds only the inputs.
     u, x
         Names of the inputs and of the readouts in a file of somebody else's: a variable (``"run1/spectra"``,
         ``"data.u"``), or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without
@@ -83,44 +70,42 @@ def read(
     >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/lab.npz", volts=np.zeros((4, 2)), spectra=np.ones((4, 3)))
+    ...     np.savez(f"{folder}/lab2.npz", volts=np.ones((4, 2)), spectra=np.ones((4, 3)))
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
+    ...     read([f"{folder}/lab.npz", f"{folder}/lab2.npz"], u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
+    Recording: 8 samples, 2 inputs, 3 readouts
     """
-    path = Path(path)
-    if readouts is None and (path.suffix.lower() in STORES or _is_store(path)):
-        return load_store(path) if yes_or_no("in_memory", in_memory) else store_in_place(path)
-    one_of("path suffix", path.suffix.lower(), (*ARRAYS, *TEXTS, *STORES))
-    if not yes_or_no("in_memory", in_memory):
-        found = read_in_place(path, None if readouts is None else Path(readouts), u, x)
-        if found is not None:
-            return found
+    in_memory = yes_or_no("in_memory", in_memory)
+    if isinstance(path, str | os.PathLike):
+        return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, in_memory)
+    paths = [Path(one) for one in path]
     if readouts is not None:
-        return _read_two(path, Path(readouts), u, x)
-    if path.suffix.lower() == ".npy":
+        raise ParameterError(
+            f"readouts={str(readouts)!r} goes with one file of inputs, not with a list; give files that hold both, "
+            "`infocap import` makes them."
+        )
+    return join(paths, [_read_one(one, None, u, x, in_memory) for one in paths])
+
+
+def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
+    """Read one file, or one of inputs and one of readouts."""
+    suffix = path.suffix.lower()
+    if readouts is None and (suffix in STORES or _is_store(path)):
+        return load_store(path, in_memory)
+    one_of("path suffix", suffix, (*OPENERS, *TEXTS, *STORES))
+    if readouts is not None:
+        return _read_two(path, readouts, u, x, in_memory)
+    if suffix == ".npy":
         raise ParameterError(
             f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
             "read('inputs.npy', 'readouts.npy')."
         )
-    if path.suffix.lower() in TEXTS:
-        rows = csv_rows(path, u, x)
-        return arrange(rows) if rows.own is None else restore(rows, rows.own)
-    with _open(path) as contents:
-        own = _own(contents) if u is None and x is None else None
-        return own or arrange(rows_of(contents, u, x))
-
-
-def _open(path: Path) -> AbstractContextManager[Contents]:
-    return ARRAYS[path.suffix.lower()](path)
-
-
-def _own(contents: Contents) -> Recording | None:
-    """What `Recording.save` wrote, in full; None for files of others."""
-    refuse_other(contents)
-    if contents.kind == "MATLAB":
-        return load_own_mat(contents)
-    if contents.attributes.get("format") == FORMAT:
-        return load_own_zarr(contents) if contents.kind == "zarr" else load_own(contents)
-    return None
+    if suffix in TEXTS:
+        return arrange(table_rows(path, u, x, "ux"))
+    with OPENERS[suffix](path) as contents:
+        own = load_own(contents, in_memory) if u is None and x is None else None
+        return own or arrange(rows_of(contents, u, x, "ux", in_memory))
 
 
 def _is_store(path: Path) -> bool:
@@ -131,37 +116,43 @@ def _is_store(path: Path) -> bool:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def _read_two(path: Path, other: Path, u: str | None, x: str | None) -> Recording:
-    one_of("readouts suffix", other.suffix.lower(), (*ARRAYS, *TEXTS))
-    one_of("path suffix", path.suffix.lower(), (*ARRAYS, *TEXTS))
-    given, measured = _part(path, u, "u"), _part(other, x, "x")
+def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: bool) -> Recording:
+    """Read inputs from one file and readouts from another, with what each tells beside them."""
+    given, measured = _half(path, "u", u, in_memory), _half(other, "x", x, in_memory)
     inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
+    n = inputs.shape[0]
     checks: tuple[str, ...] = ()
-    if given.index is not None and len(readouts) != len(inputs):
+    cut = given.index is not None and readouts.shape[0] != n
+    if not in_memory and (cut or measured.u is not None):
+        return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
+    if cut:
         known = measured.index is not None or measured.u is not None
         checks = (_stopped_early(path, other, inputs, readouts, known),)
-    n = len(readouts) if checks else len(inputs)
+        n = len(readouts)
+        inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
     _refuse_shifted(path, other, "index", index, measured.index)
-    _refuse_shifted(path, other, "u", inputs[:n], measured.u)
-    found = arrange(
-        Rows(
-            other,
-            inputs[:n],
-            readouts,
-            measured.index if index is None else index,
-            None if acquired is None else acquired.ravel()[:n],
-            measured.channel,
-            given.metadata,
-            checks,
-        )
-    )
-    return _as_planned(found)
+    _refuse_shifted(path, other, "u", inputs, measured.u)
+    rows = replace(measured, u=inputs, x=readouts, metadata=given.metadata, checks=checks)
+    rows.index = measured.index if index is None else index
+    rows.acquired = None if acquired is None else acquired.ravel()[:n]
+    return _as_planned(arrange(rows))
+
+
+def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
+    """Read inputs or readouts alone, with the index and times beside them."""
+    suffix = path.suffix.lower()
+    one_of("path suffix" if role == "u" else "readouts suffix", suffix, (*OPENERS, *TEXTS))
+    u, x = (name, None) if role == "u" else (None, name)
+    if suffix in TEXTS:
+        return table_rows(path, u, x, role)
+    with OPENERS[suffix](path) as contents:
+        return rows_of(contents, u, x, role, in_memory)
 
 
 def _as_planned(recording: Recording) -> Recording:
-    """With the units and names of the plan, where the files tell none."""
+    """Add the units and names of the plan, where the files tell none."""
     plan = recording.metadata.get("plan")
     if not isinstance(plan, dict):
         return recording
@@ -176,18 +167,8 @@ def _as_planned(recording: Recording) -> Recording:
     )
 
 
-def _part(path: Path, name: str | None, role: str) -> Rows:
-    """Inputs or readouts alone, with the index and times beside them."""
-    names = {"u": name} if role == "u" else {"x": name}
-    u, x = names.get("u"), names.get("x")
-    if path.suffix.lower() in TEXTS:
-        return csv_rows(path, u, x, role)
-    with _open(path) as contents:
-        return rows_of(contents, u, x, role)
-
-
 def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLike, known: bool) -> str:
-    """What to say when only the first measurements of a design were made; more than all is an error."""
+    """Say that only the first measurements of a design were made; more than all is an error."""
     if readouts.shape[1] == len(inputs):
         raise DataError(
             f"x in {other} has shape {readouts.shape} for {len(inputs)} inputs; the lengths agree with x transposed, "
@@ -204,7 +185,7 @@ def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLi
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:
-    """What both files tell must agree row by row, or the readouts belong to other inputs."""
+    """Refuse files that disagree in any row of what both tell: the readouts belong to other inputs."""
     if ours is None or theirs is None:
         return
     theirs = theirs.ravel() if ours.ndim == 1 else theirs
@@ -212,9 +193,8 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
         raise DataError(
             f"{name} has shape {ours.shape} in {path} and {theirs.shape} in {other}; they must be the same."
         )
-    differs = ~np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True).reshape(len(ours), -1).all(
-        axis=1
-    )
+    close = np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True)
+    differs = ~close.reshape(len(ours), -1).all(axis=1)
     if differs.any():
         row = int(np.argmax(differs))
         raise DataError(

@@ -1,4 +1,4 @@
-"""A measured or simulated data set: inputs, readouts, and all that must not be separated from them."""
+"""A measured or simulated data set: inputs, readouts, and all that must not be separated; made of sorted rows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from .._check import one_of
 from ..errors import DataError
-from ..typing import Floats, Integers
+from ..typing import ArrayLike, Floats, Integers
 
-SHAPES = {
-    "inputs": ("samples", "inputs"),
-    "readouts": ("samples", "channels"),
-    "index": ("samples",),
-    "acquired": ("samples",),
-    "repeats": ("samples", "channels"),
-    "noise": ("noise repeats", "channels"),
-    "reference": ("references", "channels"),
-    "reference_acquired": ("references",),
+NOISE, REFERENCE = -1, -2  # in place of a design index
+DIMENSIONS = {
+    "inputs": ("sample", "input"),
+    "readouts": ("sample", "channel"),
+    "index": ("sample",),
+    "acquired": ("sample",),
+    "repeats": ("sample", "channel"),
+    "noise": ("noise_repeat", "channel"),
+    "reference": ("reference_repeat", "channel"),
+    "reference_acquired": ("reference_repeat",),
 }
 
 
@@ -70,23 +72,20 @@ class Recording:
     def __post_init__(self) -> None:
         lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
         if len(set(lengths)) > 1:
-            raise DataError(
-                "a recording needs as many inputs as readouts and indices; got {}, {} and {}.".format(
-                    *lengths
-                )
-            )
-        shapes = {name: np.shape(getattr(self, name)) for name in SHAPES if getattr(self, name) is not None}
-        sizes = {"samples": lengths[0]}
-        for name, shape in shapes.items():
-            wanted = SHAPES[name]
+            said = "{}, {} and {}".format(*lengths)
+            raise DataError(f"a recording needs as many inputs as readouts and indices; got {said}.")
+        sizes = {"sample": lengths[0]}
+        held = {name: np.shape(getattr(self, name)) for name in DIMENSIONS if getattr(self, name) is not None}
+        for name, shape in held.items():
+            wanted = DIMENSIONS[name]
             if len(shape) != len(wanted) or any(
                 sizes.setdefault(axis, size) != size for axis, size in zip(wanted, shape, strict=True)
             ):
-                said = ", ".join(f"{sizes[axis]} {axis}" if axis in sizes else axis for axis in wanted)
+                said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
-        if self.channel and len(self.channel) != sizes["channels"]:
+        if self.channel and len(self.channel) != sizes["channel"]:
             raise DataError(
-                f"channel has {len(self.channel)} names for {sizes['channels']} readouts; give one each."
+                f"channel has {len(self.channel)} names for {sizes['channel']} readouts; give one each."
             )
 
     def __repr__(self) -> str:
@@ -98,7 +97,178 @@ class Recording:
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to a file; the suffix decides: .nc (NetCDF4), .h5, .mat (MATLAB v5), .csv or .zarr."""
-        from ._write import write
+        """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a plain table of the numbers."""
+        from ._own_file import WRITERS
 
-        return write(self, Path(path))
+        path = Path(path)
+        one_of("path suffix", path.suffix.lower(), WRITERS)
+        WRITERS[path.suffix.lower()](self, path)
+        return path
+
+
+@dataclass
+class Rows:
+    """What a file of others holds, one row per measurement; what it does not hold is None."""
+
+    path: Path
+    u: ArrayLike | None = None
+    x: ArrayLike | None = None
+    index: Integers | None = None
+    acquired: Floats | None = None
+    channel: tuple[str, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    readout_unit: str = ""
+    input_unit: str = ""
+
+
+def arrange(rows: Rows) -> Recording:
+    """Sort rows into a recording in design order; without an index, in the order of the rows."""
+    u, x = table(rows.path, "u", rows.u), table(rows.path, "x", rows.x)
+    n = u.shape[0]
+    _refuse_unequal(rows.path, u.shape, x.shape)
+    acquired = None if rows.acquired is None else _one_per_row(rows.path, "acquired", rows.acquired, n)
+    if acquired is not None and np.isnan(acquired).all():
+        acquired = None  # a column left empty
+    told = {
+        name: getattr(rows, name) for name in ("channel", "metadata", "checks", "readout_unit", "input_unit")
+    }
+    if rows.index is None:
+        return Recording(u, x, np.arange(n), acquired=acquired, **told)
+    index = whole_numbers(rows.path, _one_per_row(rows.path, "index", rows.index, n))
+    when = np.arange(n, dtype=float) if acquired is None else acquired
+    if not (isinstance(u, np.ndarray) and isinstance(x, np.ndarray)):
+        _refuse_unsorted(rows.path, index)
+        return Recording(u, x, index, acquired=when, **told)
+    first, second = _appearances(rows.path, index)
+    _refuse_moved(rows.path, index, u, first, second)
+    twice, repeats = second >= 0, None
+    if twice.any():
+        repeats = np.full((len(second), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
+        repeats[twice] = x[second[twice]]
+    noise, reference = index == NOISE, index == REFERENCE
+    timed = reference.any() and not np.isnan(when[reference]).any()
+    return Recording(
+        u[first],
+        x[first],
+        index[first],
+        acquired=when[first],
+        repeats=repeats,
+        noise=x[noise] if noise.any() else None,
+        reference=x[reference] if reference.any() else None,
+        reference_acquired=when[reference] if timed else None,
+        **told,
+    )
+
+
+def names_of(codes: Integers) -> list[tuple[str, int]]:
+    """Kind and number of every measurement of a schedule: a design index that comes a second time is a repeat."""
+    seen: set[int] = set()
+    counts = {"noise": 0, "reference": 0}
+    out = []
+    for code in codes.tolist():
+        kind = {NOISE: "noise", REFERENCE: "reference"}.get(code)
+        if kind is not None:
+            out.append((kind, counts[kind]))
+            counts[kind] += 1
+        else:
+            out.append(("repeat" if code in seen else "sample", code))
+            seen.add(code)
+    return out
+
+
+def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
+    """Convert a design index to integers."""
+    if index.dtype.kind in "iu":
+        return index
+    if index.dtype.kind != "f" or not np.isfinite(index).all() or (index != np.round(index)).any():
+        raise DataError(f"index in {path} holds {index.dtype} values that are no whole numbers; repair it.")
+    if np.abs(index).max(initial=0) > 2**53:
+        raise DataError(
+            f"index in {path} reaches {np.abs(index).max():g}; give numbers of points of a design."
+        )
+    return index.astype(np.int64)
+
+
+def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
+    """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
+    if values is None:
+        raise DataError(
+            f"{path} has no {name}; name the variable by {name}=... (--{name} on the command line)."
+        )
+    if name == "u" and len(values.shape) == 1:
+        values = values[:].reshape(-1, 1)
+    if len(values.shape) != 2 or 0 in values.shape:
+        what = "is empty: its shape is" if 0 in values.shape else "has shape"
+        raise DataError(f"{name} in {path} {what} {values.shape}; give two dimensions, (samples, channels).")
+    return values
+
+
+def _refuse_unequal(path: Path, u: tuple[int, ...], x: tuple[int, ...]) -> None:
+    """Refuse unequal numbers of rows, and name the transpose when that fits; nothing is turned silently."""
+    if u[0] != x[0]:
+        flip = "x" if x[1] == u[0] else "u" if u[1] == x[0] else None
+        hint = (
+            f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): write it so"
+            if flip
+            else "give one row for each sample"
+        )
+        raise DataError(f"u has shape {u} and x has shape {x} in {path}: unequal numbers of samples; {hint}.")
+
+
+def _refuse_unsorted(path: Path, index: Integers) -> None:
+    """Refuse rows out of design order, for those that stay in their file."""
+    steps = np.flatnonzero(np.diff(index) <= 0)
+    if len(steps):
+        row = int(steps[0]) + 1
+        raise DataError(
+            f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}; what is read in blocks "
+            "must be in the order of the design: read it whole, or write it sorted."
+        )
+
+
+def _appearances(path: Path, index: Integers) -> tuple[Integers, Integers]:
+    """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
+    if index.min() < REFERENCE:
+        row = int(np.argmax(index < REFERENCE))
+        raise DataError(
+            f"index in {path} is {index[row]} in row {row + 1}; it is the number of a point of the design, {NOISE} for "
+            f"noise repeats or {REFERENCE} for references."
+        )
+    samples = np.flatnonzero(index >= 0)
+    if not len(samples):
+        raise DataError(
+            f"{path} has no row of the design, only noise repeats and references; nothing to estimate."
+        )
+    order = samples[np.argsort(index[samples], kind="stable")]
+    points, start, count = np.unique(index[order], return_index=True, return_counts=True)
+    if count.max() > 2:
+        many = int(np.argmax(count > 2))
+        raise DataError(
+            f"index in {path} has {points[many]} {count[many]} times; a point of the design is measured once or twice: "
+            "keep two of its rows, or give them another index."
+        )
+    second = np.full(len(points), -1)
+    second[count == 2] = order[start[count == 2] + 1]
+    return order[start], second
+
+
+def _refuse_moved(path: Path, index: Integers, u: Floats, first: Integers, second: Integers) -> None:
+    """Refuse a repeat that is not at the input of its sample: the file is not what it says."""
+    twice = second >= 0
+    moved = (u[first[twice]] != u[second[twice]]) & ~np.isnan(u[second[twice]])
+    if moved.any():
+        row = int(second[twice][np.argmax(moved.any(axis=1))])
+        raise DataError(
+            f"u in {path} differs between the two rows of index {index[row]}, the second of them row {row + 1}; a "
+            "repeat is measured at the same input."
+        )
+
+
+def _one_per_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
+    """Require one value per row, in whatever dimensions."""
+    if values.size != n_rows or max(values.shape, default=0) != n_rows:
+        raise DataError(
+            f"{name} in {path} has shape {values.shape}; give one value for each of {n_rows} rows."
+        )
+    return values.ravel()

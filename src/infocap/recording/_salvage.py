@@ -2,7 +2,7 @@
 
 The format is public and simple (sqlite.org/fileformat2.html): a leaf page of a table lists its cells, a cell
 holds a record, and what does not fit goes to a chain of overflow pages. Every page that is still whole gives up its
-entries, and each entry's checksum says whether to believe it.
+entries, and the reader's checksum says whether to believe them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from .._files import refuse_too_large
-from ._entries import PAGE_BYTES, StoreContents, accept
 
+PAGE_BYTES = 4096  # of the stores we write; that of most file systems, so that a page is written in one piece
 WAL_HEADER, FRAME_HEADER = 32, 24
 SALT = slice(16, 24)  # of the log's head
 MAGIC = b"SQLite format 3\0"
 
 
-def salvage(path: Path, problem: str) -> StoreContents:
-    """Everything whole in the file and in the log beside it."""
+def records(path: Path) -> Iterator[tuple[Any, ...]]:
+    """Find (id, kind, number, time, data, crc) of whatever looks like an entry, in the file and the log beside it."""
     log = path.with_name(path.name + "-wal")
     for file in (path, log):
         if file.is_file():
@@ -30,14 +30,12 @@ def salvage(path: Path, problem: str) -> StoreContents:
     size = _page_size(data)
     main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
     current, stale = _logged_pages(log, size)
-    found = StoreContents(problem=problem)
     for pages in (main | current, main, main | stale):
         for number, page in pages.items():
             for cell in _cells(page, 100 if number == 1 else 0):
                 record = _record(page, cell, pages, size)
                 if record is not None:
-                    accept(found, *record)
-    return found
+                    yield record
 
 
 def _page_size(data: bytes) -> int:

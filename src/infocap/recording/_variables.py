@@ -1,46 +1,99 @@
-"""Rows from a file of named arrays that somebody else wrote."""
+"""Inputs and readouts in files of named arrays that somebody else wrote: which they are, read now or in place."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
-from .._files import Contents
+from .._files import PACKING, Contents, blame
 from ..errors import DataError
-from ..typing import Floats
-from ._names import INPUTS, READOUTS, TIMES, matching, numbered, one_of_these
-from ._rows import Rows
+from ..samples import Hdf5Rows
+from ._recording import Rows
+
+INPUTS = ("u", "inputs", "input")
+READOUTS = ("x", "readouts", "readout", "outputs", "output")
+TIMES = ("acquired", "time")
+NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?", re.IGNORECASE)  # u1, u_1, u[0], input 1
 
 
-def rows_of(contents: Contents, u: str | None, x: str | None, roles: str = "ux") -> Rows:
-    """Inputs and readouts (or only one of them) by their names; index and times where there are some."""
+def rows_of(contents: Contents, u: str | None, x: str | None, roles: str, in_memory: bool) -> Rows:
+    """Find inputs and readouts (or only one of them) by their names; index and times where there are some."""
     names = list(contents.variables)
-    chosen = {
-        role: _chosen(contents, names, role, asked, alone=len(roles) == 1)
-        for role, asked in (("u", u), ("x", x))
-        if role in roles
-    }
-    rows = Rows(contents.path)
-    for role, found in chosen.items():
-        setattr(rows, role, _joined(contents, role, [names[k] for k in found]))
-    channels = chosen.get("x", [])
-    if rows.x is not None and len(channels) > 1 and rows.x.shape[1] == len(channels):
-        rows.channel = tuple(names[k] for k in channels)
+    rows, taken = Rows(contents.path), set[str]()
+    for role, asked in (("u", u), ("x", x)):
+        if role in roles:
+            chosen = _chosen(contents, role, asked, alone=len(roles) == 1)
+            values = _joined(contents, role, chosen, in_memory)
+            setattr(rows, role, values)
+            taken |= set(chosen)
+            if role == "x" and len(chosen) > 1 and values.shape[1] == len(chosen):
+                rows.channel = tuple(chosen)
     for field, known in (("index", ("index",)), ("acquired", TIMES)):
-        found = [k for k in one_of_these(names, known) if not any(k in taken for taken in chosen.values())]
-        if found and contents.variables[names[found[0]]].dtype.kind in "iuf":
-            setattr(rows, field, contents.numbers(names[found[0]]))
+        for name in (names[k] for k in one_of_these(names, known)):
+            if name not in taken and contents.variables[name].dtype.kind in "iuf":
+                setattr(rows, field, contents.numbers(name))
     return rows
 
 
-def chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> list[str]:
+def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str) -> list[int]:
+    """Find the positions of names asked for: one name, or names and patterns such as ``u*`` with commas between."""
+    chosen: list[int] = []
+    for part in [wanted] if wanted in names else [one.strip() for one in wanted.split(",")]:
+        found = [k for k, name in enumerate(names) if name == part]
+        found = found or [
+            k for k, name in enumerate(names) if name.replace("/", ".") == part.replace("/", ".")
+        ]
+        found = found or [k for k, name in enumerate(names) if fnmatchcase(name, part)]
+        found = found or [k for k, name in enumerate(names) if name.lower() == part.lower()]
+        if not found:
+            raise DataError(f"{role}={part!r} is not in {path}; it holds {held}.")
+        chosen += [k for k in found if k not in chosen]
+    return chosen
+
+
+def numbered(names: Sequence[str]) -> list[int]:
+    """Find the positions of names such as u1, u2, ..., in the order of their numbers."""
+    found = [
+        (int(match[1]), k) for k, name in enumerate(names) if (match := NUMBERED.fullmatch(name.strip()))
+    ]
+    return [k for _, k in sorted(found)]
+
+
+def one_of_these(names: Sequence[str], known: Sequence[str]) -> list[int]:
+    """Find the first known name that is there, in capitals or not: its position, as a list of at most one."""
+    lower = [name.strip().lower() for name in names]
+    return next(([lower.index(one)] for one in known if one in lower), [])
+
+
+def in_place(contents: Contents, name: str) -> Any | None:
+    """A table of numbers where it lies, to be read in blocks; None when it must be unpacked first, or cannot be."""
+    path, variable = contents.path, contents.variables[name]
+    if len(variable.shape) != 2 or variable.dtype.kind not in "iuf":
+        return None
+    if any(one in variable.attributes for one in (*PACKING, "MATLAB_class", "parts")):
+        return None
+    with blame(path, contents.kind):
+        if contents.kind == "npy":
+            return np.load(path, mmap_mode="r")
+        if contents.kind == "zarr":
+            import zarr
+
+            return zarr.open_array(str(path if name == "array" else path / name), mode="r")
+        if contents.kind in ("HDF5", "NetCDF"):
+            return Hdf5Rows(str(path.resolve()), name, variable.shape, None).with_chunks()
+    return None
+
+
+def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> list[str]:
     """The names of the variables that are the inputs or the readouts."""
     names = list(contents.variables)
-    return [names[number] for number in _chosen(contents, names, role, asked, alone)]
-
-
-def _chosen(contents: Contents, names: list[str], role: str, asked: str | None, alone: bool) -> list[int]:
     if asked is not None:
-        return matching(contents.path, names, asked, role, str(contents))
+        return [names[k] for k in matching(contents.path, names, asked, role, str(contents))]
     found = one_of_these(names, INPUTS if role == "u" else READOUTS)
     if not found and role == "u":
         found = numbered(names)
@@ -53,14 +106,15 @@ def _chosen(contents: Contents, names: list[str], role: str, asked: str | None, 
             f"{contents.path} has no variable that is obviously the {what}; it holds {contents}: "
             f"name it by {role}=... (--{role} on the command line)."
         )
-    return found
+    return [names[k] for k in found]
 
 
-def _joined(contents: Contents, role: str, names: list[str]) -> Floats:
+def _joined(contents: Contents, role: str, names: list[str], in_memory: bool) -> Any:
     """One table; several variables become columns side by side."""
+    if len(names) == 1:
+        lazy = None if in_memory else in_place(contents, names[0])
+        return contents.numbers(names[0]) if lazy is None else lazy
     parts = [contents.numbers(name) for name in names]
-    if len(parts) == 1:
-        return parts[0]
     columns = [part.reshape(-1, 1) if part.ndim < 2 or 1 in part.shape else part for part in parts]
     if len({len(part) for part in columns}) > 1 or any(part.ndim != 2 for part in columns):
         said = ", ".join(f"{name} {part.shape}" for name, part in zip(names, parts, strict=True))

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._atomic import replaced
 from .._check import one_of
+from .._files import replaced
 from .._version import __version__
 from .._words import decimals
 from ..errors import Check, DataError, ParameterError

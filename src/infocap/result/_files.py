@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._atomic import replaced
 from .._check import one_of
-from .._files import open_hdf5, readable, refuse_broken_heaps, refuse_too_large
-from .._netcdf import save_dataset
+from .._files import open_hdf5, readable, refuse_broken_heaps, refuse_too_large, replaced, save_dataset
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import Check, DataError

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._array import to_numpy
 from .._check import probability, whole_number, yes_or_no
-from .._netcdf import axis_values
+from .._files import axis_values
 from ..errors import DataError, ParameterError
 from ..result import CapacityResult
 from ..systems._measure import measure

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._atomic import replaced
+from .._files import replaced
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError
 from ..estimators import Estimator

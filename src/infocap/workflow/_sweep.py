@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import whole_number, yes_or_no
-from .._netcdf import axis_values
+from .._files import axis_values
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import ParameterError

@@ -1,0 +1,195 @@
+"""Files of named arrays: .npy, .npz, .mat and zarr folders, described before they are read; never a pickle."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import Contents, Variable, blame, open_hdf5, readable, refuse_too_large
+from ..errors import DataError, ParameterError
+from ._mat5 import mat5_variables
+
+DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
+# Bytes of memory per byte of JSON, at most: a list of single digits takes 28 for each two.
+TEXT_EXPANSION = 40
+# Chunks that are not there hold the same number everywhere; more than these per file are damage, and read for hours.
+MOST_EMPTY = 1000
+CODECS = {
+    "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
+    "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
+    "cast_value", "scale_offset", "default", "vlen-utf8", "vlen-bytes", "crc32", "jenkins_lookup3",
+}  # fmt: skip
+
+
+@contextmanager
+def _open_npy(path: Path) -> Iterator[Contents]:
+    """Open the one array of the file, under the name ``array``."""
+    readable(path)
+    variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
+    if variable.dtype.hasobject:
+        raise DataError(
+            f"{path} holds pickled Python objects, which can run any program and are never loaded; write it as an "
+            "array of numbers."
+        )
+    yield Contents(path, "npy", {"array": variable})
+
+
+@contextmanager
+def open_npz(path: Path) -> Iterator[Contents]:
+    """Open the arrays of an archive, by name."""
+    readable(path)
+    with blame(path, "npz"):
+        archive = zipfile.ZipFile(path)
+    with archive:
+        variables = {}
+        for member in archive.infolist():
+            if member.filename.endswith(".npy"):
+                name = member.filename.removesuffix(".npy")
+                variables[name] = _npy_variable(path, name, member.file_size, partial(archive.open, member))
+        yield Contents(path, "npz", variables)
+
+
+def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -> Variable:
+    """Describe an array by its head, and refuse one of which not all bytes are there; pickles are never loaded."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    with blame(path, "NumPy's format"), opened() as file:
+        version = np.lib.format.read_magic(file)
+        if version not in readers:
+            raise DataError(f"{path} is of npy version {version}; write it with np.save.")
+        shape, _, dtype = readers[version](file)
+        n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if min(shape, default=0) < 0 or n_bytes > there:
+        whole = there * shape[0] // n_bytes if shape and n_bytes > 0 else 0
+        raise DataError(
+            f"{path} is cut short: {name} of shape {shape} takes {n_bytes:,} bytes and {there:,} are there, "
+            f"{whole} whole rows."
+        )
+
+    def load() -> Any:
+        with opened() as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+
+    return Variable(shape, dtype, load)
+
+
+@contextmanager
+def _open_mat(path: Path) -> Iterator[Contents]:
+    """Open a MATLAB file of version 5 to 7, or of version 7.3, which is HDF5; told apart by what is in it."""
+    import h5py
+
+    readable(path)
+    with blame(path, "MATLAB"):
+        newer = h5py.is_hdf5(path)
+    if newer:
+        with open_hdf5(path, "MATLAB v7.3") as contents:
+            yield contents
+        return
+    with blame(path, "MATLAB"):
+        variables = mat5_variables(path)
+    yield Contents(path, "MATLAB", variables)
+
+
+@contextmanager
+def _open_zarr(path: Path) -> Iterator[Contents]:
+    """Open the arrays of all groups of a zarr folder, by path."""
+    try:
+        import zarr
+    except ImportError:
+        raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].") from None
+    readable(path, folder=True)
+    variables: dict[str, Variable] = {}
+    attributes: Any = {}
+    with blame(path, "zarr"):
+        # Not by zarr's own list of members: on damaged ones it prints tracebacks of its tasks.
+        files = [Path(at, name) for at, _, names in os.walk(path) for name in names if name in DESCRIPTIONS]
+        if not files:
+            raise DataError(
+                f"{path} is a folder without zarr.json, .zgroup or .zarray; it is no zarr folder."
+            )
+        for file in sorted(files):
+            described, folder = _described(file), file.parent
+            if file.name == ".zarray" or described.get("node_type") == "array":
+                name = "array" if folder == path else folder.relative_to(path).as_posix()
+                array = zarr.open_array(str(folder), mode="r", zarr_format=2 if file.name == ".zarray" else 3)
+                variables[name] = _zarr_variable(path, name, array)
+            if folder == path and file.name in ("zarr.json", ".zattrs"):
+                attributes = described.get("attributes", {}) if file.name == "zarr.json" else described
+    if not isinstance(attributes, dict):
+        raise DataError(f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged.")
+    yield Contents(path, "zarr", variables, attributes)
+
+
+def _described(file: Path) -> dict[str, Any]:
+    """Read a description of an array or a group; refuse codecs that may unpickle, even while an array is opened."""
+    refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
+    found = json.loads(file.read_bytes())
+    if not isinstance(found, dict):
+        raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
+    stack: list[Any] = [found]  # codecs hold codecs, in versions 2 and 3
+    while stack:
+        one = stack.pop()
+        if isinstance(one, list):
+            stack += one
+        elif isinstance(one, dict):
+            stack += one.values()
+            for key in ("filters", "compressor", "codecs", "index_codecs"):
+                named = one.get(key) or []
+                for codec in named if isinstance(named, list) else [named]:
+                    _refuse_strange(file, codec)
+    return found
+
+
+def _refuse_strange(file: Path, codec: Any) -> None:
+    """Refuse a codec that is not known to only unpack numbers."""
+    name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
+    if name.removeprefix("numcodecs.") not in CODECS:
+        raise DataError(
+            f"{file} asks for the codec {name!r}, which is not one of those that only unpack numbers "
+            f"({', '.join(sorted(CODECS))}); write the array with one of them."
+        )
+
+
+def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
+    """Describe one zarr array; refuse one of which nearly nothing is there."""
+    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
+    n_files = sum(len(files) for _, _, files in os.walk(path if name == "array" else path / name))
+    if n_chunks > MOST_EMPTY * n_files:
+        raise DataError(
+            f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks, of which at most {n_files} are "
+            "there; it is damaged."
+        )
+    return Variable(
+        tuple(array.shape), array.dtype, partial(_load_zarr, path, name, array), n_chunks=n_chunks
+    )
+
+
+def _load_zarr(path: Path, name: str, array: Any) -> Any:
+    """Read one chunk at a time: of several that fail at once zarr prints tracebacks later."""
+    for chunks in (array.chunks, array.shards or ()):
+        refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
+    out = np.empty(array.shape, array.dtype)
+    for corner in product(*(range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True))):
+        here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
+        out[here] = array[here]
+    return out
+
+
+OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {
+    ".nc": partial(open_hdf5, kind="NetCDF"),
+    ".h5": open_hdf5,
+    ".hdf5": open_hdf5,
+    ".mat": _open_mat,
+    ".npz": open_npz,
+    ".npy": _open_npy,
+    ".zarr": _open_zarr,
+}

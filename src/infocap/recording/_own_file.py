@@ -1,0 +1,193 @@
+"""Recordings in files of our own: NetCDF4 holds everything, a text table the numbers; and those of older versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import Contents, plain_numbers, replaced, save_dataset
+from .._version import __version__
+from ..errors import DataError, ParameterError
+from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, whole_numbers
+from ._variables import in_place
+
+FORMAT = "infocap recording 1"
+NEEDED = ("inputs", "readouts", "index")
+PARTS = "re, im"  # of complex numbers, which NetCDF does not have, along the last axis
+MATLAB_NAMES = {"inputs": "u", "readouts": "x"}  # in the .mat files that older versions wrote
+# A chunk is what is read to get one row: 1 MB costs a disk little more than its seek.
+CHUNK_BYTES = 1 << 20
+
+
+def _save_netcdf(recording: Recording, path: Path) -> None:
+    """Write everything, in chunks with a checksum, so that a flipped bit is found."""
+    import xarray as xr
+
+    units = {"inputs": recording.input_unit, "readouts": recording.readout_unit}
+    variables: dict[str, Any] = {}
+    encoding: dict[str, Any] = {}
+    for name, values in _arrays(recording).items():
+        dimensions, attributes = DIMENSIONS[name], {"units": units[name]} if name in units else {}
+        if values.dtype.kind == "c":
+            values, dimensions = np.stack([values.real, values.imag], axis=-1), (*dimensions, "part")
+            attributes["parts"] = PARTS
+        variables[name] = (dimensions, values, attributes)
+        encoding[name] = {"_FillValue": None}  # no number stands for a missing one
+        if values.size:
+            rows = min(len(values), max(1, CHUNK_BYTES * len(values) // values.nbytes))
+            encoding[name] |= {"chunksizes": (rows, *values.shape[1:]), "fletcher32": True}
+    # Variables, because attributes have a largest size.
+    variables["metadata"] = ((), _to_json("metadata", recording.metadata))
+    variables["checks"] = ((), _to_json("checks", list(recording.checks)))
+    channel = {"channel": np.array(recording.channel, dtype=object)} if recording.channel else {}
+    attributes = {"format": FORMAT, "infocap_version": __version__}
+    save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
+
+
+def _save_table(recording: Recording, path: Path) -> None:
+    """Write one row per measurement: index, acquired if known, inputs u1, u2, ..., then the channels.
+
+    Repeats, noise and references follow the samples, marked by the index as in the tables of ``infocap draw``.
+    """
+    import pandas as pd
+
+    arrays = _arrays(recording)
+    for name, values in arrays.items():
+        if values.dtype.kind in "fc":  # all digits of what single precision holds
+            arrays[name] = values.astype(np.result_type(values, np.float64))
+    index, inputs, x = (arrays[name] for name in ("index", "inputs", "readouts"))
+    names = [f"u{k + 1}" for k in range(inputs.shape[1])]
+    names += [" ".join(name.split()) for name in recording.channel] or [
+        f"x{k + 1}" for k in range(x.shape[1])
+    ]
+    blocks: list[tuple[Any, Any, Any, Any]] = [(index, arrays.get("acquired"), inputs, x)]
+    if "repeats" in arrays:
+        twice = ~np.isnan(arrays["repeats"]).all(axis=1)
+        blocks.append((index[twice], np.nan, inputs[twice], arrays["repeats"][twice]))
+    for code, name in ((NOISE, "noise"), (REFERENCE, "reference")):
+        if name in arrays:
+            unknown = np.full((len(arrays[name]), inputs.shape[1]), np.nan)
+            blocks.append((code, arrays.get(f"{name}_acquired", np.nan), unknown, arrays[name]))
+    with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        for number, (codes, times, u, values) in enumerate(blocks):
+            table = pd.concat([pd.DataFrame(u), pd.DataFrame(values)], axis=1)
+            table.columns = pd.Index(names)
+            if recording.acquired is not None:
+                table.insert(0, "acquired", times, allow_duplicates=True)
+            table.insert(0, "index", codes, allow_duplicates=True)
+            table.to_csv(file, index=False, header=number == 0)
+
+
+WRITERS: dict[str, Callable[[Recording, Path], None]] = {".nc": _save_netcdf, ".csv": _save_table}
+
+
+def load_own(contents: Contents, in_memory: bool) -> Recording | None:
+    """Restore what `Recording.save` wrote, now or in an older version; None for files of others."""
+    words = _words(contents)
+    if words is None:
+        return None
+    stored = MATLAB_NAMES if contents.kind == "MATLAB" else {}
+    arrays: dict[str, Any] = {}
+    for name, dimensions in DIMENSIONS.items():
+        here = stored.get(name, name)
+        if here not in contents:
+            continue
+        lazy = None if in_memory or name not in ("inputs", "readouts") else in_place(contents, here)
+        arrays[name] = _joined_parts(contents, here) if lazy is None else lazy
+        if stored and len(dimensions) == 1:
+            arrays[name] = arrays[name].ravel()  # MATLAB has nothing below two dimensions
+    lost = [name for name in NEEDED if name not in arrays]
+    told = words.get("arrays")  # of .mat files, which can end after any variable
+    lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
+    if lost:
+        raise DataError(
+            f"{contents.path} is an {FORMAT!r} file without {', '.join(lost)}; it is damaged or cut short, and holds "
+            f"{contents}."
+        )
+    path = contents.path
+    return Recording(
+        **(arrays | {"index": whole_numbers(path, arrays["index"])}),
+        readout_unit=str(words.get("readout_unit", "")),
+        input_unit=str(words.get("input_unit", "")),
+        channel=tuple(map(str, from_json(path, "channel", words, []))),
+        metadata=from_json(path, "metadata", words, {}),
+        checks=tuple(map(str, from_json(path, "checks", words, []))),
+    )
+
+
+def _words(contents: Contents) -> dict[str, Any] | None:
+    """What our files tell beside the arrays; None for files of others, an error for one of our other kinds."""
+    words: Any = dict(contents.attributes)
+    if contents.kind == "MATLAB" and "metadata" in contents:
+        try:
+            words = json.loads("".join(contents.text("metadata")))
+        except (DataError, ValueError, RecursionError):
+            return None  # somebody else's
+    found = str(words.get("format", "")) if isinstance(words, dict) else ""
+    if found.startswith("infocap ") and found != FORMAT:
+        raise DataError(f"{contents.path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
+    if found != FORMAT:
+        return None
+    if contents.kind != "MATLAB":
+        words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
+        if "channel" in contents:
+            words["channel"] = json.dumps(contents.text("channel"))
+        for name, word in (("inputs", "input_unit"), ("readouts", "readout_unit")):
+            if name in contents and "units" in contents.variables[name].attributes:
+                words[word] = contents.variables[name].attributes["units"]
+    return dict(words)
+
+
+def _joined_parts(contents: Contents, name: str) -> np.ndarray:
+    """Read an array, complex numbers from their real and imaginary parts."""
+    values = contents.numbers(name)
+    if contents.variables[name].attributes.get("parts") != PARTS:
+        return values
+    if values.shape[-1:] != (2,) or values.dtype.kind != "f":
+        raise DataError(
+            f"{name} in {contents.path} has shape {values.shape} for complex numbers; it is damaged."
+        )
+    return np.ascontiguousarray(values).view(np.result_type(values.dtype, np.complex64))[..., 0]
+
+
+def _arrays(recording: Recording) -> dict[str, np.ndarray]:
+    """The arrays that a recording has, by name, as types that files hold."""
+    arrays: dict[str, np.ndarray] = {}
+    for name in DIMENSIONS:
+        if getattr(recording, name) is not None:
+            values = np.asarray(getattr(recording, name)[:])
+            if values.dtype.kind not in "biufc":
+                raise DataError(
+                    f"{name} holds {values.dtype} values; files hold plain numbers, times in seconds."
+                )
+            arrays[name] = plain_numbers(values)
+    return arrays
+
+
+def _to_json(name: str, value: Any) -> str:
+    """Plain data as text; NumPy's numbers and arrays become Python's."""
+    try:
+        return json.dumps(value, default=lambda one: one.tolist())
+    except (AttributeError, TypeError, ValueError) as problem:
+        raise ParameterError(f"`{name}` must be plain data to be written to a file: {problem}.") from None
+
+
+def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> Any:
+    """Restore plain data from text; what is damaged, or of another kind than `empty`, is an error."""
+    if name not in words:
+        return empty
+    try:
+        value = json.loads(words[name])
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise DataError(
+            f"{name} in {path} is damaged ({problem}); the arrays can be read by u=..., x=...."
+        ) from None
+    if not isinstance(value, type(empty)):
+        raise DataError(
+            f"{name} in {path} is {value!r:.60}; it is damaged, the arrays can be read by u=..., x=...."
+        )
+    return value

@@ -1,0 +1,331 @@
+"""The acquisition store as a file to read: while it is written, when it is damaged, whole or in blocks.
+
+It holds entries with a checksum in one SQLite table; `experiment.Store` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._check import listed
+from ..errors import DataError
+from ..typing import Floats, Integers
+from ._recording import Recording
+from ._salvage import records
+
+SCHEMA = """CREATE TABLE entry (
+    id INTEGER PRIMARY KEY,  -- counts what is stored, without gaps
+    kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise or reference
+    number INTEGER NOT NULL,  -- the design index of a sample and of its repeat
+    time REAL NOT NULL,  -- seconds since 1970
+    data BLOB NOT NULL,
+    crc INTEGER NOT NULL,
+    UNIQUE (kind, number)
+)"""
+SELECT = "SELECT id, kind, number, time, data, crc FROM entry"
+MEASURED = ("sample", "repeat", "noise", "reference")
+BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+
+
+class Entry(NamedTuple):
+    """One line of the store."""
+
+    kind: str
+    number: int
+    time: float
+    data: bytes
+
+    @property
+    def crc(self) -> int:
+        """The checksum of all the rest."""
+        head = f"{self.kind}\0{self.number}\0".encode() + struct.pack("<d", self.time)
+        return zlib.crc32(self.data, zlib.crc32(head))
+
+
+@dataclass
+class StoreContents:
+    """What a store holds, by identity; and what it once held."""
+
+    entries: dict[int, Entry] = field(default_factory=dict)
+    damaged: dict[int, str] = field(default_factory=dict)  # what can still be read of their names
+    problem: str = ""  # what the database itself has to say
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is amiss."""
+        return not (self.problem or self.damaged or self.lost)
+
+    @property
+    def lost(self) -> list[int]:
+        """Entries of which nothing is left."""
+        last = max([*self.entries, *self.damaged], default=0)
+        return [one for one in range(1, last + 1) if one not in self.entries and one not in self.damaged]
+
+    def one(self, kind: str) -> Entry | None:
+        """The only entry of its kind."""
+        return next((entry for entry in self.entries.values() if entry.kind == kind), None)
+
+    @property
+    def story(self) -> dict[str, Any]:
+        """The plan as plain data, its fingerprint, and how the store began."""
+        entry = self.one("plan")
+        return {} if entry is None else json.loads(entry.data)
+
+    @property
+    def schedule(self) -> tuple[Integers, Floats] | None:
+        """Codes and inputs of every measurement planned, if that is still there."""
+        entry = self.one("schedule")
+        if entry is None:
+            return None
+        (n,) = struct.unpack_from("<I", entry.data)
+        inputs = np.frombuffer(entry.data[4 + 8 * n :], dtype="<f8").astype(float)
+        return np.frombuffer(entry.data[4 : 4 + 8 * n], dtype="<i8").astype(int), inputs.reshape(n, -1)
+
+    def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
+        """Take an entry in if it is whole; otherwise keep what its name looks like."""
+        try:
+            entry = Entry(kind.decode(), int(number), float(time), bytes(data))
+            whole = entry.crc == crc
+        except (AttributeError, TypeError, ValueError, OverflowError, struct.error):
+            entry, whole = None, False
+        if whole and entry is not None:
+            self.entries[identity] = entry
+            self.damaged.pop(identity, None)
+        elif identity not in self.entries:
+            named = entry is not None and entry.kind in (*MEASURED, "plan", "schedule")
+            self.damaged[identity] = f"{entry.kind} {entry.number}" if named and entry is not None else ""
+
+    def check(self, path: Path) -> tuple[str, ...]:
+        """One sentence on what is damaged, or nothing."""
+        if self.sound:
+            return ()
+        told = {1: "plan", 2: "schedule"} | {one: name for one, name in self.damaged.items() if name}
+        names = [told.get(one, f"entry {one}") for one in sorted([*self.damaged, *self.lost])]
+        left_out = (
+            f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
+        )
+        if self.problem:
+            left_out += ", what came after the last one found cannot be known"
+        count = sum(entry.kind in MEASURED for entry in self.entries.values())
+        return (
+            f"{path.name} is damaged ({self.problem or 'checksums do not agree'}): {left_out}, {count} measurements "
+            "are whole. Make a new store of them with `infocap export` to another .db file, and go on there.",
+        )
+
+
+def pack(u: Floats, x: Floats) -> bytes:
+    """One measurement: what was sent and what came back, real or complex."""
+    kind = b"c" if np.iscomplexobj(x) else b"f"
+    values = np.asarray(x, dtype="<c16" if kind == b"c" else "<f8")
+    return struct.pack("<cI", kind, len(u)) + np.asarray(u, dtype="<f8").tobytes() + values.tobytes()
+
+
+def unpack(data: bytes) -> tuple[Floats, Floats]:
+    """The inputs and the readouts of one measurement, from what `pack` made."""
+    kind, n_inputs = struct.unpack_from("<cI", data)
+    start, middle = 5, 5 + 8 * n_inputs
+    u = np.frombuffer(data[start:middle], dtype="<f8").astype(float)
+    return u, np.frombuffer(data[middle:], dtype="<c16" if kind == b"c" else "<f8").copy()
+
+
+def pack_schedule(codes: Integers, inputs: Floats) -> bytes:
+    """All measurements planned: their number, codes, then inputs; `StoreContents.schedule` gives them back."""
+    count = struct.pack("<I", len(codes))
+    return count + np.asarray(codes, "<i8").tobytes() + np.asarray(inputs, "<f8").tobytes()
+
+
+def read_entries(path: Path) -> StoreContents:
+    """Read everything that can be read; a damaged file is searched page by page."""
+    if not path.is_file():
+        raise DataError(f"{path} does not exist.")
+    try:
+        return _read_in_place_or_copied(path)
+    except (sqlite3.Error, UnicodeDecodeError) as problem:  # SQLite's own words may be damaged too
+        if _code(problem) in BUSY:
+            raise DataError(f"{path} is held by another process ({problem}); try again.") from None
+        found = StoreContents(problem=" ".join(str(problem).split()))
+    for record in records(path):
+        found.accept(*record)
+    if not found.entries:
+        raise DataError(
+            f"{path} is not an acquisition store of infocap, or nothing of it can be recovered ({found.problem})."
+        )
+    return found
+
+
+def _read_in_place_or_copied(path: Path) -> StoreContents:
+    """After a loss of power the log must be worked in first, which only a writer can do: then in a copy."""
+    try:
+        with closing(_open_read_only(path)) as connection:
+            return _select(connection)
+    except sqlite3.Error as problem:
+        if _code(problem) not in UNREADY:
+            raise
+    with TemporaryDirectory() as folder:
+        for suffix in ("", "-wal", "-journal"):
+            if path.with_name(path.name + suffix).is_file():
+                shutil.copy(path.with_name(path.name + suffix), Path(folder, "copy.db" + suffix))
+        with closing(sqlite3.connect(Path(folder, "copy.db"))) as connection:
+            connection.text_factory = bytes
+            return _select(connection)
+
+
+def _code(problem: Exception) -> int:
+    """SQLite's own number of an error, without its details."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
+
+
+def _open_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that changes nothing, while another process may write."""
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30.0)
+    connection.text_factory = bytes  # damaged text must not stop the reading of the rest
+    return connection
+
+
+def _select(connection: sqlite3.Connection) -> StoreContents:
+    """All entries, after SQLite's own check of the file, both at one moment."""
+    connection.execute("BEGIN")
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if not tables:
+        return StoreContents()  # the process was ended before anything was in it
+    _refuse_malformed(connection)
+    found = StoreContents()
+    for row in connection.execute(f"{SELECT} ORDER BY id"):
+        if not isinstance(row[0], int):
+            raise sqlite3.DatabaseError("malformed: an entry without a number")
+        found.accept(*row)
+    return found
+
+
+def _refuse_malformed(connection: sqlite3.Connection) -> None:
+    """Ask SQLite whether the file is whole."""
+    (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if said != b"ok":
+        last = said.decode(errors="replace").split("\n")[-1]
+        raise sqlite3.DatabaseError(f"malformed: {last}")
+
+
+def load_store(path: Path, in_memory: bool) -> Recording:
+    """What has been measured so far, in design order."""
+    there = None if in_memory else _in_place(path)
+    if there is not None:
+        return there
+    found = read_entries(path)
+    if not found.entries:
+        raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
+    return to_recording(found, path)
+
+
+def to_recording(found: StoreContents, path: Path) -> Recording:
+    """Sort entries into the parts of a recording."""
+    parts: dict[str, dict[int, tuple[float, Floats, Floats]]] = {kind: {} for kind in MEASURED}
+    for entry in sorted(found.entries.values(), key=lambda entry: entry.number):
+        if entry.kind in parts:
+            parts[entry.kind][entry.number] = (entry.time, *unpack(entry.data))
+    times = {kind: [time for time, _, _ in part.values()] for kind, part in parts.items()}
+    readouts = {kind: [x for _, _, x in part.values()] for kind, part in parts.items()}
+    story = found.story
+    plan = story.get("plan", {})
+    width = next((len(one[0]) for one in readouts.values() if one), len(plan.get("channel", ())))
+    n = len(parts["sample"])
+    u = np.array([u for _, u, _ in parts["sample"].values()]) if n else np.empty((0, plan.get("n_inputs", 0)))
+    x = np.array(readouts["sample"]).reshape(n, width)
+    repeats = np.full(x.shape, np.nan, dtype=x.dtype) if parts["repeat"] else None
+    for row, index in enumerate(parts["sample"]):
+        if repeats is not None and index in parts["repeat"]:
+            repeats[row] = parts["repeat"][index][2]
+    return Recording(
+        u,
+        x,
+        np.array(list(parts["sample"]), dtype=int),
+        plan.get("readout_unit", ""),
+        tuple(plan.get("channel", ())),
+        story | _measured(found),
+        plan.get("input_unit", ""),
+        acquired=np.array(times["sample"], dtype=float),
+        repeats=repeats,
+        noise=np.array(readouts["noise"]) if parts["noise"] else None,
+        reference=np.array(readouts["reference"]) if parts["reference"] else None,
+        reference_acquired=np.array(times["reference"]) if parts["reference"] else None,
+        checks=found.check(path),
+    )
+
+
+def _measured(found: StoreContents, more: Iterable[float] = ()) -> dict[str, Any]:
+    """When the first and the last measurement were made, for the metadata."""
+    times = [*more, *(entry.time for entry in found.entries.values() if entry.kind in MEASURED)]
+    if not times:
+        return {}
+    first_and_last = (datetime.fromtimestamp(time, UTC) for time in (min(times), max(times)))
+    return {"measured": [time.isoformat(timespec="seconds") for time in first_and_last]}
+
+
+class StoreRows:
+    """The inputs or the readouts of a store's samples, by design index; every row's checksum is looked at."""
+
+    sent_by_name = True  # its file is opened again wherever it is read
+
+    def __init__(self, path: str, role: str, index: Integers, width: int, dtype: Any) -> None:
+        self.path, self._role, self._index = path, role, index
+        self.shape, self.dtype = (len(index), width), np.dtype(dtype)
+
+    def __getitem__(self, rows: slice) -> Floats:
+        wanted = self._index[rows]
+        out = np.empty((len(wanted), self.shape[1]), self.dtype)
+        if not len(wanted):
+            return out
+        with closing(_open_read_only(Path(self.path))) as connection:
+            found = connection.execute(
+                "SELECT number, time, data, crc FROM entry WHERE kind = 'sample' AND number BETWEEN ? AND ? "
+                "ORDER BY number",
+                (int(wanted[0]), int(wanted[-1])),
+            )
+            count = 0
+            for number, time, data, crc in found:
+                if Entry("sample", number, time, bytes(data)).crc != crc or count == len(wanted):
+                    raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
+                out[count] = unpack(bytes(data))["ux".index(self._role)]
+                count += 1
+        if count < len(wanted):
+            raise DataError(f"{len(wanted) - count} samples of {self.path} are gone; read it whole.")
+        return out
+
+
+def _in_place(path: Path) -> Recording | None:
+    """A recording whose samples stay in the store; None for one with repeats or damage, which is read whole."""
+    samples = "FROM entry WHERE kind = 'sample' ORDER BY number"
+    small = StoreContents()
+    try:
+        with closing(_open_read_only(path)) as connection:
+            _refuse_malformed(connection)
+            rows = connection.execute(f"SELECT number, time {samples}").fetchall()
+            some = f"id IN (SELECT id {samples} LIMIT 1) OR kind NOT IN ('sample', 'schedule')"
+            for row in connection.execute(f"{SELECT} WHERE {some}"):
+                small.accept(*row)
+    except sqlite3.Error:
+        return None
+    kinds = {entry.kind for entry in small.entries.values()}
+    if "sample" not in kinds or "repeat" in kinds or small.damaged:
+        return None
+    one = to_recording(small, path)
+    index, times = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    held: dict[str, Any] = {
+        name: StoreRows(str(path.resolve()), role, index, values.shape[1], values.dtype)
+        for name, role, values in (("inputs", "u", one.inputs), ("readouts", "x", one.readouts))
+    }
+    metadata = one.metadata | _measured(small, times.tolist())
+    return replace(one, **held, index=index, acquired=times, metadata=metadata, checks=())

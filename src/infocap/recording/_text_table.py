@@ -1,0 +1,243 @@
+"""Tables of numbers in text files of any dialect: separator, decimal sign, header, comments and encoding."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._check import listed
+from .._files import readable, refuse_too_large
+from ..errors import DataError
+from ..typing import Floats
+from ._own_file import FORMAT, from_json
+from ._recording import Rows, whole_numbers
+from ._variables import INPUTS, TIMES, matching, numbered, one_of_these
+
+MISSING = ("", "nan", "na", "n/a", "null", "none")
+COMMENT = ("#", "%")
+# Bytes of memory per byte of text, at most: the text itself, its lines, and 8 bytes for each digit and comma.
+EXPANSION = 8
+PLAN = "# infocap plan "  # the first words of what `infocap draw` writes above the inputs
+OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote as tables
+OLD_END = "# end"  # their last line
+
+
+@dataclass
+class Sheet:
+    """Numbers (rows, columns), the names of the columns if there is a header, and the comment lines."""
+
+    path: Path
+    names: list[str] | None
+    values: np.ndarray
+    comments: list[str]
+
+    def words(self, start: str) -> dict[str, Any]:
+        """The data in a comment that starts so; empty when there is none."""
+        text = next((line[len(start) :] for line in self.comments if line.startswith(start)), "{}")
+        try:
+            return dict(json.loads(text))
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise DataError(
+                f"{self.path} starts with {start!r} and then something damaged ({problem}); without that line the "
+                "table can still be read."
+            ) from None
+
+    def real(self, columns: Any, what: str) -> Floats:
+        """Columns that must be real numbers."""
+        values = self.values[:, columns]
+        if values.dtype.kind == "c" and values.imag.any():
+            raise DataError(f"{self.path} has complex numbers among its {what}; give real ones.")
+        return values.real
+
+
+def table_rows(path: Path, u: str | None, x: str | None, roles: str) -> Rows:
+    """Take the columns of a table by their names; all that is nothing else are readouts."""
+    sheet = load_sheet(path)
+    names = sheet.names or [str(column + 1) for column in range(sheet.values.shape[1])]
+    held = listed(names, 20)
+    index = one_of_these(names, ("index",)) if sheet.names else []
+    times = one_of_these(names, TIMES) if sheet.names else []
+    inputs = numbered(names) or one_of_these(names, INPUTS)
+    inputs = inputs if u is None else matching(path, names, u, "u", held)
+    if not inputs and roles == "u":
+        inputs = [k for k in range(len(names)) if k not in (*index, *times)]
+    if not inputs and roles == "ux":
+        raise DataError(
+            f"{path} has no columns named u1, u2, ...; it holds {held}: name the inputs by u='a,b' (--u on the command "
+            f"line){'' if sheet.names else '; without a header line columns are numbered from 1'}."
+        )
+    readouts = [k for k in range(len(names)) if k not in (*index, *times, *inputs)]
+    if x is not None:
+        readouts = matching(path, names, x, "x", held)
+    rows = Rows(path, **_told(sheet))
+    rows.index = whole_numbers(path, sheet.real(index[0], "index")) if index else None
+    rows.acquired = sheet.real(times[0], names[times[0]]) if times else None
+    rows.u = sheet.real(inputs, "inputs") if inputs else None
+    if "x" in roles:
+        if not readouts:
+            raise DataError(f"{path} has no column of readouts; it holds {held}.")
+        rows.x = sheet.values[:, readouts]
+        if rows.x.dtype.kind == "c" and not rows.x.imag.any():
+            rows.x = rows.x.real
+        rows.channel = tuple(names[k] for k in readouts) if sheet.names else ()
+    return rows
+
+
+def _told(sheet: Sheet) -> dict[str, Any]:
+    """What the comments tell: the plan that `infocap draw` wrote, or all words of a recording of an older version."""
+    old = sheet.words(OLD)
+    if old:
+        if sheet.comments[-1] != OLD_END:
+            raise DataError(
+                f"{sheet.path} is cut short after {len(sheet.values)} rows; without its first line those can be read."
+            )
+        units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
+        checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
+        return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
+    found = sheet.words(PLAN)
+    return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
+
+
+def load_sheet(path: Path) -> Sheet:
+    """Read a table; a cell that is no number or a line of another length is named."""
+    readable(path)
+    refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
+    comments: list[str] = []
+    lines: list[tuple[int, str]] = []  # with their numbers in the file
+    for number, line in enumerate(io.StringIO(_decoded(path), newline=None), 1):
+        if line.startswith(COMMENT):
+            comments.append(line.rstrip("\n"))
+        elif not line.isspace():
+            lines.append((number, line.rstrip("\n")))
+    if lines and lines[0][1].lower().startswith("sep=") and len(lines[0][1]) == 5:
+        del lines[0]  # as spreadsheets write
+    if not lines:
+        raise DataError(f"{path} holds no rows of numbers.")
+    separator = _separator(lines[0][1], lines[min(1, len(lines) - 1)][1])
+    head = [cell.strip() for cell in _cells(path, *lines[0], separator)]
+    names = head if any(_value(cell, separator) is None for cell in head) else None
+    if names and len(lines) == 1:
+        raise DataError(f"{path} holds no rows of numbers, only the names of {len(head)} columns.")
+    values = _numbers(path, lines[1:] if names else lines, separator, len(head), names)
+    if len(head) > 1 and (names is None or not names[-1]) and np.isnan(values[:, -1]).all():
+        values, names = values[:, :-1], names and names[:-1]  # every line ended in a separator
+    return Sheet(path, names, values, comments)
+
+
+def _decoded(path: Path) -> str:
+    """The text of a file in UTF-8, UTF-16 or Latin-1, which is that of older instruments and never fails."""
+    data = path.read_bytes()
+    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if not utf16 and b"\0" in data[:4096]:
+        raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
+    try:
+        return data.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeError as problem:
+        if utf16:
+            raise DataError(f"{path} is no text in utf-16 ({problem}); write it as UTF-8.") from problem
+        return data.decode("latin-1")
+
+
+def _separator(first: str, second: str) -> str | None:
+    """Find the separator that both lines have equally often, the rarer ones in numbers first; None is white space."""
+    there = [one for one in ("\t", ";", ",") if one in second]
+    alike = [one for one in there if second.count(one) == first.count(one) or '"' in first]
+    return next(iter(alike + there), None)
+
+
+def _cells(path: Path, number: int, line: str, separator: str | None) -> list[str]:
+    """The cells of one line."""
+    if separator is None or '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator, strict=True))
+    except csv.Error as problem:
+        raise DataError(
+            f"{path} has quotes that do not match in line {number} ({problem}); repair that line."
+        ) from problem
+
+
+def _numbers(
+    path: Path, lines: list[tuple[int, str]], separator: str | None, width: int, names: list[str] | None
+) -> np.ndarray:
+    """Read all numbers by pandas, or one by one where it finds something else: a date, a complex number, a mistake."""
+    import pandas as pd
+
+    for number, line in lines:
+        plain = separator is not None and '"' not in line
+        count = line.count(str(separator)) + 1 if plain else len(_cells(path, number, line, separator))
+        if count != width:
+            raise DataError(
+                f"{path} has {count} cells in line {number} and {width} in its first line; repair that line (those "
+                "before it are whole)."
+            )
+    text = "\n".join(line for _, line in lines)
+    # Later versions of pandas are exact to the last digit by default, and deprecate the option.
+    old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
+    missing = {word for one in MISSING for word in (one, one.upper(), one.capitalize())} | {"NaN"}
+    try:
+        table = pd.read_csv(
+            io.StringIO(text if separator == "," else text.replace(",", ".")),
+            sep=separator or r"\s+",
+            header=None,
+            low_memory=False,
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=list(missing),
+            **exact,
+        )
+    except (ValueError, OverflowError):
+        table = pd.DataFrame()
+    if table.shape == (len(lines), width) and all(dtype.kind in "iuf" for dtype in table.dtypes):
+        return table.to_numpy(np.float64)
+    return np.array([_one_by_one(path, *line, separator, names) for line in lines])
+
+
+def _one_by_one(
+    path: Path, number: int, line: str, separator: str | None, names: list[str] | None
+) -> list[float | complex]:
+    """The numbers of one line, and dates among times; anything else is refused with its place."""
+    values = []
+    for column, cell in enumerate(_cells(path, number, line, separator)):
+        name = names[column] if names else str(column + 1)
+        value = _value(cell, separator)
+        if value is None and name.lower() in TIMES:
+            value = _seconds(cell)
+        if value is None:
+            raise DataError(
+                f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}; give numbers only."
+            )
+        values.append(value)
+    return values
+
+
+def _value(cell: str, separator: str | None) -> float | complex | None:
+    """A number, NaN for a missing one, None for anything else; a comma is a decimal sign where nothing else is."""
+    cell = cell.strip()
+    if cell.lower() in MISSING:
+        return float("nan")
+    if separator != "," and "." not in cell:
+        cell = cell.replace(",", ".")
+    for kind in (float, complex):
+        try:
+            return kind(cell.replace("i", "j") if kind is complex and cell.endswith("i") else cell)
+        except ValueError:
+            continue
+    return None
+
+
+def _seconds(cell: str) -> float | None:
+    """A date and time such as 2026-01-31T23:59:58 as seconds since 1970, in UTC unless it says otherwise."""
+    try:
+        when = datetime.fromisoformat(cell.strip())
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
