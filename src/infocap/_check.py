@@ -57,8 +57,3 @@ def yes_or_no(name: str, value: Any) -> bool:
 
 def _finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
-
-
-def listed(names: list[str], most: int = 5) -> str:
-    """The first few names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import listed
+from .._words import listed
 from ..errors import DataError
 from ._before import blame, refuse_too_large
 

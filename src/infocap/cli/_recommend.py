@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._check import positive
+from .._words import duration
+from .._words import size as size_of
 from ..basis import ProductBasis
 from ..errors import DataWarning, ParameterError
 from ..recording import read
 from ..result import CapacityResult, is_result, load_result
 from ..theory import ExpectedError, Forecast, forecast, forecast_from
-from ..workflow import analyse, cost, duration
-from ..workflow import size as size_of
+from ..workflow import analyse, cost
 from ._choose_basis import Wanted, choose_basis
 from ._terminal import as_options, wrapped
 

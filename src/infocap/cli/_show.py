@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from .._check import listed
+from .._words import listed
 from ..errors import InfocapError, ParameterError
 from ..experiment import Plan
 from ..recording import Recording

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import numpy as np
 
+from .._words import decimals
 from ..errors import ParameterError
 from ..result import CapacityResult
-from ..workflow import decimals
 from ._terminal import say_checks
 
 BAR = 30  # characters of the longest bar

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._check import listed
 from .._table import Table
+from .._words import listed
 from ..errors import DataError, ParameterError, warn
 from ..typing import ArrayLike, Floats
 from ._read import readouts

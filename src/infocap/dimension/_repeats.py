@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._check import listed, probability, yes_or_no
+from .._check import probability, yes_or_no
 from .._table import Table
+from .._words import listed
 from ..errors import DataError, warn
 from ..typing import ArrayLike, Floats
 from ._jackknife import noise_covariance, noise_share

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import listed
+from .._words import listed
 from ..errors import DataError
 from ..typing import Floats
 from ._layout import whole_numbers

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import listed
+from .._words import listed
 from ..typing import Floats, Integers
 from ._schedule_names import names_of
 

@@ -3,9 +3,8 @@
 from ._analyse import analyse
 from ._combine import combine, common_frame
 from ._compare import Comparison, compare
-from ._compare_text import decimals
 from ._convergence import Convergence, convergence
-from ._cost import Cost, cost, duration, size
+from ._cost import Cost, cost
 from ._estimate import estimate
 from ._part import Frame, Part, load_frame, load_part
 from ._probe import probe
@@ -25,13 +24,10 @@ __all__ = [
     "compare",
     "convergence",
     "cost",
-    "decimals",
-    "duration",
     "estimate",
     "load_frame",
     "load_part",
     "probe",
-    "size",
     "summarise",
     "sweep",
 ]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import listed, probability
+from .._check import probability
+from .._words import listed
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators import benjamini_hochberg

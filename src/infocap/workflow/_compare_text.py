@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._words import HALF_WIDTH_95, decimals, with_error, without_minus_zero
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -49,7 +51,7 @@ def _degrees(comparison: Comparison) -> list[str]:
             rows.append(
                 [
                     str(degree),
-                    *(f"{_zero(row.capacity):.3f}" for row in lines),
+                    *(f"{without_minus_zero(row.capacity, 3):.3f}" for row in lines),
                     *(_difference(row, digits=3) for row in lines[1:]),
                 ]
             )
@@ -73,9 +75,10 @@ def _functions(comparison: Comparison, name: str) -> list[str]:
 def _value(row: pd.Series) -> str:
     """A capacity and how far its interval reaches."""
     if not np.isfinite(row.standard_error):
-        return f"{_zero(row.capacity):.3f}"
+        return with_error(row.capacity, None)
     digits = decimals(row.standard_error)
-    return f"{_zero(row.capacity, digits):.{digits}f} ± {1.96 * row.standard_error:.{digits}f}"
+    shown = without_minus_zero(row.capacity, digits)
+    return f"{shown:.{digits}f} ± {HALF_WIDTH_95 * row.standard_error:.{digits}f}"
 
 
 def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None) -> str:
@@ -83,22 +86,12 @@ def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None)
     if np.isnan(row.difference):
         return ""
     if not np.isfinite(row.difference_standard_error):
-        return f"{_zero(row.difference):+.3f}"
+        return f"{without_minus_zero(row.difference, 3):+.3f}"
     digits = decimals(row.difference_standard_error) if digits is None else digits
     beyond = row.difference_low > 0 or row.difference_high < 0
     star = " *" if mark and beyond and abs(row.difference) > 1e-7 else "  " if mark else ""
     reach = (row.difference_high - row.difference_low) / 2
-    return f"{_zero(row.difference, digits):+.{digits}f} ± {reach:.{digits}f}{star}"
-
-
-def decimals(error: float) -> int:
-    """How many decimals a number with this standard error deserves: two digits of the error, 2 to 5."""
-    return 3 if error <= 0 else int(np.clip(np.ceil(-np.log10(error)) + 1, 2, 5))
-
-
-def _zero(value: float, digits: int = 3) -> float:
-    """The value, with a plain 0 in place of -0.000."""
-    return 0.0 if abs(value) < 0.5 * 10.0**-digits else value
+    return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {reach:.{digits}f}{star}"
 
 
 def _columns(rows: list[list[Any]]) -> list[str]:

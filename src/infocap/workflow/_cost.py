@@ -10,6 +10,7 @@ from .._array import array_namespace, to_numpy
 from .._parallel import all_cores
 from .._passes import SLAB_BYTES, Passes
 from .._spread import in_this_process, is_client, n_slots
+from .._words import duration, size
 from ..basis import ProductBasis
 from ..estimators import MOST_CONTROLS, dictionary_size
 from ..estimators._cross_fit import search_bytes
@@ -107,13 +108,6 @@ def measured_rate(walk: Walk) -> float:
     return 2.0 * size**3 / min(times) * (cores if here else 1)
 
 
-def duration(seconds: float) -> str:
-    """A time for people."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
 def _seconds(expected: Cost, passes: Passes, rate: float) -> float:
     """Passes share the work; what a method does besides is done here."""
     shared = rate if passes.executor is None else SLOW_CORE * n_slots(passes.executor)
@@ -130,8 +124,3 @@ def _by(passes: Passes) -> str:
 
 def _each(passes: Passes) -> str:
     return "" if passes.executor is None or in_this_process(passes.executor) else " in each process"
-
-
-def size(n_bytes: float) -> str:
-    """An amount of memory for people."""
-    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._array import as_like, to_numpy
-from .._check import listed
+from .._words import listed
 from ..basis import DiscreteFamily, Family, ProductBasis, product_basis
 from ..dimension import Repeats
 from ..estimators import Estimate

@@ -1,0 +1,80 @@
+"""Numbers as people read them: durations, sizes, digits worth showing, values with errors, lists cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .typing import Floats, Integers
+
+# The standard errors on either side of a value that make a 95 % confidence interval of a normal distribution.
+HALF_WIDTH_95 = 1.959963984540054
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits its length.
+
+    >>> duration(89), duration(200), duration(9000)
+    ('89 s', '3 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def size(n_bytes: float) -> str:
+    """Return an amount of memory in MB, or in GB from 1 GB on.
+
+    >>> size(2.1e7), size(1.2e9)
+    ('21 MB', '1.2 GB')
+    """
+    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"
+
+
+def decimals(error: float) -> int:
+    """Return how many decimals a number with this standard error deserves: two digits of the error, 2 to 5.
+
+    >>> decimals(0.13), decimals(0.00039), decimals(12.0)
+    (2, 5, 2)
+    """
+    return 3 if error <= 0 else int(np.clip(np.ceil(-np.log10(error)) + 1, 2, 5))
+
+
+def with_error(value: float, error: float | None) -> str:
+    """Return a value with its error, both to the digits that the error allows; without an error, three decimals.
+
+    >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
+    ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
+    """
+    if error is None or not np.isfinite(error):
+        return f"{without_minus_zero(value, 3):.3f}"
+    digits = decimals(error)
+    return f"{without_minus_zero(value, digits):.{digits}f} ± {error:.{digits}f}"
+
+
+def without_minus_zero(value: float, digits: int) -> float:
+    """Return the value, or a plain 0 where it would be printed as -0.000 with so many digits.
+
+    >>> f"{without_minus_zero(-1e-9, 3):.3f}"
+    '0.000'
+    """
+    return 0.0 if abs(value) < 0.5 * 10.0**-digits else value
+
+
+def degree_errors(degrees: Integers, standard_error: Floats, highest: int) -> Floats:
+    """Return the standard error of the sum over each degree, from 0 to the highest, for independent functions.
+
+    >>> degree_errors(np.array([0, 1, 1]), np.array([0.0, 0.3, 0.4]), highest=2)
+    array([0. , 0.5, 0. ])
+    """
+    return np.sqrt(np.bincount(degrees, standard_error**2, minlength=highest + 1))
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return the first few names, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
