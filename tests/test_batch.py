@@ -162,7 +162,7 @@ def test_what_is_not_one_data_set_is_refused(saved, tmp_path):
     )
     with pytest.raises(DataError, match=r"o.sum and .*part-1.sum have different bases"):
         infocap.combine([other, *files[1:]])
-    with pytest.raises(ParameterError, match="method='control-variate' is not one of"):
+    with pytest.raises(ParameterError, match="method='control-variate'` is not one of"):
         infocap.combine(files, method="control-variate")
     with pytest.raises(ParameterError, match="must be a list of parts"):
         infocap.combine([])

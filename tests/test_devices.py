@@ -139,6 +139,6 @@ def test_a_model_that_could_still_be_trained_is_measured():
 
 def test_a_budget_does_not_hold_on_a_device_and_is_refused(there):
     with pytest.raises(
-        infocap.errors.ParameterError, match="memory='1GB' is for work in the processor's memory"
+        infocap.errors.ParameterError, match="memory='1GB'` is for work in the processor's memory"
     ):
         infocap.estimate(there(U), there(X), BASIS, method="raw", memory="1GB")

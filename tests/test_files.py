@@ -168,7 +168,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
         infocap.Recording(U[:1], np.array([[2**60]]), np.arange(1)).save(tmp_path / "run.csv")
     with pytest.raises(DataError, match="acquired holds datetime64"):
         infocap.Recording(U[:1], X[:1], np.arange(1), acquired=np.zeros(1, "M8[s]")).save(tmp_path / "r.nc")
-    with pytest.raises(ParameterError, match=r"suffix='\.xls' is not one of '\.nc', '\.h5'"):
+    with pytest.raises(ParameterError, match=r"suffix='\.xls'` is not one of '\.nc', '\.h5'"):
         recording().save(tmp_path / "run.xls")
     assert list(tmp_path.iterdir()) == []
 
@@ -883,7 +883,7 @@ def test_paths_that_cannot_be_read_are_said(tmp_path, name):
         "empty.csv": r"is empty \(0 bytes\)",
         "file.zarr": "is a file; a folder is needed",
         "bare.zarr": "it is no zarr folder",
-        "run.xyz": r"suffix='\.xyz' is not one of '\.nc', '\.h5'.*'\.csv'",
+        "run.xyz": r"suffix='\.xyz'` is not one of '\.nc', '\.h5'.*'\.csv'",
         "x\0.csv": "does not exist|cannot be opened",
     }
     with pytest.raises((DataError, ParameterError), match=messages[name]):

@@ -145,15 +145,15 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: forecast(BASIS, 10).samples_needed(0), "error=0 must be a positive number"),
+        (lambda: forecast(BASIS, 10).samples_needed(0), "error=0` must be a positive number"),
         (lambda: forecast(BASIS, 10).samples_needed(1e-7), "would take more than 16,777,216 samples"),
         (lambda: forecast(BASIS, 10, unexplained=1.2), "is a share of the readouts; give 0 to 1"),
-        (lambda: forecast(BASIS, 0), "n_readouts=0 must be a whole number, 1 or more"),
+        (lambda: forecast(BASIS, 0), "n_readouts=0` must be a whole number, 1 or more"),
         (
             lambda: forecast(BASIS, 10).at(64),
             "fewer than 90, 2 for each of 45 functions and 4 for each of 11",
         ),
-        (lambda: forecast(BASIS, 10).at(512, "raw"), "method='raw' is not one of"),
+        (lambda: forecast(BASIS, 10).at(512, "raw"), "method='raw'` is not one of"),
         (
             lambda: forecast(infocap.product_basis("hermite", 2, 8), 10).samples_needed(1.0),
             "Lower the degree, or use draw_weighted",

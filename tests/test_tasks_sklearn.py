@@ -104,7 +104,7 @@ def test_ridge_and_logistic_are_what_scikit_learn_calls_by_these_names():
 def test_wrong_parameters_are_refused_when_fitting():
     for estimator, message in (
         (SystemFeatures(None), "system=None must be a callable"),
-        (LinearReadout("svm"), "readout='svm' is not one of"),
+        (LinearReadout("svm"), "readout='svm'` is not one of"),
         (LinearReadout(penalty=1.0), "penalty=1.0 has no meaning"),
     ):
         with pytest.raises(ParameterError, match=message):

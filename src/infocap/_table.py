@@ -229,8 +229,8 @@ class Table:
     def _refuse_wrong_type(self, first: Any) -> None:
         if first.dtype.kind == "c" and self.complex_as is None:
             raise DataError(
-                f"{self.name} is complex ({first.dtype}); say what is measured: complex_as='abs2' for powers "
-                "|x|², complex_as='split' for real and imaginary parts as separate channels."
+                f"{self.name} is complex ({first.dtype}); say what is measured: `complex_as='abs2'` for powers "
+                "|x|², `complex_as='split'` for real and imaginary parts as separate channels."
             )
         if first.dtype.kind not in "fiubcOUS":
             raise DataError(f"{self.name} holds {first.dtype}; give numbers.")

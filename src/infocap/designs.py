@@ -99,7 +99,7 @@ def _points(n_inputs: int, n_samples: int, method: str, seed: int | None, blocks
     blocks = whole_number("blocks", blocks, 1)
     if n_samples % blocks:
         raise ParameterError(
-            f"n_samples={n_samples} cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
+            f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
         )
     seeds = [seed] if blocks == 1 else np.random.SeedSequence(seed).generate_state(blocks).tolist()
     points = np.vstack([DESIGNS[method](n_inputs, n_samples // blocks, one) for one in seeds])
@@ -113,7 +113,7 @@ def _sobol(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
         low = 2 ** (n_samples.bit_length() - 1)
         warn(
             "Sobol points are balanced only in powers of two; "
-            f"n_samples={n_samples} can be {low} or {2 * low}."
+            f"`n_samples={n_samples}` can be {low} or {2 * low}."
         )
     sampler = qmc.Sobol(n_inputs, scramble=True, rng=seed)
     first = sampler.random(1)  # SciPy's own warning looks only at the first call

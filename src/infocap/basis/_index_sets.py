@@ -51,7 +51,7 @@ def index_set(
     )
     if most > LARGEST_SIZE:
         raise ParameterError(
-            f"max_degree={max_degree} is too large to count with; give less than {LARGEST_SIZE:,}."
+            f"`max_degree={max_degree}` is too large to count with; give less than {LARGEST_SIZE:,}."
         )
     most_joined = len(families) if max_interactions is None else max_interactions
     _refuse_too_many(_count(join, own_degrees, sizes, most, most_joined), len(families))
@@ -197,5 +197,5 @@ def _refuse_too_many(count: int, n_inputs: int) -> None:
         raise ParameterError(
             f"the basis would hold {more}{count:,} functions of {n_inputs} inputs, "
             f"{count * n_inputs * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
-            "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
+            "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`."
         )

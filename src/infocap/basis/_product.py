@@ -406,7 +406,7 @@ def _families(family: str | Family | Sequence[str | Family], n_inputs: int | Non
         given = [_made(family)]
     if not given or (n_inputs is not None and n_inputs != len(given)):
         raise ParameterError(
-            f"n_inputs={n_inputs!r} but {len(given)} families are given, one for each input."
+            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
         )
     return [_named(one) if isinstance(one, str) else _made(one) for one in given]
 
@@ -414,7 +414,7 @@ def _families(family: str | Family | Sequence[str | Family], n_inputs: int | Non
 def _made(family: Any) -> Family:
     if not isinstance(family, Family):
         raise ParameterError(
-            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
+            f"`family={family!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
             "such as legendre()."
         )
     return family
@@ -426,7 +426,7 @@ def _named(name: str) -> Family:
         return FAMILIES[name]()
     except TypeError:
         raise ParameterError(
-            f"family={name!r} has parameters; pass infocap.basis.{name}(...) instead of the name."
+            f"`family={name!r}` has parameters; pass infocap.basis.{name}(...) instead of the name."
         ) from None
 
 

@@ -2,60 +2,66 @@
 
 import sys
 import warnings
+from typing import Any
 
 import click
 
 from .._version import __version__
-from ..errors import DataError, DataWarning, ParameterError
-from ._acquire import acquire
-from ._cite import cite
-from ._combine import combine
-from ._compare import compare
-from ._draw import draw
+from ..errors import DataWarning, InfocapError, ParameterError
 from ._estimate import estimate
-from ._export import export
-from ._import import import_
+from ._lab import acquire, draw, export, import_
 from ._plan import plan
-from ._report import report
-from ._reproduce import reproduce
-from ._show import show
+from ._reproduce import cite, reproduce
+from ._show import compare, report, show
 from ._simulate import simulate
-from ._summarise import summarise
+from ._terminal import as_options
 from ._watch import watch
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Commands whose errors name options in place of the parameters of Python."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except InfocapError as problem:
+            command = self.commands[str(ctx.invoked_subcommand)]
+            raise type(problem)(as_options(str(problem), command)) from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="infocap")
 def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
 LAB = (plan, draw, acquire, watch, import_, export)
-ANSWERS = (estimate, summarise, combine, show, compare, report)
+ANSWERS = (estimate, show, compare, report)
 PAPER = (simulate, reproduce, cite)
 for command in (*LAB, *ANSWERS, *PAPER):
     main.add_command(command)
 
 
 def run() -> None:
-    """The console script: errors become one line and an exit code, 2 for usage and 3 for bad data."""
+    """Run the console script: errors become one line and an exit code, 2 for usage and 3 for bad data."""
     warnings.formatwarning = _plainly
     try:
         main()
-    except ParameterError as problem:
-        click.echo(f"infocap: {problem}", err=True)
-        sys.exit(2)
-    except DataError as problem:
-        click.echo(f"infocap: {problem}", err=True)
-        sys.exit(3)
-    except OSError as problem:  # no permission, disk full; files are there whole or not at all
+    except (
+        InfocapError,
+        OSError,
+    ) as problem:  # OSError: no permission, disk full; files are whole or not there
         click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
-        sys.exit(3)
+        sys.exit(2 if isinstance(problem, ParameterError) else 3)
     except MemoryError as problem:
         click.echo(f"infocap: there is not enough memory for this ({problem}).", err=True)
         sys.exit(3)
 
 
 def _plainly(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
-    """A warning as a sentence, without the line of code it came from."""
-    return f"infocap: {'warning' if issubclass(category, DataWarning) else category.__name__}: {message}\n"
+    """Return a warning as a sentence, without the line of code it came from."""
+    if not issubclass(category, DataWarning):
+        return f"infocap: {category.__name__}: {message}\n"
+    running = click.get_current_context(silent=True)
+    return f"infocap: warning: {message if running is None else as_options(str(message))}\n"

@@ -1,4 +1,4 @@
-"""infocap reproduce: the paper's figures, with its statements checked one by one."""
+"""infocap reproduce and cite: the paper's figures, with its statements checked one by one, and what to cite."""
 
 from __future__ import annotations
 
@@ -25,6 +25,21 @@ from .._atomic import replaced
 from .._netcdf import save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ..estimators import ESTIMATORS
+from ._options import FILE
+
+CITATION = """@article{{ramachandran2026ipc,
+  title  = {{Information Processing Capacity of Stationary Physical Systems}},
+  author = {{Uma Ramachandran, R. and Massar, S.}},
+  year   = {{2026}},
+}}
+
+@software{{infocap,
+  title   = {{infocap: information processing capacity, with error bars}},
+  author  = {{{{The infocap developers}}}},
+  version = {{{version}}},
+  year    = {{2026}},
+}}"""
 
 PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
@@ -41,19 +56,15 @@ FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("reproduced"),
-    show_default=True,
     help="Folder for figN.png, figN.nc, figN.json and a cache of what is computed.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
     default=min(os.cpu_count() or 1, 8),
-    show_default=True,
     help="Processes.",
 )
-@click.option(
-    "--page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with all verdicts, .md"
-)
+@click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
 def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None) -> None:
     """Compute, draw and check the paper's figures.
 
@@ -84,6 +95,15 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
             verdicts, os.path.relpath(output, page.parent)
         )
         page.write_text(text, encoding="utf-8")
+
+
+@click.command()
+def cite() -> None:
+    """Print the references of the paper, of this software and of the methods, in BibTeX."""
+    click.echo(CITATION.format(version=__version__))
+    for name, method in ESTIMATORS.items():
+        if reference := getattr(method, "reference", ""):
+            click.echo(f"% {name}: {reference}")
 
 
 def load_scripts() -> ModuleType:

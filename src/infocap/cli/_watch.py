@@ -6,28 +6,28 @@ import json
 import math
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .._words import HALF_WIDTH_95, duration
 from ..experiment import Status, status
-from ._terminal import wrapped
+from ..result import CapacityResult
+from ._options import FILE
+from ._terminal import as_options, wrapped
 
-BAR = 40  # characters
+BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 
 
 @click.command()
-@click.argument("store", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("store", type=FILE)
 @click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
 @click.option("--json", "as_json", is_flag=True, help="With --once: as data.")
-@click.option(
-    "--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, show_default=True, help="Seconds."
-)
-@click.option(
-    "--until", type=float, default=0.5, show_default=True, help="Width of the interval that is enough."
-)
+@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds.")
+@click.option("--until", default=0.5, help="Width of the interval that is enough.")
 def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) -> None:
     """Show rows, rate, time left, the total capacity and its interval, drift and warnings of a run.
 
@@ -35,14 +35,14 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) 
     """
     now = status(store, until=until)
     if as_json:
-        click.echo(json.dumps(as_data(now)))
+        click.echo(json.dumps(_as_data(now)))
         return
     if once:
-        click.echo(show(now))
+        click.echo(_screen(now))
         return
     try:
         while True:
-            click.echo((HOME if sys.stdout.isatty() else "") + show(now))
+            click.echo((HOME if sys.stdout.isatty() else "") + _screen(now))
             if now.complete:
                 return
             time.sleep(every_s)
@@ -51,8 +51,8 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) 
         click.echo("\nThe acquisition goes on without being watched.")
 
 
-def as_data(now: Status) -> dict[str, Any]:
-    """The same for programs."""
+def _as_data(now: Status) -> dict[str, Any]:
+    """Return what the screen shows, for programs."""
     result = now.result
     return {
         "stored": now.stored,
@@ -63,20 +63,22 @@ def as_data(now: Status) -> dict[str, Any]:
         "last_row_age_s": now.last_row_age_s,
         "total": None if result is None else result.total,
         "interval_width": now.width,
-        "growth": None if result is None else result.metadata.get("growth"),
+        "growth": None if result is None or result.growth is None else asdict(result.growth),
         "problem": now.problem,
         "checks": list(now.checks),
         "advice": now.advice,
     }
 
 
-def show(now: Status) -> str:
-    """One screen of text."""
+def _screen(now: Status) -> str:
+    """Return one screen of text."""
     title = f" · {now.plan.title}" if now.plan.title else ""
+    kinds = [getattr(check, "kind", "warning") for check in now.checks]  # a store's own checks are plain text
     lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", _progress(now), _pace(now), ""]
-    lines += _capacity(now)
+    lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
     if now.checks:
-        lines += ["", *(wrapped(f"  warning: {check}") for check in now.checks)]
+        said = [f"  {kind}: {as_options(check)}" for kind, check in zip(kinds, now.checks, strict=True)]
+        lines += ["", *map(wrapped, said)]
     return "\n".join([*lines, "", f"  {now.advice}"])
 
 
@@ -96,21 +98,21 @@ def _pace(now: Status) -> str:
     return said if now.last_row_age_s is None else f"{said}, last row {duration(now.last_row_age_s)} ago"
 
 
-def _capacity(now: Status) -> list[str]:
-    """The total against the number of samples: a table with a drawing, and the drift."""
-    if now.result is None:
-        return [f"  no capacities yet: {now.problem}"]
-    growth, most = now.result.metadata["growth"], now.result.maximum
-    errors = growth["standard_error"] or [None] * len(growth["total"])
-    lines = [f"  {'samples':>8}  {'total':>7}  95 % interval     0 {'':{BAR - len(str(most)) - 3}} {most}"]
-    for n, total, error in zip(growth["n_samples"], growth["total"], errors, strict=True):
-        reach = 0.0 if error is None else 1.96 * error
-        low, high = max(total - reach, 0.0), min(total + reach, float(now.result.rank))
-        between = "" if error is None else f"{low:.2f} … {high:.2f}"
-        lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{_drawn(low, total, high, most)}|")
-    drift = now.result.metadata.get("drift")
-    if drift:
-        lines += ["", f"  drift of the reference: {drift['size']:.2%} of the readouts' spread"]
+def _capacity(result: CapacityResult) -> list[str]:
+    """Return the total against the number of samples, as a table with a drawing, and the drift."""
+    most, growth, lines = result.maximum, result.growth, []
+    if growth is not None:
+        lines.append(
+            f"  {'samples':>8}  {'total':>7}  95 % interval     0 {'':{BAR - len(str(most)) - 3}} {most}"
+        )
+        errors = growth.standard_error or [None] * len(growth.total)
+        for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
+            half_width = HALF_WIDTH_95 * (error or 0.0)
+            low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
+            between = "" if error is None else f"{low:.2f} … {high:.2f}"
+            lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{_drawn(low, total, high, most)}|")
+    if result.drift is not None:
+        lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
     return lines
 
 
@@ -120,11 +122,3 @@ def _drawn(low: float, total: float, high: float, most: int) -> str:
     cells[places[0] : places[2] + 1] = "─" * (places[2] - places[0] + 1)
     cells[places[1]] = "●"
     return "".join(cells)
-
-
-def duration(seconds: float) -> str:
-    """A time as a person says it."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

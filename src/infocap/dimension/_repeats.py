@@ -10,7 +10,7 @@ import numpy as np
 from .._check import probability, yes_or_no
 from .._table import Table
 from .._words import listed
-from ..errors import DataError, warn
+from ..errors import Check, DataError, warn
 from ..typing import ArrayLike, Floats
 from ._jackknife import noise_covariance, noise_share
 from ._read import readouts
@@ -57,7 +57,7 @@ class Repeats:
     n_repeated: int  # inputs measured n_repeats times
     n_inputs: int  # inputs in all
     constant: bool
-    checks: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def __repr__(self) -> str:
         once = self.n_inputs - self.n_repeated
@@ -144,7 +144,10 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*messages, *_dead(data, table, constant)),
+        checks=(
+            *map(Check, messages),
+            *(Check(note, "note") for note in _dead(data, table, constant)),
+        ),
     )
 
 

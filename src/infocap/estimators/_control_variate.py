@@ -71,7 +71,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
         if too_large and memory is not None:
             raise ParameterError(
                 f"least squares is not stable here ({problem}), and the search for the best fit takes more than "
-                f"memory={memory / 1e6:,.0f} MB; allow more, or use method='threshold-richardson'."
+                f"`memory={memory / 1e6:,.0f} MB`; allow more, or use `method='threshold-richardson'`."
             )
         checks.append(
             f"least squares is not stable here ({problem}); the search for the best fit took its place."

@@ -101,7 +101,9 @@ class Plan:
             given = getattr(self, name)
             plain[name] = None if given is None else _numbers(name, given)
         if plain["domain"] is not None and len(plain["domain"]) != 2:
-            raise ParameterError(f"domain={self.domain!r} is not an interval; give two numbers, low < high.")
+            raise ParameterError(
+                f"`domain={self.domain!r}` is not an interval; give two numbers, low < high."
+            )
         for name in ("input_unit", "readout_unit", "title"):
             plain[name] = str(getattr(self, name))
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
@@ -255,7 +257,7 @@ LEAST = {
 
 def _numbers(name: str, given: Any) -> tuple[float, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise ParameterError(f"{name}={given!r} must be a list of numbers.")
+        raise ParameterError(f"`{name}={given!r}` must be a list of numbers.")
     return tuple(number(name, one) for one in given)
 
 
@@ -271,7 +273,7 @@ def _plain_family(family: Any) -> Any:
         if not isinstance(family.get("name"), str):
             raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
     elif not isinstance(family, str):
-        raise ParameterError(f"family={family!r} must be a name or a Family, or one for each input.")
+        raise ParameterError(f"`family={family!r}` must be a name or a Family, or one for each input.")
     return family
 
 

@@ -26,7 +26,7 @@ def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str
         found = found or [k for k, name in enumerate(names) if fnmatchcase(name, part)]
         found = found or [k for k, name in enumerate(names) if name.lower() == part.lower()]
         if not found:
-            raise DataError(f"{role}={part!r} is not in {path}; it holds {held}.")
+            raise DataError(f"`{role}={part!r}` is not in {path}; it holds {held}.")
         chosen += [k for k in found if k not in chosen]
     return chosen
 

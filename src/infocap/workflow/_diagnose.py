@@ -116,9 +116,9 @@ def _inputs_off(evidence: Evidence, survey: Survey) -> Iterator[str]:
     for k, family in enumerate(basis.families):
         fitting = fitting_domain(survey.input_low[k], survey.input_high[k], family.domain)
         if fitting:
-            yield f"{message}; u fills {fitting}: pass domain={fitting} to product_basis."
+            yield f"{message}; u fills {fitting}: make the basis with `domain={fitting}`."
             return
-    yield f"{message}; use the family of the true distribution, or basis.samples(recorded inputs)."
+    yield f"{message}; make the basis with the true distribution's `family`, or from basis.samples(recorded inputs)."
 
 
 def _shifted(evidence: Evidence, order: Integers | None) -> Iterator[str]:
@@ -265,7 +265,7 @@ def _threshold(estimate: Estimate, papers_bound: bool) -> Iterator[str]:
         return
     count = int(np.sum(estimate.threshold > 1))
     if count:
-        other = ", or pass bound='data' for the bound mean(leverage·y²)/N" if papers_bound else ""
+        other = ", or pass `bound='data'` for the bound mean(leverage·y²)/N" if papers_bound else ""
         yield (
             f"the zero-capacity threshold exceeds 1 for {count} of {len(estimate.threshold)} functions: no true "
             f"capacity can pass it; lower the degree or take more samples{other}."

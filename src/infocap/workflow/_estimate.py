@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,7 +21,7 @@ from .._spread import check_executor, client_in_use
 from .._table import Table
 from ..basis import ProductBasis
 from ..dimension import Repeats, from_repeats
-from ..errors import Check, DataError, ParameterError, warn
+from ..errors import Check, DataError, DataWarning, ParameterError, warn
 from ..estimators import ESTIMATORS, Estimate, Estimator
 from ..kernels import Evidence, Walk, gather
 from ..result import CapacityResult
@@ -196,8 +197,11 @@ def _beyond(
     inputs: Table, readouts: Table, again: Floats, basis: ProductBasis, constant: bool, total: float
 ) -> tuple[Repeats, list[str]]:
     """What repeats say about the total over a complete basis, and what speaks against them."""
-    limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
-    return limit, [*repeats_off(inputs.take(np.flatnonzero(twice)), basis, limit, total)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # they are checks of the result, which warns of them
+        limit, twice = _noise_limit(readouts.read_on_host(0, len(again)), again, constant)
+    off = repeats_off(inputs.take(np.flatnonzero(twice)), basis, limit, total)
+    return limit, [*(one for one in limit.checks if one.kind == "warning"), *off]
 
 
 def _shapes(
@@ -227,7 +231,7 @@ def chosen_estimator(method: str | Estimator, options: dict[str, Any]) -> tuple[
     elif callable(method):
         estimator, name = method, getattr(method, "__name__", type(method).__name__)
     else:
-        raise ParameterError(f"method={method!r} must be a name or a function of Evidence.")
+        raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
     try:
         signature = inspect.signature(estimator)
     except ValueError:  # some built-in functions have none
@@ -288,7 +292,7 @@ def _refuse_on_device(executor: Any, memory: Any) -> None:
         )
     if memory is not None:
         raise ParameterError(
-            f"memory={memory!r} is for work in the processor's memory, and these arrays lie on a device, which takes "
+            f"`memory={memory!r}` is for work in the processor's memory, and these arrays lie on a device, which takes "
             "several GB for a large basis; leave memory out, or pass NumPy arrays."
         )
 
@@ -304,7 +308,7 @@ def _refuse_impossible(walk: Walk) -> None:
         raise ParameterError(
             f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
             f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
-            "max_interactions= or index_set='hyperbolic'."
+            "`max_interactions` or `index_set='hyperbolic'`."
         )
 
 

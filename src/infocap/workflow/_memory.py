@@ -37,11 +37,11 @@ def byte_count(memory: Any) -> int | None:
     found = re.fullmatch(r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?", text)
     if isinstance(memory, bool) or found is None or (found[2] or "") not in UNITS:
         raise ParameterError(
-            f"memory={memory!r} is no amount of memory; give bytes, or a text such as '512MB', '1GB' or '2GiB'."
+            f"`memory={memory!r}` is no amount of memory; give bytes, or a text such as '512MB', '1GB' or '2GiB'."
         )
     n_bytes = int(float(found[1]) * UNITS[found[2] or ""])
     if n_bytes < LEAST:
-        raise ParameterError(f"memory={memory!r} is less than 1 MB, too little for anything; give more.")
+        raise ParameterError(f"`memory={memory!r}` is less than 1 MB, too little for anything; give more.")
     return n_bytes
 
 
@@ -116,14 +116,14 @@ def _refuse(memory: int, needed: float, shapes: Shapes) -> None:
     room = bisect_left(range(1, terms + 1), True, key=lambda count: not fits(count))
     if room >= 1:
         cut = (
-            f"the first {room:,} functions would fit: lower the degree, or cut with max_interactions= or "
-            "index_set='hyperbolic', or allow that much memory"
+            f"the first {room:,} functions would fit: lower the degree, or cut with `max_interactions` or "
+            "`index_set='hyperbolic'`, or allow that much memory"
         )
     else:
         cut = "no basis would fit: allow that much memory"
     raise ParameterError(
-        f"memory={memory / 1e6:,.0f} MB is too little for {shapes.n_readouts} readouts and {terms:,} functions, which "
-        f"take {needed / 1e6:,.0f} MB; {cut}."
+        f"`memory={memory / 1e6:,.0f} MB` is too little for {shapes.n_readouts} readouts and {terms:,} functions, "
+        f"which take {needed / 1e6:,.0f} MB; {cut}."
     )
 
 
@@ -141,6 +141,6 @@ def _refuse_method(memory: int, shapes: Shapes, method: str, options: dict[str, 
     if shapes.fixed + needed > memory:
         raise ParameterError(
             f"method {method!r} takes {(shapes.fixed + needed) / 1e6:,.0f} MB for {n:,} samples, {k} readouts and "
-            f"{terms:,} functions, and memory={memory / 1e6:,.0f} MB; allow more, or use a method that goes "
+            f"{terms:,} functions, and `memory={memory / 1e6:,.0f} MB`; allow more, or use a method that goes "
             f"through the data in blocks: {', '.join(map(repr, IN_PASSES))}."
         )

@@ -10,7 +10,7 @@ from ..errors import DataError
 from ..typing import Floats
 
 OUTSIDE = 1e-9  # of the domain's width: how far an input may lie outside
-OTHER_FAMILY = "if it is normally distributed, take the family 'hermite'"
+OTHER_FAMILY = "if it is normally distributed, take `family='hermite'`"
 COMMON_DOMAINS = ((-1.0, 1.0), (0.0, 1.0), (0.0, 2 * np.pi), (-np.pi, np.pi))
 
 
@@ -20,7 +20,7 @@ def refuse_bad_values(table: Table, bad: tuple[int, str]) -> None:
     if count:
         raise DataError(
             f"{table.name} has {count} NaN or infinite values, the first {first}; "
-            "repair the data, or pass nan='drop' to leave such rows out."
+            "repair the data, or pass `nan='drop'` to leave such rows out."
         )
 
 
@@ -67,8 +67,11 @@ def _domain_hint(column: Floats, family: Family) -> str:
     low, high = float(column.min()), float(column.max())
     fitting = fitting_domain(low, high, family.domain)
     if fitting:
-        return f"pass domain={fitting} to product_basis, or rescale u; {OTHER_FAMILY}."
-    return f"here u runs from {low:g} to {high:g}: pass its true interval as domain= to product_basis; {OTHER_FAMILY}."
+        return f"make the basis with `domain={fitting}`, or rescale u; {OTHER_FAMILY}."
+    return (
+        f"here u runs from {low:g} to {high:g}: make the basis with its true interval, `domain=(low, high)`; "
+        f"{OTHER_FAMILY}."
+    )
 
 
 def fitting_domain(low: float, high: float, current: tuple[float, float]) -> str | None:
