@@ -27,7 +27,7 @@ ERRORS = {
     "inf in u": ((changed(U, (5, 1), np.inf), X), {}, r"u has 1 NaN or infinite values, the first inf at row 5, column 1"),
     "all rows NaN": ((U, X * np.nan), {"nan": "drop"}, "nothing left to use"),
     "u outside the domain": ((changed(U, (9, 0), 1.5), X), {}, r"u is 1\.5 at row 9, column 0, outside the domain \[-1, 1\] of the legendre basis; here u runs from"),
-    "u in [0, 2 pi]": ((np.pi * (U + 1), X), {}, r"pass domain=\(0, 2\*np\.pi\)"),
+    "u in [0, 2 pi]": ((np.pi * (U + 1), X), {}, r"make the basis with `domain=\(0, 2\*np\.pi\)`"),
     "too few samples": ((U[:9], X[:9]), {}, r"x has 9 samples for 9 readouts: with N <= K .* at least 4 K = 36"),
     "unequal lengths": ((U, X[:500]), {}, r"u has shape \(512, 2\) and x has shape \(500, 8\): unequal numbers of samples; give one row"),
     "transposed x": ((U, X.T), {}, r"x has shape \(8, 512\): unequal numbers of samples; the lengths agree with x\.T"),
@@ -225,7 +225,7 @@ def test_inputs_of_another_distribution(device, constant):
     u = 2 * np.random.default_rng(0).beta(2, 2, (4096, 2)) - 1
     _, raised = messages_of(u, SYSTEM(u, seed=0), basis, constant=constant)
     assert "inputs do not follow the declared distribution" in raised[0]
-    assert "standard errors from 0; use the family of the true distribution" in raised[0]
+    assert "standard errors from 0; make the basis with the true distribution's `family`" in raised[0]
 
 
 def test_correlated_inputs_do_not_follow_the_distribution(device):

@@ -243,7 +243,7 @@ def test_bad_arguments_are_refused_by_name():
         product_basis("legendre", 2, 2.5)
     with pytest.raises(ParameterError, match="max_degree=None"):
         product_basis("legendre", 2)
-    with pytest.raises(ParameterError, match="n_inputs=3 but 2 families"):
+    with pytest.raises(ParameterError, match="n_inputs=3` but 2 families"):
         product_basis(["legendre", "hermite"], 3, 2)
     with pytest.raises(ParameterError, match="n_inputs=0` must be a whole number"):
         product_basis("legendre", 0, 2)

@@ -164,7 +164,7 @@ def conclude(
     noise_limit = None
     if beyond is not None:
         noise_limit, said = beyond(total)
-        messages += said
+        messages += [one for one in said if one not in messages]
     if dropped:
         notes.insert(0, f"{dropped} rows with NaN or infinite values were dropped.")
     for message in messages:
