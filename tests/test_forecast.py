@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import infocap
+from infocap._words import with_error
 from infocap.cli import run
 from infocap.errors import DataError, ParameterError
 from infocap.experiment import Plan
@@ -216,7 +217,7 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         assert call(monkeypatch, "plan", "--from", name, "--error", "0.1", "-o", f"{name}.toml") == 0
         said = capsys.readouterr().out
         assert f"Take {n} samples" in said
-        assert f"total {result.total:.2f} ± {result.total_standard_error:.2f}" in said
+        assert f"total {with_error(result.total, result.total_standard_error)} of" in said
         assert said.count("warning of the pilot") == len(result.warnings)
         again = Plan.load(f"{name}.toml")
         assert (again.n_samples, again.repeat_every) == (n, 4)

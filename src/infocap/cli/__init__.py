@@ -9,13 +9,12 @@ import click
 from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError
 from ._estimate import estimate
-from ._lab import acquire, draw, export, import_
+from ._lab import acquire, draw, export, import_, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce
 from ._show import compare, report, show
 from ._simulate import simulate
 from ._terminal import as_options
-from ._watch import watch
 
 
 class Commands(click.Group):

@@ -18,8 +18,8 @@ from ..workflow import analyse
 from ._choose_basis import Wanted, choose_basis
 from ._options import Source, option, options
 from ._outputs import Out
-from ._summary import summary
-from ._terminal import counted, say_checks, say_written, warnings_in_checks, wrapped
+from ._show import summary
+from ._terminal import check_lines, counted, say, warnings_in_checks, wrapped
 
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
 
@@ -41,25 +41,14 @@ class How:
         help=" ".join(f"{name}: {summary_of(name)}" for name in ESTIMATORS),
     )
     no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
-    nan: str = option(
-        "--nan",
-        type=click.Choice(["raise", "drop"]),
-        default="raise",
-        help="Missing values.",
-    )
+    nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Missing values.")
     complex_as: str | None = option(
         "--complex-as", type=click.Choice(["abs2", "split"]), help="What complex readouts mean."
     )
-    no_growth: bool = option(
-        "--no-growth", is_flag=True, help="Do not follow the total with the number of samples."
-    )
-    memory: str | None = option(
-        "--memory", help="Read the files in blocks, and use no more memory than this, such as 1GB."
-    )
+    no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
+    memory: str | None = option("--memory", help="Read in blocks, and use no more memory than this: 1GB.")
     scheduler: str | None = option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Of a Dask cluster that does the work, such as tcp://node1:8786.",
+        "--scheduler", metavar="ADDRESS", help="Of a Dask cluster that does the work: tcp://node1:8786."
     )
 
     @property
@@ -109,11 +98,10 @@ def estimate(context: click.Context, source: Source, wanted: Wanted, how: How, o
     result = how.analyse(recording, basis)
     written = out.write(result)
     if not out.quiet:
-        click.echo("\n".join(["", *summary(result), ""]))
-    any_warnings = say_checks(result.checks, out.quiet)
-    if not out.quiet:
-        say_written(written)
-    if out.strict and any_warnings:
+        say(["", *summary(result)], result.checks, written)
+    elif result.warnings:
+        click.echo("\n".join(check_lines(result.warnings)))
+    if out.strict and result.warnings:
         context.exit(1)
 
 

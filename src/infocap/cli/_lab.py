@@ -1,26 +1,35 @@
-"""infocap draw, acquire, import and export: the ways of inputs and readouts between plans, devices and files."""
+"""infocap draw, acquire, watch, import and export: between plans, devices and files."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import math
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
+from .._words import HALF_WIDTH_95, duration
 from ..errors import DataError, InfocapError, ParameterError
-from ..experiment import INTERRUPTED, Plan, Store, simulated
+from ..experiment import INTERRUPTED, Plan, Status, Store, simulated, status
 from ..experiment import acquire as acquire_plan
 from ..recording import read
+from ..result import CapacityResult
 from ._options import FILE, PATH, Source, options
 from ._outputs import check_suffix, refuse_existing
+from ._terminal import check_lines
 
 SIMULATED = "simulated"
 STORES = (".db", ".sqlite")
 FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
+BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
+HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 
 
 @click.command()
@@ -85,8 +94,8 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
 )
 @click.option("--retries", default=3, help="How often to ask again.")
 @click.option("--wait", "wait_s", default=1.0, help="Seconds before asking again.")
-@click.option("--timeout", "timeout_s", help="Seconds to wait for an answer.")
-@click.option("--until", help="Stop once the 95 % interval of the total is narrower.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for an answer.")
+@click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
     """Measure what the plan asks for and the store does not hold yet.
@@ -140,3 +149,103 @@ def _maker(name: str, plan: Plan, folder: Path) -> Callable[[], Any]:
 
 def _said(problem: Exception) -> str:
     return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+
+
+@click.command()
+@click.argument("store", type=FILE)
+@click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="With --once: as data.")
+@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds.")
+@click.option("--until", default=0.5, help="Width of the interval that is enough.")
+def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) -> None:
+    """Show rows, rate, time left, the total capacity and its interval, drift and warnings of a run.
+
+    Works while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
+    """
+    now = status(store, until=until)
+    if as_json:
+        click.echo(json.dumps(_as_data(now)))
+        return
+    if once:
+        click.echo(_screen(now))
+        return
+    try:
+        while True:
+            click.echo((HOME if sys.stdout.isatty() else "") + _screen(now))
+            if now.complete:
+                return
+            time.sleep(every_s)
+            now = status(store, until=until, earlier=now)
+    except KeyboardInterrupt:
+        click.echo("\nThe acquisition goes on without being watched.")
+
+
+def _as_data(now: Status) -> dict[str, Any]:
+    """Return what the screen shows, for programs."""
+    result = now.result
+    return {
+        "stored": now.stored,
+        "planned": now.planned,
+        "complete": now.complete,
+        "rate_hz": now.rate_hz,
+        "seconds_left": now.seconds_left,
+        "last_row_age_s": now.last_row_age_s,
+        "total": None if result is None else result.total,
+        "interval_width": now.width,
+        "growth": None if result is None or result.growth is None else asdict(result.growth),
+        "problem": now.problem,
+        "checks": now.checks,
+        "advice": now.advice,
+    }
+
+
+def _screen(now: Status) -> str:
+    """Return one screen of text."""
+    title = f" · {now.plan.title}" if now.plan.title else ""
+    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", _progress(now), _pace(now), ""]
+    lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
+    if now.checks:
+        lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
+    return "\n".join([*lines, "", f"  {now.advice}"])
+
+
+def _progress(now: Status) -> str:
+    share = now.stored / max(now.planned, 1)
+    full = math.floor(BAR * share)
+    kinds = ", ".join(f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
+    return f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise")
+
+
+def _pace(now: Status) -> str:
+    if now.rate_hz is None:
+        return "  no rate yet"
+    said = f"  {now.rate_hz:.3g} rows/s"
+    if not now.complete and now.seconds_left is not None:
+        said += f", {duration(now.seconds_left)} left"
+    return said if now.last_row_age_s is None else f"{said}, last row {duration(now.last_row_age_s)} ago"
+
+
+def _capacity(result: CapacityResult) -> list[str]:
+    """Return the total against the number of samples, as a table with a drawing, and the drift."""
+    most, growth, lines = result.maximum, result.growth, []
+    if growth is not None:
+        lines.append(
+            f"  {'samples':>8}  {'total':>7}  95 % interval     0 {'':{BAR - len(str(most)) - 3}} {most}"
+        )
+        errors = growth.standard_error or [None] * len(growth.total)
+        for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
+            half_width = HALF_WIDTH_95 * (error or 0.0)
+            low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
+            between = "" if error is None else f"{low:.2f} … {high:.2f}"
+            lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{_drawn(low, total, high, most)}|")
+    if result.drift is not None:
+        lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
+    return lines
+
+
+def _drawn(low: float, total: float, high: float, most: int) -> str:
+    places = [min(max(round(value / most * (BAR - 1)), 0), BAR - 1) for value in (low, total, high)]
+    cells = [" "] * BAR
+    cells[places[0] : places[2] + 1] = "─" * (places[2] - places[0] + 1)
+    cells[places[1]] = "●"
+    return "".join(cells)

@@ -45,14 +45,15 @@ class Pictures:
 
     def write(self, result: CapacityResult) -> list[Path]:
         """Draw the pictures; return their names."""
-        if not self.pictures:
-            return []
-        plots = figures()
-        fitting = plots.capacity_matrix if result.basis.n_inputs == 2 else plots.capacity_bars
-        kinds = (self.plot, fitting), (self.matrix, plots.capacity_matrix)
-        for paths, draw in (*kinds, (self.bars, plots.capacity_bars), (self.growth, plots.growth)):
+        fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
+        for kind, paths in (
+            (fitting, self.plot),
+            ("capacity_matrix", self.matrix),
+            ("capacity_bars", self.bars),
+            ("growth", self.growth),
+        ):
             for path in paths:
-                save_figure(draw(result), path)
+                save_picture(kind, result, path)
         return self.pictures
 
 
@@ -88,7 +89,8 @@ def check_pictures(paths: Iterable[Path]) -> None:
 def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:
     """Refuse another suffix, a folder that is not there, and a file that is not `ours`, which is of another kind."""
     check_suffix(path, suffixes)
-    check_folder(path)
+    if not path.parent.is_dir():
+        raise DataError(f"the folder {path.parent} does not exist; make it first.")
     if path.exists() and path.stat().st_size and not ours:
         raise ParameterError(f"{path} is there already and is not {what}; give another name.")
 
@@ -97,12 +99,6 @@ def check_suffix(path: Path, suffixes: Iterable[str]) -> None:
     """Refuse a file of a kind that cannot be written."""
     if path.suffix not in suffixes:
         raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a file in a folder that is not there."""
-    if not path.parent.is_dir():
-        raise DataError(f"the folder {path.parent} does not exist; make it first.")
 
 
 def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) -> None:
@@ -128,18 +124,14 @@ def begins(path: Path, beginnings: tuple[bytes, ...]) -> bool:
         return file.read(64).startswith(beginnings)
 
 
-def figures() -> Any:
-    """Return `infocap.plot`, drawing into files: no screen is needed."""
+def save_picture(kind: str, shown: Any, path: Path) -> None:
+    """Write what a function of `infocap.plot` draws; no screen is needed."""
     import matplotlib
 
     matplotlib.use("Agg")
-    return import_module("infocap.plot")
-
-
-def save_figure(ax: Any, path: Path) -> None:
-    """Write the figure of some axes and close it."""
     import matplotlib.pyplot as plt
 
+    ax = getattr(import_module("infocap.plot"), kind)(shown)
     with replaced(path) as beside:
         ax.figure.savefig(beside, format=path.suffix[1:])
     plt.close(ax.figure)

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from ..basis import product_basis
+from .._check import positive
+from .._words import duration, size, with_error
+from ..basis import ProductBasis, product_basis
 from ..errors import ParameterError
 from ..experiment import Plan
-from ..result import CapacityResult
-from ._choose_basis import Wanted
-from ._options import FILE, options
+from ..recording import read
+from ..result import CapacityResult, is_result, load_result
+from ..theory import ExpectedError, Forecast, forecast, forecast_from
+from ..theory._forecast import METHODS
+from ..workflow import analyse, cost
+from ._choose_basis import Wanted, choose_basis
+from ._options import FILE, PATH, option, options
 from ._outputs import refuse_existing
-from ._recommend import Wish, read_pilot, recommend
-from ._terminal import wrapped
+from ._terminal import as_options, counted, warnings_in_checks, wrapped
+
+OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user knows of the device, and wants."""
+
+    error: float | None = option(
+        "--error", type=float, help="Wanted error of the total: says how many samples."
+    )
+    n_readouts: int | None = option(
+        "--readouts", type=int, help="Readouts of the device, for --error; the constant is added."
+    )
+    capacity: float | None = option("--capacity", type=float, help="Total that you expect, for --error.")
+    unexplained: float | None = option(
+        "--unexplained", type=float, help="Or the share of noise and functions outside the basis, 0 to 1."
+    )
+    seconds_per_sample: float | None = option(
+        "--seconds-per-sample", type=float, help="To say how long measuring takes."
+    )
+    pilot: Path | None = option("--from", type=PATH, help="A pilot's result or recording, for --error.")
+    method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
+
+    def __post_init__(self) -> None:
+        if self.seconds_per_sample is not None:
+            positive("seconds_per_sample", self.seconds_per_sample)
 
 
 @click.command()
@@ -26,7 +58,7 @@ from ._terminal import wrapped
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
 @click.option(
-    "--family", help="legendre: uniform inputs, hermite: normal, ...  [default: the pilot's, else legendre]"
+    "--family", help="legendre (uniform inputs), hermite, ...  [default: the pilot's, else legendre]"
 )
 @click.option("--domain", type=(float, float), help="Interval of every input, such as 0 5.")
 @click.option("--seed", default=1)
@@ -75,19 +107,19 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
 
 def _refuse_ignored(wish: Wish, n_inputs: int | None) -> None:
     """Refuse options that would be ignored."""
-    given = {name: value for name, value in asdict(wish).items() if value is not None and name != "method"}
+    given: dict[str, Any] = {name: getattr(wish, name) for name in ("n_readouts", "capacity", "unexplained")}
     if wish.error is None:
-        why = "goes with --error"
+        given, why = (
+            given | {"pilot": wish.pilot, "seconds_per_sample": wish.seconds_per_sample},
+            "goes with --error",
+        )
     elif wish.pilot is not None:
-        why = "is known from the pilot"
-        given = {
-            name: value for name, value in given.items() if name in ("n_readouts", "capacity", "unexplained")
-        }
-        given |= {} if n_inputs is None else {"n_inputs": n_inputs}
+        given, why = given | {"n_inputs": n_inputs}, "is known from the pilot"
     else:
         return
     for name, value in given.items():
-        raise ParameterError(f"`{name}={value}` {why}; leave it out.")
+        if value is not None:
+            raise ParameterError(f"`{name}={value}` {why}; leave it out.")
 
 
 def _made(settings: dict[str, Any]) -> Plan:
@@ -112,3 +144,127 @@ def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, A
             "the pilot's functions are not all up to a total degree; give it a plan of its own."
         )
     return settings | same | {"family": list(basis.families), "domain": None}
+
+
+def read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
+    """Return the result in a file, or that of a recording; its warnings stay with it, to be said in `recommend`."""
+    if is_result(path):
+        if wanted != Wanted():
+            raise ParameterError(
+                f"{path} is a result, which has its basis already; leave out --degree, --family and --domain."
+            )
+        return load_result(path)
+    with warnings_in_checks():
+        recording = read(path)
+        return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
+
+
+def recommend(
+    basis: ProductBasis, error: float, wish: Wish, pilot: CapacityResult | None
+) -> tuple[int, list[str]]:
+    """Return the number of samples that gives this error of the total, and lines that say why."""
+    if pilot is None:
+        expected, assumed = _from_guess(basis, wish)
+    else:
+        expected, assumed = _from_pilot(pilot, error, wish.method)
+    n = expected.samples_needed(error, wish.method)
+    lines = [
+        f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}. The total is at most "
+        f"{expected.n_readouts}, the constant included.",
+        *assumed,
+        "",
+        *_table(expected, basis, n, wish),
+        "",
+        *_why(expected, n, error, wish.method),
+    ]
+    first = 1 << (expected.pilot_samples - 1).bit_length()
+    if pilot is None and first < n:
+        lines += [
+            f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
+            f"  infocap plan --from pilot.nc --error {error:g}",
+        ]
+    return n, lines
+
+
+def _from_pilot(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
+    expected, n = forecast_from(pilot), pilot.n_samples
+    lines = [
+        f"The pilot: total {with_error(pilot.total, pilot.total_standard_error)} of {pilot.rank} with {n} "
+        "samples; errors below are extrapolated from that."
+    ]
+    if n >= expected.least_samples and expected.at(n, method).high <= error:
+        lines.append(f"That is precise enough already: an error of {error:g} needs no further samples.")
+    return expected, lines + [wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings]
+
+
+def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
+    if wish.n_readouts is None:
+        raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
+    most = wish.n_readouts + 1
+    if wish.capacity is not None:
+        if wish.unexplained is not None:
+            raise ParameterError("--capacity and --unexplained say the same; give one of them.")
+        if not 0 <= wish.capacity <= most:
+            raise ParameterError(
+                f"--capacity {wish.capacity:g} is not between 0 and {most}, the most there can be."
+            )
+        expected = forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most)
+        return expected, [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
+    if wish.unexplained is not None:
+        return forecast(basis, wish.n_readouts, unexplained=wish.unexplained), [
+            f"Assumed: {100 * wish.unexplained:g} % of the readouts are noise or functions outside the basis "
+            "(--unexplained).",
+            OUTSIDE,
+        ]
+    return forecast(basis, wish.n_readouts), [
+        "Assumed: half of the readouts are noise or functions outside the basis; with more, errors grow "
+        "at most in proportion.",
+        f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
+    ]
+
+
+def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
+    """Return errors and costs at a few sizes around the one chosen, one line per size."""
+    seconds = wish.seconds_per_sample
+    columns = "".join(f"  {method:<25}" for method in METHODS)
+    measuring = "" if seconds is None else f"  {'measuring':>9}"
+    lines = [
+        f"  {'':>9}  error of the total, root mean square (range over devices)",
+        f"  {'samples':>9}{columns}{measuring}  computing  memory",
+    ]
+    for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
+        if n:
+            errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
+            measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
+            needed = cost(basis, n, expected.n_readouts, wish.method)
+            computing = f"< {duration(max(needed.seconds, 1))}"
+            mark = ">" if n == chosen else " "
+            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(needed.n_bytes):>7}")
+    return lines
+
+
+def _error_at(expected: Forecast, n: int, method: str) -> str:
+    try:
+        return _range(expected.at(n, method))
+    except ParameterError:
+        return "too few samples"
+
+
+def _range(error: ExpectedError) -> str:
+    return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
+
+
+def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
+    """Return which of the rules decided."""
+    said = f"Take {n} samples: the smallest power of two (Sobol points are balanced in powers of two)"
+    least = expected.least_samples
+    if n // 2 >= least:
+        return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]
+    reason = f": 4 for each of {expected.terms} functions and {expected.n_readouts} readouts"
+    if least > 4 * max(expected.terms, expected.n_readouts):
+        reason = ", as some functions are so large at the edge that few samples decide"
+    at = _range(expected.at(n, method))
+    return [
+        f"{said} with at least {least}{reason}.",
+        f"The error is then {at} with {method}, below the {error:g} wanted.",
+    ]

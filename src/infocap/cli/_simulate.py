@@ -16,7 +16,7 @@ from ..errors import DataError
 from ..recording import Recording, read
 from ..systems.fibre import FibreSystem
 from ._options import FILE
-from ._outputs import check_folder, check_suffix
+from ._outputs import check_place
 
 BLOCK = 512  # Samples between two looks at the keyboard: a fraction of a second.
 
@@ -34,8 +34,7 @@ def simulate(n_samples: int, seed: int, output: Path, phase_noise: str, **settin
 
     Ctrl-C keeps what is done; the same command goes on from there.
     """
-    check_suffix(output, (".nc",))
-    check_folder(output)
+    check_place(output, (".nc",), ours=True, what="a simulation")
     system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
     metadata = {
         "system": asdict(system),

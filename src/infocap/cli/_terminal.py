@@ -58,21 +58,20 @@ def warnings_in_checks() -> Iterator[None]:
         yield
 
 
-def say_checks(checks: Iterable[str], quiet: bool = False) -> bool:
-    """Print each check once, as a paragraph of its own, warnings first; return whether there are warnings.
+def check_lines(checks: Iterable[str]) -> list[str]:
+    """Return each check as a paragraph of its own, warnings first.
 
-    A plain text counts as a warning. Quiet leaves the notes out.
+    A plain text, which the checks of a recording are, counts as a warning.
     """
-    said = [one if isinstance(one, Check) else Check(one) for one in dict.fromkeys(checks)]
-    warned = [one for one in said if one.kind == "warning"]
-    for one in warned if quiet else sorted(said, key=lambda one: one.kind != "warning"):
-        click.echo(wrapped(f"{one.kind}: {as_options(one)}"))
-    return bool(warned)
+    said = [one if isinstance(one, Check) else Check(one) for one in checks]
+    said.sort(key=lambda one: one.kind != "warning")
+    return [wrapped(f"{one.kind}: {as_options(one)}") for one in said]
 
 
-def say_written(paths: Iterable[object]) -> None:
-    """Print the names of the files that were written, if there are any."""
-    names = ", ".join(map(str, paths))
+def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) -> None:
+    """Print what was found, the checks on it, and the names of the files that were written."""
+    click.echo("\n".join([*lines, "", *check_lines(checks)]))
+    names = ", ".join(map(str, written))
     if names:
         click.echo(f"wrote {names}")
 
