@@ -32,7 +32,7 @@ class Wish:
     """What the user knows of the device, and wants."""
 
     error: float | None = option(
-        "--error", type=float, help="Wanted error of the total: says how many samples."
+        "--error", type=float, help="Wanted error of the total capacity: says how many samples to take."
     )
     n_readouts: int | None = option(
         "--readouts", type=int, help="Readouts of the device, for --error; the constant is added."
@@ -58,7 +58,7 @@ class Wish:
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
 @click.option(
-    "--family", help="legendre (uniform inputs), hermite, ...  [default: the pilot's, else legendre]"
+    "--family", help="legendre: uniform inputs, hermite: normal.  [default: the pilot's, else legendre]"
 )
 @click.option("--domain", type=(float, float), help="Interval of every input, such as 0 5.")
 @click.option("--seed", default=1)
@@ -66,9 +66,9 @@ class Wish:
 @click.option("--noise-repeats", default=0, help="Measurements at a constant input.")
 @click.option("--repeat-every", default=0, help="Measure one input in n twice.")
 @click.option("--reference-every", default=0, help="A drift reference every n rows.")
-@click.option("--input-unit", default="")
-@click.option("--readout-unit", default="")
-@click.option("--title", default="", help="For people.")
+@click.option("--input-unit", default="", show_default=False)
+@click.option("--readout-unit", default="", show_default=False)
+@click.option("--title", default="", show_default=False, help="For people.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
 def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:

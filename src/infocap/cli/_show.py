@@ -181,7 +181,7 @@ class NamesCommand(click.Command):
 @click.command(cls=NamesCommand)
 @click.argument("files", type=PATH, nargs=-1, required=True)
 @click.option(
-    "--names", multiple=True, metavar="NAME...", help="Of the devices.  [default: those of the files]"
+    "--names", multiple=True, metavar="NAME...", help="Of the devices, in order.  [default: the files']"
 )
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
 @click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
