@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from ..experiment import Plan
 from ..recording import read
 from ..result import CapacityResult, is_result, load_result
-from ..theory import ExpectedError, Forecast, forecast, forecast_from
+from ..theory import Forecast, forecast, forecast_from
 from ..theory._forecast import METHODS
 from ..workflow import analyse, cost
 from ._choose_basis import Wanted, choose_basis
@@ -200,25 +200,22 @@ def _from_pilot(pilot: CapacityResult, error: float, method: str) -> tuple[Forec
 def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
     if wish.n_readouts is None:
         raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
+    if wish.capacity is not None and wish.unexplained is not None:
+        raise ParameterError("--capacity and --unexplained say the same; give one of them.")
     most = wish.n_readouts + 1
     if wish.capacity is not None:
-        if wish.unexplained is not None:
-            raise ParameterError("--capacity and --unexplained say the same; give one of them.")
         if not 0 <= wish.capacity <= most:
             raise ParameterError(
                 f"--capacity {wish.capacity:g} is not between 0 and {most}, the most there can be."
             )
         expected = forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most)
         return expected, [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
+    assumed = "of the readouts are noise or functions outside the basis"
     if wish.unexplained is not None:
-        return forecast(basis, wish.n_readouts, unexplained=wish.unexplained), [
-            f"Assumed: {100 * wish.unexplained:g} % of the readouts are noise or functions outside the basis "
-            "(--unexplained).",
-            OUTSIDE,
-        ]
+        expected = forecast(basis, wish.n_readouts, unexplained=wish.unexplained)
+        return expected, [f"Assumed: {100 * wish.unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
     return forecast(basis, wish.n_readouts), [
-        "Assumed: half of the readouts are noise or functions outside the basis; with more, errors grow "
-        "at most in proportion.",
+        f"Assumed: half {assumed}; with more, errors grow at most in proportion.",
         f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
     ]
 
@@ -244,13 +241,11 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
 
 
 def _error_at(expected: Forecast, n: int, method: str) -> str:
+    """Return the error of the total with so many samples, typical and over devices, in words."""
     try:
-        return _range(expected.at(n, method))
+        error = expected.at(n, method)
     except ParameterError:
         return "too few samples"
-
-
-def _range(error: ExpectedError) -> str:
     return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
 
 
@@ -263,8 +258,7 @@ def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
     reason = f": 4 for each of {expected.terms} functions and {expected.n_readouts} readouts"
     if least > 4 * max(expected.terms, expected.n_readouts):
         reason = ", as some functions are so large at the edge that few samples decide"
-    at = _range(expected.at(n, method))
     return [
         f"{said} with at least {least}{reason}.",
-        f"The error is then {at} with {method}, below the {error:g} wanted.",
+        f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted.",
     ]

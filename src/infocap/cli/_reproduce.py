@@ -17,7 +17,6 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 
@@ -146,22 +145,17 @@ def _one(
         data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": __version__}
         work.save(name, key, data)
     lines = script.check(data)
-    _write(script.draw(data), data, lines, output / name)
+    with replaced(output / f"{name}.png") as beside:  # each file is there whole or not at all
+        script.draw(data).savefig(beside, dpi=150, format="png")
+    save_dataset(data, output / f"{name}.nc")
+    with replaced(output / f"{name}.json") as beside:
+        beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in lines:
         click.echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
     said = json.loads(data.attrs["warnings"])
     warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
     click.echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
     return lines
-
-
-def _write(figure: Any, data: Any, lines: list[dict[str, str]], stem: Path) -> None:
-    """Write picture, data and verdicts; each file is there whole or not at all."""
-    with replaced(stem.with_name(f"{stem.name}.png")) as beside:
-        figure.savefig(beside, dpi=150, format="png")
-    save_dataset(data, stem.with_name(f"{stem.name}.nc"))
-    with replaced(stem.with_name(f"{stem.name}.json")) as beside:
-        beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _start_worker(threads: int) -> None:
