@@ -47,12 +47,12 @@ def run() -> None:
     warnings.formatwarning = _plainly
     try:
         main()
-    except (
-        InfocapError,
-        OSError,
-    ) as problem:  # OSError: no permission, disk full; files are whole or not there
-        click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
+    except InfocapError as problem:
+        click.echo(f"infocap: {problem}", err=True)
         sys.exit(2 if isinstance(problem, ParameterError) else 3)
+    except OSError as problem:  # no permission, disk full; files are there whole or not at all
+        click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
+        sys.exit(3)
     except MemoryError as problem:
         click.echo(f"infocap: there is not enough memory for this ({problem}).", err=True)
         sys.exit(3)
