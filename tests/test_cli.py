@@ -73,7 +73,7 @@ def test_another_simulation_is_never_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["simulate", "--inputs", "3", "-o", "x.nc"], 2, "n_inputs=3 does not divide 20 bins"),
+    (["simulate", "--inputs", "3", "-o", "x.nc"], 2, "--inputs 3 does not divide 20 bins"),
     (["simulate", "-o", "x.txt"], 2, "'.txt' is not one of '.nc'"),
     (["simulate", "-o", "missing/x.nc"], 3, "the folder missing does not exist"),
     (["simulate", "--seed", "-1", "-o", "x.nc"], 2, "-1 is not in the range"),
@@ -99,7 +99,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
     basis = infocap.product_basis("legendre", 2, 2)
     infocap.probe(lambda u: u, basis, 64, seed=0).save(tmp_path / "result.nc")
     with pytest.raises(
-        DataError, match="is not an 'infocap recording 1' file but 'infocap result 1'; it holds capacity"
+        DataError, match="is not an 'infocap recording 1' file but 'infocap result 2'; it holds capacity"
     ):
         infocap.read(tmp_path / "result.nc")
     with pytest.raises(DataError, match="as many inputs as readouts"):

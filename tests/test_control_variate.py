@@ -267,7 +267,7 @@ def test_least_squares_without_samples_enough_says_so():
     with pytest.warns(DataWarning, match=r"least squares is not stable here \(52 samples for 45 functions\)"):
         result = measured(52, design="random", fit="least-squares")
     assert_allclose(result.capacity, measured(52, design="random").capacity)
-    with pytest.raises(ParameterError, match="fit='ols' is not one of"):
+    with pytest.raises(ParameterError, match="fit='ols'` is not one of"):
         measured(512, fit="ols")
 
 
@@ -405,7 +405,7 @@ def test_blocks_are_independent_designs():
         assert len(np.unique(np.floor((part[:, 0] + 1) * 128))) == 256
     assert np.array_equal(u, infocap.draw(BASIS, 1024, seed=3, blocks=4))
     assert infocap.probe(MIXTURE, BASIS, 1024, seed=3, blocks=4).n_samples == 1024
-    with pytest.raises(ParameterError, match="n_samples=1000 cannot be shared out evenly among 3 blocks"):
+    with pytest.raises(ParameterError, match="n_samples=1000` cannot be shared out evenly among 3 blocks"):
         infocap.draw(BASIS, 1000, blocks=3)
 
 

@@ -35,7 +35,7 @@ def test_sobol_is_balanced_in_every_half_of_every_axis():
 
 
 def test_sobol_warns_when_not_a_power_of_two():
-    with pytest.warns(DataWarning, match="n_samples=1000 can be 512 or 1024"):
+    with pytest.warns(DataWarning, match="n_samples=1000` can be 512 or 1024"):
         u = draw(BASIS, 1000, seed=1)
     assert np.array_equal(u, draw(BASIS, 1024, seed=1)[:1000])
 

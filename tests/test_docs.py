@@ -29,7 +29,7 @@ MODULES = [
     "infocap.systems.fibre",
 ]
 RUN_AT_BUILD = "{code-cell}"
-RUN_HERE = ("python", "console", "bash")
+RUN_HERE = ("python", "console")
 NOT_CODE = ("text", "toml", "matlab", "{toctree}", "{eval-rst}", "{include}")
 SLOW = ("lab.md", "photonics.md", "howto/matlab.md")  # their commands take many seconds
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
@@ -47,16 +47,7 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
     ),
     "report.md": ("result.nc",),
     "howto/matlab.md": ("lab.mat",),
-    "cluster.md": ("run.nc",),
 }
-QUEUE = """#!/bin/bash
-# A stand-in for a batch queue: runs a script at once, once for each task of its array, or a wrapped command.
-set -e
-if [ "$2" = --wrap ]; then bash -ec "$3"; exit; fi
-last=$(sed -n 's/^#SBATCH --array=1-//p' "$2")
-for task in $(seq "$last"); do SLURM_ARRAY_TASK_ID=$task SLURM_CPUS_PER_TASK=1 bash -e "$2" >&2; done
-echo 4711
-"""
 MEASURE = """import numpy as np
 with open("inputs.csv") as file:
     rows = [line.split(",") for line in file if not line.startswith("#")][1:]
@@ -156,26 +147,6 @@ def test_the_commands_of_a_page_run(page, desk):
     for block in blocks(DOCS / page, "console"):
         done = console(block, folder)
         assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_scripts_for_a_batch_queue_run(desk, monkeypatch):
-    """The first is the script that the second submits; the third is the second round, here in a loop."""
-    folder = desk("cluster.md")
-    script, submit, again = blocks(DOCS / "cluster.md", "bash")
-    (folder / "summarise.sh").write_text(script, encoding="utf-8")
-    (folder / "sbatch").write_text(QUEUE, encoding="utf-8")
-    (folder / "sbatch").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    done = console(submit, folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert sorted(path.name for path in folder.glob("part-*.sum")) == [f"part-{k}.sum" for k in range(1, 9)]
-    first = infocap.load_result(folder / "result.nc")
-    (folder / "result.nc").unlink()
-    before, job, after = again.strip().splitlines()
-    loop = f"for SLURM_ARRAY_TASK_ID in $(seq 8); do {job.split('#')[0]}; done"
-    done = console("\n".join([before, loop, after]), folder)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert infocap.load_result(folder / "result.nc").total == pytest.approx(first.total, abs=1e-10)
 
 
 @pytest.mark.parametrize("page", [name_of(page) for page in PAGES])

@@ -168,7 +168,7 @@ def test_a_function_may_give_error_bars_and_a_total():
 
 def test_wrong_methods_and_options_are_refused_by_name():
     u, x, _ = data(256)
-    with pytest.raises(ParameterError, match="method='algorithm-1' is not one of 'control-variate', 'raw'"):
+    with pytest.raises(ParameterError, match="method='algorithm-1'` is not one of 'control-variate', 'raw'"):
         infocap.estimate(u, x, BASIS, method="algorithm-1")
     with pytest.raises(
         ParameterError, match=r"'raw' does not take these options: .*'bound'.* it takes \['jackknife'\]"

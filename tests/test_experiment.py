@@ -109,12 +109,12 @@ def test_repeats_noise_and_reference_have_their_places():
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"order": "backwards"}, "order='backwards' is not one of"),
-    ({"n_samples": 0}, "n_samples=0 must be a whole number"),
+    ({"order": "backwards"}, "order='backwards'` is not one of"),
+    ({"n_samples": 0}, "n_samples=0` must be a whole number"),
     ({"domain": (1, 1)}, "is not an interval"),
     ({"noise_input": (1, 2, 3)}, "noise_input has 3 values; give one for each of 2"),
     ({"metadata": {"a": object()}}, "metadata must be plain data"),
-    ({"family": "legendary"}, "'legendary' is not one of"),
+    ({"family": "legendary"}, "'legendary'` is not one of"),
     ({"family": {"nam": "jacobi"}}, "entry of family='nam'"),
     ({"family": {"name": "jacobi"}}, "needs other parameters"),
 ])  # fmt: skip
@@ -125,7 +125,7 @@ def test_plans_without_meaning_are_refused(settings, message):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("n_inputs = ", "is not a plan in TOML"),
-    ("n_input = 2", "entry of the plan='n_input' is not one of"),
+    ("n_input = 2", "entry of the plan='n_input'` is not one of"),
     ("n_inputs = 2\nseed = -1", "seed=-1"),
 ])  # fmt: skip
 def test_plan_files_with_mistakes_name_them(text, message, tmp_path):
@@ -432,7 +432,7 @@ def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kep
     ({"noise_input": (50.0, 0.0)}, r"noise_input has 50, outside the domain \[-1, 1\]"),
     ({"reference_input": (0.0, -2.0)}, "reference_input has -2, outside"),
     ({"domain": (1, 2, 3)}, "give two numbers"),
-    ({"domain": "ab"}, "domain='ab' must be a list of numbers"),
+    ({"domain": "ab"}, "domain='ab'` must be a list of numbers"),
     ({"channel": 5}, "channel=5 must be a list of names"),
     ({"channel": "abc"}, "channel='abc' must be a list of names"),
     ({"family": {"domain": [0, 1]}}, "has no name"),

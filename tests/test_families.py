@@ -195,7 +195,7 @@ def test_bad_parameters_are_refused_by_name():
         families.jacobi(-1, 2)
     with pytest.raises(ParameterError, match=r"p=1\.5"):
         families.bernoulli(1.5)
-    with pytest.raises(ParameterError, match=r"domain=\(1, 0\) is not an interval; give low < high"):
+    with pytest.raises(ParameterError, match=r"domain=\(1, 0\)` is not an interval; give low < high"):
         families.legendre().on((1, 0))
     with pytest.raises(ParameterError, match="increasing"):
         families.density(np.ones_like, (1, -1))

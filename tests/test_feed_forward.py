@@ -37,11 +37,11 @@ def test_noise_has_its_size_and_its_seed():
     [
         ({"widths": []}, r"widths=\[\] must be a list of layer sizes"),
         ({"widths": 40}, "widths=40 must be a list of layer sizes"),
-        ({"widths": [40, 0]}, "widths=0 must be a whole number"),
+        ({"widths": [40, 0]}, "widths=0` must be a whole number"),
         ({"n_inputs": 0}, "n_inputs=0"),
-        ({"activation": "step"}, "activation='step' is not one of"),
-        ({"gain": 0}, "gain=0 must be a positive number"),
-        ({"noise": -1}, "noise=-1 must be a finite number, 0 or more"),
+        ({"activation": "step"}, "activation='step'` is not one of"),
+        ({"gain": 0}, "gain=0` must be a positive number"),
+        ({"noise": -1}, "noise=-1` must be a finite number, 0 or more"),
     ],
 )
 def test_settings_without_meaning_are_refused(options, message):

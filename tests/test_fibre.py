@@ -359,9 +359,9 @@ def test_bad_parameters_get_one_clear_error():
     for arguments, message in [
         ({"length_m": -1.0}, "length_m=-1"),
         ({"power_dbm": 61.0}, "61 is more than 10 W; give dBm"),
-        ({"encoder": Encoder(), "n_inputs": 7}, "n_inputs=7 does not divide"),
-        ({"n_inputs": 3}, r"n_inputs=3 does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]"),
-        ({"phase_noise": "pixel"}, "phase_noise='pixel' is not one of 'cell', 'bin', None"),
+        ({"encoder": Encoder(), "n_inputs": 7}, "n_inputs=7` does not divide"),
+        ({"n_inputs": 3}, r"n_inputs=3` does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]"),
+        ({"phase_noise": "pixel"}, "phase_noise='pixel'` is not one of 'cell', 'bin', None"),
         ({"tolerance": 0.0}, "tolerance=0"),
         ({"encoder": Encoder(wavelength_nm=1300.0)}, "different wavelength_nm"),
         ({"pulse": Pulse(width_nm=4.0)}, r"too wide for a band of 1\.024 THz"),

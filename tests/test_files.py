@@ -1075,7 +1075,7 @@ def test_paths_that_cannot_be_read_are_said(tmp_path, name):
         "empty.csv": r"is empty \(0 bytes\)",
         "file.zarr": "is a file; a folder is needed",
         "bare.zarr": "it is no zarr folder",
-        "run.xyz": r"suffix='\.xyz' is not one of '\.nc', '\.h5'.*'\.csv'",
+        "run.xyz": r"suffix='\.xyz'` is not one of '\.nc', '\.h5'.*'\.csv'",
         "x\0.csv": "does not exist|cannot be opened",
     }
     with pytest.raises((DataError, ParameterError), match=messages[name]):

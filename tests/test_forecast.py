@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import infocap
+from infocap._words import with_error
 from infocap.cli import run
 from infocap.errors import DataError, ParameterError
 from infocap.experiment import Plan
@@ -148,15 +149,15 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: forecast(BASIS, 10).samples_needed(0), "error=0 must be a positive number"),
+        (lambda: forecast(BASIS, 10).samples_needed(0), "error=0` must be a positive number"),
         (lambda: forecast(BASIS, 10).samples_needed(1e-7), "would take more than 16,777,216 samples"),
         (lambda: forecast(BASIS, 10, unexplained=1.2), "is a share of the readouts; give 0 to 1"),
-        (lambda: forecast(BASIS, 0), "n_readouts=0 must be a whole number, 1 or more"),
+        (lambda: forecast(BASIS, 0), "n_readouts=0` must be a whole number, 1 or more"),
         (
             lambda: forecast(BASIS, 10).at(64),
             "fewer than 90, 2 for each of 45 functions and 4 for each of 10 readouts and the constant",
         ),
-        (lambda: forecast(BASIS, 10).at(512, "raw"), "method='raw' is not one of"),
+        (lambda: forecast(BASIS, 10).at(512, "raw"), "method='raw'` is not one of"),
         (
             lambda: forecast(infocap.product_basis("hermite", 2, 8), 10).samples_needed(1.0),
             "Lower the degree, or use draw_weighted",
@@ -219,7 +220,7 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         assert call(monkeypatch, "plan", "--from", name, "--error", "0.1", "-o", f"{name}.toml") == 0
         said = capsys.readouterr().out
         assert f"Take {n} samples" in said
-        assert f"total {result.total:.2f} ± {result.total_standard_error:.2f}" in said
+        assert f"total {with_error(result.total, result.total_standard_error)} of" in said
         assert said.count("warning of the pilot") == len(result.warnings)
         again = Plan.load(f"{name}.toml")
         assert (again.n_samples, again.repeat_every) == (n, 4)

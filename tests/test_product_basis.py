@@ -261,7 +261,7 @@ def count_of(basis, kind, max_degree, joined):
 
 
 def test_bad_arguments_are_refused_by_name():
-    with pytest.raises(ParameterError, match="family='legendr' is not one of 'legendre'"):
+    with pytest.raises(ParameterError, match="family='legendr'` is not one of 'legendre'"):
         product_basis("legendr", 2, 3)
     with pytest.raises(ParameterError, match=r"infocap\.basis\.jacobi\(\.\.\.\)"):
         product_basis("jacobi", 2, 3)
@@ -269,9 +269,9 @@ def test_bad_arguments_are_refused_by_name():
         product_basis("legendre", 2, 2.5)
     with pytest.raises(ParameterError, match="max_degree=None"):
         product_basis("legendre", 2)
-    with pytest.raises(ParameterError, match="n_inputs=3 but 2 families"):
+    with pytest.raises(ParameterError, match="n_inputs=3` but 2 families"):
         product_basis(["legendre", "hermite"], 3, 2)
-    with pytest.raises(ParameterError, match="n_inputs=0 must be a whole number"):
+    with pytest.raises(ParameterError, match="n_inputs=0` must be a whole number"):
         product_basis("legendre", 0, 2)
     with pytest.raises(ParameterError, match=r"such as legendre\(\)"):
         product_basis(families.legendre, 2, 2)

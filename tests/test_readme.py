@@ -27,7 +27,7 @@ def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, cap
     assert len([line for line in blocks[0].splitlines() if line.strip()]) <= 10
     exec(compile(blocks[0], "README.md", "exec"), {})
     assert "CapacityResult: total" in capsys.readouterr().out
-    assert infocap.load_result("result.nc").n_readouts == 72
+    assert infocap.load_result("result.nc").n_readouts == 71
     assert (tmp_path / "matrix.png").stat().st_size > 10_000
 
 

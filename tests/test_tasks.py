@@ -63,9 +63,9 @@ def test_noise_moves_the_points_of_the_same_spiral():
     ("arguments", "message"),
     [
         ({"n_points": 2001}, "n_points=2001 must be even"),
-        ({"n_points": 2.5}, "n_points=2.5 must be a whole number"),
-        ({"turns": 0}, "turns=0 must be a positive number"),
-        ({"noise": -1}, "noise=-1 must be a finite number, 0 or more"),
+        ({"n_points": 2.5}, "n_points=2.5` must be a whole number"),
+        ({"turns": 0}, "turns=0` must be a positive number"),
+        ({"noise": -1}, "noise=-1` must be a finite number, 0 or more"),
     ],
 )
 def test_impossible_spirals_are_refused(arguments, message):
@@ -214,7 +214,7 @@ def test_leak_free_changes_nothing_where_nothing_was_fitted():
     ("change", "message"),
     [
         ({"task": "digits"}, "task is a str; make one with tasks.Task"),
-        ({"folds": 1}, "folds=1 must be a whole number, 2 or more"),
+        ({"folds": 1}, "folds=1` must be a whole number, 2 or more"),
         ({"folds": 101}, "folds=101 is more than the 100 samples of class"),
         ({"readout": "ridge"}, "readout='ridge' is neither 'least-squares' nor a classifier"),
         ({"leak_free": 1}, "leak_free=1 must be True or False"),

@@ -170,7 +170,7 @@ def test_against_a_setting_both_curves_are_drawn_as_in_the_paper():
     assert ax.get_xlabel() == "n readouts"
     ax = infocap.plot.capacity_accuracy(shown, against="length_m")
     assert ax.get_xlabel() == "length (m)"
-    with pytest.raises(ParameterError, match="against='power' is not one of 'length_m', 'n_readouts'"):
+    with pytest.raises(ParameterError, match="against='power'` is not one of 'length_m', 'n_readouts'"):
         infocap.plot.capacity_accuracy(shown, against="power")
     _, mine = plt.subplots()
     assert infocap.plot.capacity_accuracy(shown, ax=mine) is mine

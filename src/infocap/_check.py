@@ -1,4 +1,7 @@
-"""Checks of plain arguments, in one wording: what was wrong, the value found, what to give instead."""
+"""Checks of plain arguments, in one wording: what was wrong, the value found, what to give instead.
+
+Names of parameters stand in backticks, here and in every message, for the command line to name its options instead.
+"""
 
 from __future__ import annotations
 
@@ -15,43 +18,43 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a name that is not on the list."""
     options = list(options)
     if not any(value is option or (isinstance(value, str) and value == option) for option in options):
-        raise ParameterError(f"{name}={value!r} is not one of {', '.join(map(repr, options))}.")
+        raise ParameterError(f"`{name}={value!r}` is not one of {', '.join(map(repr, options))}.")
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """A whole number, at least `least`."""
+    """Return a whole number; refuse anything else, and less than `least`."""
     whole = isinstance(value, Integral) or (isinstance(value, float | np.floating) and value.is_integer())
     if not whole or value < least:
-        raise ParameterError(f"{name}={value!r} must be a whole number, {least} or more.")
+        raise ParameterError(f"`{name}={value!r}` must be a whole number, {least} or more.")
     return int(value)
 
 
 def number(name: str, value: Any, least: float = -np.inf) -> float:
-    """A finite number, at least `least`."""
+    """Return a finite number; refuse anything else, and less than `least`."""
     if not _finite(value) or value < least:
         bound = "" if np.isinf(least) else f", {least:g} or more"
-        raise ParameterError(f"{name}={value!r} must be a finite number{bound}.")
+        raise ParameterError(f"`{name}={value!r}` must be a finite number{bound}.")
     return float(value)
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
+    """Return a finite number above zero; refuse anything else."""
     if not _finite(value) or value <= 0:
-        raise ParameterError(f"{name}={value!r} must be a positive number.")
+        raise ParameterError(f"`{name}={value!r}` must be a positive number.")
     return float(value)
 
 
 def probability(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1."""
+    """Return a number strictly between 0 and 1; refuse anything else."""
     if not _finite(value) or not 0 < value < 1:
-        raise ParameterError(f"{name}={value!r} must lie strictly between 0 and 1.")
+        raise ParameterError(f"`{name}={value!r}` must lie strictly between 0 and 1.")
     return float(value)
 
 
 def yes_or_no(name: str, value: Any) -> bool:
-    """True or False, and nothing that merely looks like one of them."""
+    """Return True or False; refuse what merely looks like one of them."""
     if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name}={value!r} must be True or False.")
+        raise ParameterError(f"`{name}={value!r}` must be True or False.")
     return bool(value)
 
 

@@ -111,12 +111,12 @@ def _points(
     """Points in the unit cube, none at its edge."""
     if method is not None:
         design = method
-        warnings.warn(f"method={method!r} is now design={method!r}.", DeprecationWarning, stacklevel=3)
+        warnings.warn(f"`method={method!r}` is now design={method!r}.", DeprecationWarning, stacklevel=3)
     n_samples, blocks = whole_number("n_samples", n_samples, 1), whole_number("blocks", blocks, 1)
     one_of("design", design, DESIGNS)
     if n_samples % blocks:
         raise ParameterError(
-            f"n_samples={n_samples} cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
+            f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
         )
     seeds = [seed] if blocks == 1 else np.random.SeedSequence(seed).generate_state(blocks).tolist()
     points = np.vstack([DESIGNS[design](n_inputs, n_samples // blocks, one) for one in seeds])
@@ -130,7 +130,7 @@ def _sobol(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
         low = 2 ** (n_samples.bit_length() - 1)
         warn(
             "Sobol points are balanced only in powers of two; "
-            f"n_samples={n_samples} can be {low} or {2 * low}."
+            f"`n_samples={n_samples}` can be {low} or {2 * low}."
         )
     sampler = qmc.Sobol(n_inputs, scramble=True, rng=seed)
     first = sampler.random(1)  # SciPy's own warning looks only at the first call

@@ -25,7 +25,7 @@ class ParameterError(InfocapError, ValueError):
     >>> import infocap
     >>> infocap.product_basis("legendre", n_inputs=2, max_degree=-1)
     Traceback (most recent call last):
-    infocap.errors.ParameterError: max_degree=-1 must be a whole number, 0 or more.
+    infocap.errors.ParameterError: `max_degree=-1` must be a whole number, 0 or more.
     """
 
 

@@ -192,7 +192,7 @@ def find_family(family: Any) -> Family:
         return family
     if not isinstance(family, str):
         raise ParameterError(
-            f"family={family!r} must be a name or a Family; the functions of infocap.basis make one when called, "
+            f"`family={family!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
             "such as legendre()."
         )
     one_of("family", family, FAMILIES)
@@ -200,5 +200,5 @@ def find_family(family: Any) -> Family:
         return FAMILIES[family]()
     except TypeError:
         raise ParameterError(
-            f"family={family!r} has parameters; pass infocap.basis.{family}(...) instead of the name."
+            f"`family={family!r}` has parameters; pass infocap.basis.{family}(...) instead of the name."
         ) from None

@@ -68,11 +68,11 @@ class Family:
         edges = tuple(domain) if isinstance(domain, Sequence | np.ndarray) else ()
         if len(edges) != 2 or not all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges):
             raise ParameterError(
-                f"domain={domain!r} is not an interval; give two finite numbers, low < high. Different intervals "
+                f"`domain={domain!r}` is not an interval; give two finite numbers, low < high. Different intervals "
                 "for different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
         if not edges[0] < edges[1]:
-            raise ParameterError(f"domain={domain!r} is not an interval; give low < high.")
+            raise ParameterError(f"`domain={domain!r}` is not an interval; give low < high.")
         out = replace(self, domain=(float(edges[0]), float(edges[1])))
         object.__setattr__(out, "built_in", self.built_in)
         return out

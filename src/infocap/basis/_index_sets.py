@@ -53,7 +53,7 @@ def index_set(
         most = min(max_degree + 1, prod(degree + 1 for degree in highest))
     if most > LARGEST_SIZE:
         raise ParameterError(
-            f"max_degree={max_degree} is too large to count with; give less than {LARGEST_SIZE:,}."
+            f"`max_degree={max_degree}` is too large to count with; give less than {LARGEST_SIZE:,}."
         )
     most_joined = len(families) if max_interactions is None else max_interactions
     count = _count(join, own_degrees, sizes, most, most_joined)
@@ -62,7 +62,7 @@ def index_set(
         raise ParameterError(
             f"the basis would hold {more}{count:,} functions of {len(families)} inputs, "
             f"{count * len(families) * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
-            "lower max_degree, or cut with max_interactions= or index_set='hyperbolic'."
+            "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`."
         )
     rows = np.zeros((1, 0), dtype=np.int16)
     size, interactions = np.full(1, start), np.zeros(1, int)

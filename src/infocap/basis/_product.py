@@ -275,7 +275,7 @@ def product_basis(
         given = [given] * len(families) if np.ndim(given) == 0 else given
         if len(given) != len(families):
             raise ParameterError(
-                f"max_degree_per_input={max_degree_per_input!r} must be one degree, or one for each of "
+                f"`max_degree_per_input={max_degree_per_input!r}` must be one degree, or one for each of "
                 f"{len(families)} inputs."
             )
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
@@ -301,6 +301,6 @@ def _families(family: str | Family | Sequence[str | Family], n_inputs: int | Non
     given: list[Any] = list(family) if several else [family] * (n_inputs or 1)  # type: ignore[arg-type]
     if not given or (n_inputs is not None and n_inputs != len(given)):
         raise ParameterError(
-            f"n_inputs={n_inputs!r} but {len(given)} families are given, one for each input."
+            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
         )
     return [find_family(one) for one in given]

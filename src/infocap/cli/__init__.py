@@ -2,27 +2,34 @@
 
 import sys
 import warnings
+from typing import Any
 
 import click
 
 from .._version import __version__
-from ..errors import DataError, DataWarning, ParameterError
-from ._acquire import acquire
-from ._cite import cite
-from ._compare import compare
-from ._draw import draw
+from ..errors import DataWarning, InfocapError, ParameterError
 from ._estimate import estimate
-from ._export import export
-from ._import import import_
+from ._lab import acquire, draw, export, import_, watch
 from ._plan import plan
-from ._report import report
-from ._reproduce import reproduce
-from ._show import show
+from ._reproduce import cite, reproduce
+from ._show import compare, report, show
 from ._simulate import simulate
-from ._watch import watch
+from ._terminal import as_options
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Commands whose errors name options in place of the parameters of Python."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except InfocapError as problem:
+            command = self.commands[str(ctx.invoked_subcommand)]
+            raise type(problem)(as_options(str(problem), command)) from None
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="infocap")
 def main() -> None:
     """What does a device compute, and how sure are we?"""
@@ -36,16 +43,13 @@ for command in (*LAB, *ANSWERS, *PAPER):
 
 
 def run() -> None:
-    """The console script: errors become one line and an exit code, 2 for usage and 3 for bad data."""
+    """Run the console script: errors become one line and an exit code, 2 for usage and 3 for bad data."""
     warnings.formatwarning = _plainly
     try:
         main()
-    except ParameterError as problem:
+    except InfocapError as problem:
         click.echo(f"infocap: {problem}", err=True)
-        sys.exit(2)
-    except DataError as problem:
-        click.echo(f"infocap: {problem}", err=True)
-        sys.exit(3)
+        sys.exit(2 if isinstance(problem, ParameterError) else 3)
     except OSError as problem:  # no permission, disk full; files are there whole or not at all
         click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
         sys.exit(3)
@@ -55,5 +59,8 @@ def run() -> None:
 
 
 def _plainly(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
-    """A warning as a sentence, without the line of code it came from."""
-    return f"infocap: {'warning' if issubclass(category, DataWarning) else category.__name__}: {message}\n"
+    """Return a warning as a sentence, without the line of code it came from."""
+    if not issubclass(category, DataWarning):
+        return f"infocap: {category.__name__}: {message}\n"
+    running = click.get_current_context(silent=True)
+    return f"infocap: warning: {message if running is None else as_options(str(message))}\n"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import comb, log2
 from typing import Any
 
+import click
 import numpy as np
 
 from ..basis import FAMILIES, Family, ProductBasis, product_basis
 from ..errors import DataError, ParameterError
 from ..experiment import Plan
 from ..recording import Recording
+from ._options import option
 
+# Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:
+# more could hardly be told apart, and would take minutes.
 MOST_FUNCTIONS = 3000
-SAMPLES_A_FUNCTION = 2
+SAMPLES_PER_FUNCTION = 2
 HIGHEST_DEGREE = 20
 
 
@@ -23,47 +27,61 @@ HIGHEST_DEGREE = 20
 class Wanted:
     """The basis as options give it; None and () leave it open."""
 
-    family: tuple[str, ...] = ()
-    degree: int | None = None
-    domain: tuple[float, float] | None = None
-    index_set: str | None = None
-    max_interactions: int | None = None
+    family: tuple[str, ...] = option(
+        "--family",
+        multiple=True,
+        help="Of the inputs' distribution: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
+        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: the plan's, "
+        "else legendre]",
+    )
+    max_degree: int | None = option(
+        "--degree", type=click.IntRange(min=0), help="Highest degree.  [default: the plan's, else by N]"
+    )
+    domain: tuple[float, float] | None = option(
+        "--domain", type=float, nargs=2, metavar="LOW HIGH", help="Interval of every input."
+    )
+    index_set: str | None = option(
+        "--index-set", type=click.Choice(["total", "hyperbolic"]), help="Which products of functions."
+    )
+    max_interactions: int | None = option(
+        "--max-interactions", type=click.IntRange(min=1), help="Inputs that a function may join."
+    )
+
+    def given(self, n_inputs: int) -> dict[str, Any]:
+        """Return what was asked for, as arguments of `product_basis`."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.family:
+            values["family"] = _families(self.family, n_inputs)
+        return {name: value for name, value in values.items() if value not in (None, ())}
 
 
 def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
-    """The basis, and in words where it comes from."""
+    """Return the basis, and in words where it comes from."""
     n_samples, n_inputs = np.shape(recording.inputs)
-    plan = _plan(recording)
+    given, plan = wanted.given(n_inputs), _plan(recording)
     if plan is not None:
-        changes = _entries(wanted, n_inputs)
-        but = f", but for its {', '.join(changes)}" if changes else ""
-        return Plan.from_dict(plan.to_dict() | changes).basis, [f"the basis is that of its plan{but}"]
+        but = f", but for its {', '.join(given)}" if given else ""
+        return Plan.from_dict(plan.to_dict() | given).basis, [f"the basis is that of its plan{but}"]
     said = []
-    families = _families(wanted.family, n_inputs) or ["legendre"] * n_inputs
-    options: dict[str, Any] = {
-        "domain": wanted.domain,
-        "index_set": wanted.index_set or "total",
-        "max_interactions": wanted.max_interactions,
-    }
+    settings = {"family": ["legendre"] * n_inputs, "n_inputs": n_inputs} | given
     if not wanted.family or wanted.domain is None:
-        low, high = product_basis(families, n_inputs, 0, domain=wanted.domain).families[0].domain
+        low, high = product_basis(**settings | {"max_degree": 0}).families[0].domain
         name = "legendre, uniform inputs" if not wanted.family else " ".join(wanted.family)
         said.append(
             f"no plan in the file: taken as {name} on [{low:g}, {high:g}]; --family and --domain say otherwise"
         )
-    degree = wanted.degree
-    if degree is None:
-        degree = _highest_degree(families, n_samples, n_inputs, options)
-        basis = product_basis(families, n_inputs, degree, **options)
-        said.append(
-            f"degree {degree} chosen, {len(basis)} functions for {n_samples} samples; --degree says otherwise"
-        )
-        return basis, said
-    return product_basis(families, n_inputs, degree, **options), said
+    if wanted.max_degree is not None:
+        return product_basis(**settings), said
+    degree = _highest_degree(settings, n_samples)
+    basis = product_basis(**settings, max_degree=degree)
+    said.append(
+        f"degree {degree} chosen, {len(basis)} functions for {n_samples} samples; --degree says otherwise"
+    )
+    return basis, said
 
 
 def _plan(recording: Recording) -> Plan | None:
-    """The plan that rides in the recording."""
+    """Return the plan that rides in the recording."""
     data = recording.metadata.get("plan")
     if data is None:
         return None
@@ -78,22 +96,8 @@ def _plan(recording: Recording) -> Plan | None:
     return plan
 
 
-def _entries(wanted: Wanted, n_inputs: int) -> dict[str, Any]:
-    """What the options change in a plan."""
-    changes = {
-        "family": _families(wanted.family, n_inputs) or None,
-        "max_degree": wanted.degree,
-        "domain": wanted.domain,
-        "index_set": wanted.index_set,
-        "max_interactions": wanted.max_interactions,
-    }
-    return {name: value for name, value in changes.items() if value is not None}
-
-
 def _families(given: tuple[str, ...], n_inputs: int) -> list[str | Family]:
-    """One family an input, from one for all or one for each."""
-    if not given:
-        return []
+    """Return one family per input, from one for all or one for each."""
     made = [_family(text) for text in given]
     if len(made) not in (1, n_inputs):
         raise ParameterError(
@@ -103,35 +107,32 @@ def _families(given: tuple[str, ...], n_inputs: int) -> list[str | Family]:
 
 
 def _family(text: str) -> str | Family:
-    """A name such as ``hermite``, or one with parameters such as ``jacobi(1, 1)``."""
+    """Return a name such as ``hermite``, or the family that ``jacobi(1, 1)`` describes."""
     found = re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", text)
     if found is None or found[1] not in FAMILIES:
         return text
     try:
-        return FAMILIES[found[1]](*(_number(part) for part in found[2].split(",")))
+        numbers = [float(part) for part in found[2].split(",")]
+        return FAMILIES[found[1]](*(int(one) if one.is_integer() else one for one in numbers))
     except (TypeError, ValueError) as problem:
         raise ParameterError(f"family {text!r} cannot be made: {problem}") from None
 
 
-def _number(text: str) -> float:
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _highest_degree(families: list, n_samples: int, n_inputs: int, options: dict[str, Any]) -> int:
-    """The highest degree with few enough functions for the samples."""
-    limit = min(n_samples // SAMPLES_A_FUNCTION, MOST_FUNCTIONS)
-    joined = options["max_interactions"] or n_inputs
+def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:
+    """Return the highest degree with few enough functions for the samples."""
+    limit = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS)
+    n_inputs, hyperbolic = settings["n_inputs"], settings.get("index_set") == "hyperbolic"
+    most_joined = min(settings.get("max_interactions", n_inputs), n_inputs)
     degree = 1
     for higher in range(2, HIGHEST_DEGREE + 1):
-        together = higher if options["index_set"] == "total" else int(log2(higher + 1))
-        if comb(n_inputs, min(together, joined, n_inputs)) > limit:  # a lower bound, to list nothing too long
+        joined = int(log2(higher + 1)) if hyperbolic else higher
+        if comb(n_inputs, min(joined, most_joined)) > limit:  # a lower bound, to list nothing too long
             break
         try:
-            size = len(product_basis(families, n_inputs, higher, **options))
+            n_functions = len(product_basis(**settings, max_degree=higher))
         except ParameterError:  # a family may know its functions up to some degree only
             break
-        if size > limit:
+        if n_functions > limit:
             break
         degree = higher
     return degree

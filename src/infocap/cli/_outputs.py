@@ -2,84 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import click
-
-from .._check import one_of
-from .._files import replaced
+from .._atomic import replaced
 from ..errors import DataError, ParameterError
 from ..recording import WRITERS
 from ..result import CapacityResult, is_result
+from ._options import FILE, option
 
-PICTURES = (".png", ".pdf", ".svg")
-BEGINNINGS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}
-ARCHIVE = (b"PK\x03\x04",)
+PICTURES = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}  # and how they begin
 PAGE = b'name="generator" content="infocap'
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def plot_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that ask for pictures."""
-    for name, help_text in (
-        ("growth", "Total against the number of samples."),
-        ("bars", "Capacity by total degree."),
-        ("matrix", "Capacity matrix, for 2 inputs."),
-        ("plot", "Picture, .png, .pdf or .svg: the matrix for 2 inputs, else bars."),
-    ):
-        command = click.option(f"--{name}", type=FILE, multiple=True, metavar="FILE", help=help_text)(command)
-    return command
+def _picture(name: str, text: str) -> Any:
+    return option(name, type=FILE, multiple=True, metavar="FILE", help=text)
 
 
-def check_results(paths: Iterable[Path]) -> None:
-    """Refuse a place where no result can go."""
-    for path in paths:
-        one_of("output suffix", path.suffix, (".nc", ".csv"))
-        _check_place(path, is_result(path), "an infocap result")
+@dataclass(frozen=True)
+class Pictures:
+    """The pictures of a result that are wanted."""
+
+    plot: tuple[Path, ...] = _picture(
+        "--plot", "Picture, .png, .pdf or .svg: the matrix for 2 inputs, else bars."
+    )
+    matrix: tuple[Path, ...] = _picture("--matrix", "Capacity matrix, for 2 inputs.")
+    bars: tuple[Path, ...] = _picture("--bars", "Capacity by total degree.")
+    growth: tuple[Path, ...] = _picture("--growth", "Total against the number of samples.")
+
+    @property
+    def pictures(self) -> list[Path]:
+        """All of them, in the order in which they are drawn."""
+        return [*self.plot, *self.matrix, *self.bars, *self.growth]
+
+    def check(self) -> None:
+        """Refuse places where the files cannot go."""
+        check_pictures(self.pictures)
+        check_distinct(self.pictures)
+
+    def write(self, result: CapacityResult) -> list[Path]:
+        """Draw the pictures; return their names."""
+        fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
+        for kind, paths in (
+            (fitting, self.plot),
+            ("capacity_matrix", self.matrix),
+            ("capacity_bars", self.bars),
+            ("growth", self.growth),
+        ):
+            for path in paths:
+                save_picture(kind, result, path)
+        return self.pictures
 
 
-def check_part(path: Path) -> None:
-    """Refuse a place where no summary of a part can go."""
-    one_of("output suffix", path.suffix, (".sum",))
-    _check_place(path, _begins(path, ARCHIVE), "a summary of infocap")
+@dataclass(frozen=True)
+class Out(Pictures):
+    """Where a result goes, and how much is said about it."""
 
+    output: tuple[Path, ...] = option(
+        "-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv; may be given again."
+    )
+    strict: bool = option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
+    quiet: bool = option("--quiet", is_flag=True, help="Show warnings only.")
 
-def check_frame(path: Path) -> None:
-    """Refuse a place where no frame can go."""
-    one_of("output suffix", path.suffix, (".frame",))
-    _check_place(path, _begins(path, ARCHIVE), "a frame of infocap")
+    def check(self) -> None:
+        """Refuse places where the files cannot go."""
+        for path in self.output:
+            check_place(path, (".nc", ".csv"), is_result(path), "an infocap result")
+        check_pictures(self.pictures)
+        check_distinct([*self.output, *self.pictures])
+
+    def write(self, result: CapacityResult) -> list[Path]:
+        """Save the result and draw its pictures; return the names of all files."""
+        return [result.save(path) for path in self.output] + super().write(result)
 
 
 def check_pictures(paths: Iterable[Path]) -> None:
-    """Refuse a place where no picture can go."""
+    """Refuse places where no picture can go."""
     for path in paths:
-        one_of("picture suffix", path.suffix, PICTURES)
-        _check_place(path, _begins(path, BEGINNINGS[path.suffix]), f"a {path.suffix[1:].upper()} picture")
+        ours = begins(path, PICTURES.get(path.suffix, ()))
+        check_place(path, PICTURES, ours, f"a {path.suffix[1:].upper()} picture")
 
 
-def check_table(path: Path, beginning: str) -> None:
-    """Refuse a place where no table that begins like this can go."""
-    one_of("output suffix", path.suffix, (".csv",))
-    _check_place(path, _begins(path, (beginning.encode(),)), "a table of infocap")
+def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:
+    """Refuse another suffix, a folder that is not there, and a file that is not `ours`, which is of another kind."""
+    check_suffix(path, suffixes)
+    if not path.parent.is_dir():
+        raise DataError(f"the folder {path.parent} does not exist; make it first.")
+    if path.exists() and path.stat().st_size and not ours:
+        raise ParameterError(f"{path} is there already and is not {what}; give another name.")
 
 
-def check_page(path: Path) -> None:
-    """Refuse a place where no page can go."""
-    one_of("output suffix", path.suffix, (".html", ".htm"))
-    _check_place(path, path.is_file() and PAGE in path.read_bytes()[:2000], "a report of infocap")
+def check_suffix(path: Path, suffixes: Iterable[str]) -> None:
+    """Refuse a file of a kind that cannot be written."""
+    if path.suffix not in suffixes:
+        raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
 
 
 def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) -> None:
-    """An error if data are there already, unless the user wants them replaced, or if they cannot be written so."""
-    one_of("output suffix", path.suffix.lower(), suffixes)
+    """Refuse to write over data that are there already, unless the user wants them replaced."""
+    check_suffix(path.with_suffix(path.suffix.lower()), suffixes)
     if path.exists() and not force:
         raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
 
 
-def check_distinct(*paths: Path) -> None:
+def check_distinct(paths: list[Path]) -> None:
     """Refuse the same name for two things."""
     places = [path.resolve() for path in paths]
     for path, place in zip(paths, places, strict=True):
@@ -87,56 +116,22 @@ def check_distinct(*paths: Path) -> None:
             raise ParameterError(f"{path} is named twice; give each file its own name.")
 
 
-def draw(
-    result: CapacityResult,
-    plot: Iterable[Path] = (),
-    matrix: Iterable[Path] = (),
-    bars: Iterable[Path] = (),
-    growth: Iterable[Path] = (),
-) -> list[Path]:
-    """Write the pictures asked for; the names of those written."""
-    wanted = [("plot", path) for path in plot] + [("matrix", path) for path in matrix]
-    wanted += [("bars", path) for path in bars] + [("growth", path) for path in growth]
-    if not wanted:
-        return []
-    plots = figures()
-    kinds: dict[str, Callable[[CapacityResult], Any]] = {
-        "plot": plots.capacity_matrix if result.basis.n_inputs == 2 else plots.capacity_bars,
-        "matrix": plots.capacity_matrix,
-        "bars": plots.capacity_bars,
-        "growth": plots.growth,
-    }
-    for kind, path in wanted:
-        save_figure(kinds[kind](result), path)
-    return [path for _, path in wanted]
-
-
-def figures() -> Any:
-    """`infocap.plot`, drawing into files: no screen is needed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    return import_module("infocap.plot")
-
-
-def save_figure(ax: Any, path: Path) -> None:
-    """Write the figure of some axes and close it."""
-    import matplotlib.pyplot as plt
-
-    with replaced(path) as beside:
-        ax.figure.savefig(beside, format=path.suffix[1:])
-    plt.close(ax.figure)
-
-
-def _check_place(path: Path, ours: bool, what: str) -> None:
-    if not path.parent.is_dir():
-        raise DataError(f"the folder {path.parent} does not exist; make it first.")
-    if path.exists() and path.stat().st_size and not ours:
-        raise ParameterError(f"{path} is there already and is not {what}; give another name.")
-
-
-def _begins(path: Path, beginnings: tuple[bytes, ...]) -> bool:
+def begins(path: Path, beginnings: tuple[bytes, ...]) -> bool:
+    """Tell whether there is a file that begins with one of these."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
         return file.read(64).startswith(beginnings)
+
+
+def save_picture(kind: str, shown: Any, path: Path) -> None:
+    """Write what a function of `infocap.plot` draws; no screen is needed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    ax = getattr(import_module("infocap.plot"), kind)(shown)
+    with replaced(path) as beside:
+        ax.figure.savefig(beside, format=path.suffix[1:])
+    plt.close(ax.figure)

@@ -2,135 +2,141 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from ..basis import product_basis
+from .._check import positive
+from .._words import duration, size, with_error
+from ..basis import ProductBasis, product_basis
 from ..errors import ParameterError
 from ..experiment import Plan
-from ..result import CapacityResult
-from ._choose_basis import Wanted
-from ._outputs import FILE, refuse_existing
-from ._recommend import METHODS, Wish, read_pilot, recommend
-from ._terminal import in_options, wrapped
+from ..recording import read
+from ..result import CapacityResult, is_result, load_result
+from ..theory import Forecast, forecast, forecast_from
+from ..theory._forecast import METHODS
+from ..workflow import analyse, cost
+from ._choose_basis import Wanted, choose_basis
+from ._options import FILE, PATH, option, options
+from ._outputs import refuse_existing
+from ._terminal import as_options, counted, warnings_in_checks, wrapped
 
-COUNTED = "n_samples"
+OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user knows of the device, and wants."""
+
+    error: float | None = option(
+        "--error", type=float, help="Wanted error of the total capacity: says how many samples to take."
+    )
+    n_readouts: int | None = option(
+        "--readouts", type=int, help="Readouts of the device, for --error; the constant is added."
+    )
+    capacity: float | None = option("--capacity", type=float, help="Total that you expect, for --error.")
+    unexplained: float | None = option(
+        "--unexplained", type=float, help="Or the share of noise and functions outside the basis, 0 to 1."
+    )
+    seconds_per_sample: float | None = option(
+        "--seconds-per-sample", type=float, help="To say how long measuring takes."
+    )
+    pilot: Path | None = option("--from", type=PATH, help="A pilot's result or recording, for --error.")
+    method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
+
+    def __post_init__(self) -> None:
+        if self.seconds_per_sample is not None:
+            positive("seconds_per_sample", self.seconds_per_sample)
 
 
 @click.command()
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
-@click.option("--samples", COUNTED, type=int, help="Sobol points, a power of two; or --error.")
+@click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
+@options("wish", Wish)
 @click.option(
-    "--error", type=float, help="Wanted error of the total capacity: says how many samples to take."
+    "--family", help="legendre: uniform inputs, hermite: normal.  [default: the pilot's, else legendre]"
 )
-@click.option("--readouts", type=int, help="Readouts of the device, for --error; the constant is added.")
-@click.option("--capacity", type=float, help="Total capacity that you expect, for --error.")
-@click.option(
-    "--unexplained", type=float, help="Or the share of noise and functions outside the basis, 0 to 1."
-)
-@click.option(
-    "--method",
-    type=click.Choice(list(METHODS)),
-    default="control-variate",
-    show_default=True,
-    help="For --error.",
-)
-@click.option("--seconds-per-sample", type=float, help="To say how long measuring takes.")
-@click.option(
-    "--from", "pilot", type=click.Path(path_type=Path), help="A pilot's result or recording, for --error."
-)
-@click.option(
-    "--family", help="legendre: uniform inputs, hermite: normal, ...  [default: the pilot's, else legendre]"
-)
-@click.option("--domain", type=(float, float), default=None, help="Interval of every input, such as 0 5.")
-@click.option("--seed", type=int, default=1, show_default=True)
-@click.option(
-    "--order", type=click.Choice(["random", "doubling", "design"]), default="random", show_default=True
-)
-@click.option(
-    "--noise-repeats", type=int, default=0, show_default=True, help="Measurements at a constant input."
-)
-@click.option("--repeat-every", type=int, default=0, show_default=True, help="Measure one input in n twice.")
-@click.option(
-    "--reference-every", type=int, default=0, show_default=True, help="A drift reference every n rows."
-)
-@click.option("--input-unit", default="")
-@click.option("--readout-unit", default="")
-@click.option("--title", default="", help="For people.")
+@click.option("--domain", type=(float, float), help="Interval of every input, such as 0 5.")
+@click.option("--seed", default=1)
+@click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random")
+@click.option("--noise-repeats", default=0, help="Measurements at a constant input.")
+@click.option("--repeat-every", default=0, help="Measure one input in n twice.")
+@click.option("--reference-every", default=0, help="A drift reference every n rows.")
+@click.option("--input-unit", default="", show_default=False)
+@click.option("--readout-unit", default="", show_default=False)
+@click.option("--title", default="", show_default=False, help="For people.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(
-    output: Path | None,
-    force: bool,
-    error: float | None,
-    readouts: int | None,
-    capacity: float | None,
-    unexplained: float | None,
-    method: str,
-    seconds_per_sample: float | None,
-    pilot: Path | None,
-    **settings: Any,
-) -> None:
+def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
     open it, read its comments, change it.
     """
-    if (settings[COUNTED] is None) == (error is None):
+    if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError(
             "give --samples, or --error to be told how many samples to take: one of the two."
         )
-    if output is None and error is None:
-        raise ParameterError("give the file to write the plan to: -o plan.toml.")
     if output is not None:
         refuse_existing(output, force, (".toml",))
-    guesses = {"--readouts": readouts, "--capacity": capacity, "--unexplained": unexplained}
-    if error is None:
-        _refuse(guesses | {"--from": pilot, "--seconds-per-sample": seconds_per_sample}, "goes with --error")
-    if pilot is not None:
-        _refuse(guesses | {"--inputs": settings["n_inputs"]}, "is known from the pilot")
-    settings["family"] = settings["family"] or "legendre" if pilot is None else settings["family"]
-    with in_options(absent=", or cut with --max-interactions or --index-set hyperbolic"):
-        if error is not None:
-            wish = Wish(error, readouts, capacity, unexplained, method, seconds_per_sample)
-            found = None if pilot is None else read_pilot(pilot, _wanted(settings))
-            settings = settings | {COUNTED: _say_samples(settings, wish, found)}
-            if found is not None and output is not None:
-                settings = _settings_of(found, settings)
-        if output is not None:
-            _write(settings, output)
+    elif wish.error is None:
+        raise ParameterError("give the file to write the plan to: -o plan.toml.")
+    _refuse_ignored(wish, settings["n_inputs"])
+    pilot = None
+    if wish.pilot is not None:
+        family = () if settings["family"] is None else (settings["family"],)
+        pilot = read_pilot(wish.pilot, Wanted(family, settings["max_degree"], settings["domain"]))
+    else:
+        settings["family"] = settings["family"] or "legendre"
+    if wish.error is not None:
+        basis = _made(settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
+        settings["n_samples"], lines = recommend(basis, wish.error, wish, pilot)
+        click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
+    if output is not None:
+        made = _made(settings if pilot is None else _settings_of(pilot, settings))
+        made.save(output)
+        click.echo(
+            f"{len(made.basis)} functions, {len(made.schedule)} measurements, plan {made.fingerprint[:12]}, "
+            f"written to {output}"
+        )
 
 
-def _wanted(settings: dict[str, Any]) -> Wanted:
-    """The basis asked for, as far as it was."""
-    family = settings["family"]
-    return Wanted(() if family is None else (family,), settings["max_degree"], settings["domain"])
-
-
-def _refuse(options: dict[str, Any], why: str) -> None:
-    """An error for an option that would be ignored."""
-    for name, value in options.items():
+def _refuse_ignored(wish: Wish, n_inputs: int | None) -> None:
+    """Refuse options that would be ignored."""
+    given: dict[str, Any] = {name: getattr(wish, name) for name in ("n_readouts", "capacity", "unexplained")}
+    if wish.error is None:
+        given, why = (
+            given | {"pilot": wish.pilot, "seconds_per_sample": wish.seconds_per_sample},
+            "goes with --error",
+        )
+    elif wish.pilot is not None:
+        given, why = given | {"n_inputs": n_inputs}, "is known from the pilot"
+    else:
+        return
+    for name, value in given.items():
         if value is not None:
-            raise ParameterError(f"{name} {value} {why}; leave it out.")
+            raise ParameterError(f"`{name}={value}` {why}; leave it out.")
 
 
-def _say_samples(settings: dict[str, Any], wish: Wish, pilot: CapacityResult | None) -> int:
-    """The recommended number of samples, said aloud."""
-    basis = pilot.basis if pilot is not None else Plan(**_given(settings | {COUNTED: 1})).basis
-    n, lines = recommend(basis, wish, pilot)
-    click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
-    return n
+def _made(settings: dict[str, Any]) -> Plan:
+    """Return the plan; a setting that is missing is an error."""
+    for name in ("n_inputs", "max_degree"):
+        if settings[name] is None:
+            raise ParameterError(
+                f"`{name}` is missing; a plan needs the number of inputs and the highest degree."
+            )
+    return Plan(**settings)
 
 
 def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, Any]:
-    """The pilot's own plan, if it had one: what is to be measured is the same device, once more."""
+    """Return the pilot's own plan, if it had one, with the new number of samples; else one with its basis."""
     planned = pilot.metadata.get("provenance", {}).get("plan")
     if planned is not None:
-        return dict(planned) | {COUNTED: settings[COUNTED]}
+        return dict(planned) | {"n_samples": settings["n_samples"]}
     basis = pilot.basis
     same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
     if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
@@ -140,20 +146,119 @@ def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, A
     return settings | same | {"family": list(basis.families), "domain": None}
 
 
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings, complete; one that is missing is an error."""
-    for name, option in (("n_inputs", "--inputs"), ("max_degree", "--degree")):
-        if settings[name] is None:
+def read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
+    """Return the result in a file, or that of a recording; its warnings stay with it, to be said in `recommend`."""
+    if is_result(path):
+        if wanted != Wanted():
             raise ParameterError(
-                f"{option} is missing; a plan needs the number of inputs and the highest degree."
+                f"{path} is a result, which has its basis already; leave out --degree, --family and --domain."
             )
-    return settings
+        return load_result(path)
+    with warnings_in_checks():
+        recording = read(path)
+        return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
 
 
-def _write(settings: dict[str, Any], output: Path) -> None:
-    made = Plan(**_given(settings))
-    made.save(output)
-    click.echo(
-        f"{len(made.basis)} functions, {len(made.schedule)} measurements, plan {made.fingerprint[:12]}, "
-        f"written to {output}"
-    )
+def recommend(
+    basis: ProductBasis, error: float, wish: Wish, pilot: CapacityResult | None
+) -> tuple[int, list[str]]:
+    """Return the number of samples that gives this error of the total, and lines that say why."""
+    if pilot is None:
+        expected, assumed = _from_guess(basis, wish)
+    else:
+        expected, assumed = _from_pilot(pilot, error, wish.method)
+    n = expected.samples_needed(error, wish.method)
+    lines = [
+        f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}. The total is at most "
+        f"{expected.n_readouts}, the constant included.",
+        *assumed,
+        "",
+        *_table(expected, basis, n, wish),
+        "",
+        *_why(expected, n, error, wish.method),
+    ]
+    first = 1 << (expected.pilot_samples - 1).bit_length()
+    if pilot is None and first < n:
+        lines += [
+            f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
+            f"  infocap plan --from pilot.nc --error {error:g}",
+        ]
+    return n, lines
+
+
+def _from_pilot(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
+    expected, n = forecast_from(pilot), pilot.n_samples
+    lines = [
+        f"The pilot: total {with_error(pilot.total, pilot.total_standard_error)} of {pilot.rank} with {n} "
+        "samples; errors below are extrapolated from that."
+    ]
+    if n >= expected.least_samples and expected.at(n, method).high <= error:
+        lines.append(f"That is precise enough already: an error of {error:g} needs no further samples.")
+    return expected, lines + [wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings]
+
+
+def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
+    if wish.n_readouts is None:
+        raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
+    if wish.capacity is not None and wish.unexplained is not None:
+        raise ParameterError("--capacity and --unexplained say the same; give one of them.")
+    most = wish.n_readouts + 1
+    if wish.capacity is not None:
+        if not 0 <= wish.capacity <= most:
+            raise ParameterError(
+                f"--capacity {wish.capacity:g} is not between 0 and {most}, the most there can be."
+            )
+        expected = forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most)
+        return expected, [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
+    assumed = "of the readouts are noise or functions outside the basis"
+    if wish.unexplained is not None:
+        expected = forecast(basis, wish.n_readouts, unexplained=wish.unexplained)
+        return expected, [f"Assumed: {100 * wish.unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
+    return forecast(basis, wish.n_readouts), [
+        f"Assumed: half {assumed}; with more, errors grow at most in proportion.",
+        f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
+    ]
+
+
+def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
+    """Return errors and costs at a few sizes around the one chosen, one line per size."""
+    seconds = wish.seconds_per_sample
+    columns = "".join(f"  {method:<25}" for method in METHODS)
+    measuring = "" if seconds is None else f"  {'measuring':>9}"
+    lines = [
+        f"  {'':>9}  error of the total, root mean square (range over devices)",
+        f"  {'samples':>9}{columns}{measuring}  computing  memory",
+    ]
+    for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
+        if n:
+            errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
+            measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
+            needed = cost(basis, n, expected.n_readouts, wish.method)
+            computing = f"< {duration(max(needed.seconds, 1))}"
+            mark = ">" if n == chosen else " "
+            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(needed.n_bytes):>7}")
+    return lines
+
+
+def _error_at(expected: Forecast, n: int, method: str) -> str:
+    """Return the error of the total with so many samples, typical and over devices, in words."""
+    try:
+        error = expected.at(n, method)
+    except ParameterError:
+        return "too few samples"
+    return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
+
+
+def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
+    """Return which of the rules decided."""
+    said = f"Take {n} samples: the smallest power of two (Sobol points are balanced in powers of two)"
+    least = expected.least_samples
+    if n // 2 >= least:
+        return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]
+    reason = f": 4 for each of {expected.terms} functions and {expected.n_readouts} readouts"
+    if least > 4 * max(expected.terms, expected.n_readouts):
+        reason = ", as some functions are so large at the edge that few samples decide"
+    return [
+        f"{said} with at least {least}{reason}.",
+        f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted.",
+    ]

@@ -1,4 +1,4 @@
-"""infocap reproduce: the paper's figures, with its statements checked one by one."""
+"""infocap reproduce and cite: the paper's figures, with its statements checked one by one, and what to cite."""
 
 from __future__ import annotations
 
@@ -17,53 +17,60 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 
 from .._files import replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ..estimators import ESTIMATORS
+from ._options import FILE
+
+CITATION = """@article{{ramachandran2026ipc,
+  title  = {{Information Processing Capacity of Stationary Physical Systems}},
+  author = {{Uma Ramachandran, R. and Massar, S.}},
+  year   = {{2026}},
+}}
+
+@software{{infocap,
+  title   = {{infocap: information processing capacity, with error bars}},
+  author  = {{{{The infocap developers}}}},
+  version = {{{version}}},
+  year    = {{2026}},
+}}"""
 
 PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
+CORES = os.cpu_count() or 1
 FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
 
 
 @click.command()
-@click.argument("figures", nargs=-1, metavar="[all|fig1|...|fig8|extras]...")
-@click.option(
-    "--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes instead of half an hour."
+@click.argument(
+    "figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|fig8|extras]..."
 )
+@click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("reproduced"),
-    show_default=True,
     help="Folder for figN.png, figN.nc, figN.json and a cache of what is computed.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=min(os.cpu_count() or 1, 8),
-    show_default=True,
-    help="Processes.",
-)
-@click.option(
-    "--page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with all verdicts, .md"
-)
+@click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
+@click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
 def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None) -> None:
     """Compute, draw and check the paper's figures.
 
     What was stopped goes on with the same command, and gives the same numbers.
     """
-    names = _chosen(figures)
     load_scripts()
+    names = [name for name in FIGURES if not figures or "all" in figures or name in figures]
     scripts = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in names}
     _refuse_missing(scripts)
     output.mkdir(parents=True, exist_ok=True)
-    executor = _executor(workers)
+    context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
+    executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
     try:
         verdicts = {name: _one(name, script, quick, output, executor) for name, script in scripts.items()}
     except KeyboardInterrupt:
@@ -79,44 +86,33 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     finally:
         executor.shutdown(cancel_futures=True)
     if page is not None:
-        text = importlib.import_module(f"{PACKAGE}._page").page(
-            verdicts, os.path.relpath(output, page.parent)
-        )
-        page.write_text(text, encoding="utf-8")
+        make = importlib.import_module(f"{PACKAGE}._page").page
+        page.write_text(make(verdicts, os.path.relpath(output, page.parent)), encoding="utf-8")
 
 
-def load_scripts() -> ModuleType:
-    """The scripts of the paper's figures as a package, from the installed infocap or from the clone."""
-    if PACKAGE in sys.modules:
-        return sys.modules[PACKAGE]
+@click.command()
+def cite() -> None:
+    """Print the references of the paper, of this software and of the methods, in BibTeX."""
+    click.echo(CITATION.format(version=__version__))
+    for name, method in ESTIMATORS.items():
+        if reference := getattr(method, "reference", ""):
+            click.echo(f"% {name}: {reference}")
+
+
+def load_scripts() -> None:
+    """Make the scripts of the paper's figures a package, from the installed infocap or from the clone."""
     for place in PLACES:
         if (place / "fig1.py").exists():
-            spec = importlib.util.spec_from_file_location(
-                PACKAGE, place / "__init__.py", submodule_search_locations=[str(place)]
-            )
-            assert spec is not None
-            assert spec.loader is not None
-            package = importlib.util.module_from_spec(spec)
-            sys.modules[PACKAGE] = package
-            spec.loader.exec_module(package)
-            return package
+            package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
+            package.__path__ = [str(place)]
+            return
     raise DataError(
         f"the scripts of the figures are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap."
     )
 
 
-def _chosen(figures: tuple[str, ...]) -> list[str]:
-    """The figures named, in the paper's order; none or "all" means all of them."""
-    unknown = [name for name in figures if name not in (*FIGURES, "all")]
-    if unknown:
-        raise ParameterError(
-            f"there is no figure {unknown[0]!r}; give 'all' or some of {', '.join(FIGURES)}."
-        )
-    return [name for name in FIGURES if not figures or "all" in figures or name in figures]
-
-
 def _refuse_missing(scripts: dict[str, ModuleType]) -> None:
-    """Say before half an hour of work that a figure needs a package that is not there."""
+    """Refuse, before half an hour of work, a figure that needs a package that is not there."""
     for name, script in scripts.items():
         for needed in getattr(script, "NEEDS", ()):
             if importlib.util.find_spec(needed) is None:
@@ -148,30 +144,17 @@ def _one(
         data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": __version__}
         work.save(name, key, data)
     lines = script.check(data)
-    _write(script.draw(data), data, lines, output / name)
+    with replaced(output / f"{name}.png") as beside:  # each file is there whole or not at all
+        script.draw(data).savefig(beside, dpi=150, format="png")
+    save_dataset(data, output / f"{name}.nc")
+    with replaced(output / f"{name}.json") as beside:
+        beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in lines:
         click.echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
     said = json.loads(data.attrs["warnings"])
     warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
     click.echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
     return lines
-
-
-def _write(figure: Any, data: Any, lines: list[dict[str, str]], stem: Path) -> None:
-    """Picture, data and verdicts; each file is there whole or not at all."""
-    with replaced(stem.with_name(f"{stem.name}.png")) as beside:
-        figure.savefig(beside, dpi=150, format="png")
-    save_dataset(data, stem.with_name(f"{stem.name}.nc"))
-    with replaced(stem.with_name(f"{stem.name}.json")) as beside:
-        beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _executor(workers: int) -> ProcessPoolExecutor:
-    """Fresh processes that share the cores among them."""
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    return ProcessPoolExecutor(
-        workers, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(threads,)
-    )
 
 
 def _start_worker(threads: int) -> None:
@@ -184,12 +167,12 @@ def _start_worker(threads: int) -> None:
     threadpool_limits(threads)
     tqdm.set_lock(threading.RLock())  # its own, between processes, would outlive a worker that is killed
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_follow_parent, daemon=True).start()
-    load_scripts()
-
-
-def _follow_parent() -> None:
     parent = multiprocessing.parent_process()
-    if parent is not None:
+    assert parent is not None
+
+    def follow() -> None:
         wait([parent.sentinel])
         os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+    load_scripts()

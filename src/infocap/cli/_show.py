@@ -1,4 +1,4 @@
-"""infocap show: what a file of infocap holds, a result or a recording."""
+"""infocap show, compare and report: what files of infocap hold, in the terminal or as a page."""
 
 from __future__ import annotations
 
@@ -7,61 +7,115 @@ from pathlib import Path
 import click
 import numpy as np
 
-from .._words import listed
+from .._atomic import replaced
+from .._words import decimals, listed, with_error
 from ..errors import InfocapError, ParameterError
 from ..experiment import Plan
 from ..recording import Recording
-from ..result import is_result, load_result
-from ._estimate import read_recording
-from ._outputs import check_distinct, check_pictures, draw, plot_options
-from ._summary import summary
-from ._terminal import in_options, say_checks, warnings_kept, wrapped
+from ..report import save
+from ..result import CapacityResult, is_result, load_result
+from ..workflow import compare as compare_results
+from ._options import FILE, PATH, Source, options
+from ._outputs import PAGE, Pictures, begins, check_distinct, check_pictures, check_place, save_picture
+from ._terminal import counted, say, warnings_in_checks, wrapped
+
+TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
+BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
+ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out those without capacity.
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("readouts", type=click.Path(path_type=Path), required=False)
-@click.option("--u", help="Name of the inputs in a recording.")
-@click.option("--x", help="Name of the readouts in a recording.")
-@click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, help="Functions shown.")
+@options("source", Source)
+@click.option("--top", type=click.IntRange(min=0), default=20, help="Functions shown.")
 @click.option("--degree", type=click.IntRange(min=0), help="Show functions of this degree only.")
-@plot_options
-def show(
-    file: Path,
-    readouts: Path | None,
-    u: str | None,
-    x: str | None,
-    top: int,
-    degree: int | None,
-    plot: tuple[Path, ...],
-    matrix: tuple[Path, ...],
-    bars: tuple[Path, ...],
-    growth: tuple[Path, ...],
-) -> None:
-    """Show the result, or the recording, that FILE holds."""
-    pictures = [*plot, *matrix, *bars, *growth]
-    check_pictures(pictures)
-    check_distinct(*pictures)
-    with in_options(), warnings_kept() as warned:
-        if not is_result(file):
-            recording = read_recording(file, readouts, u, x)
-            if pictures:
-                raise ParameterError(f"{file} is a recording; `infocap estimate` draws what it finds in it.")
-            lines, notes = describe(recording), []
-            warned += recording.checks
-        else:
-            result = load_result(file)
-            lines, notes = summary(result, top, degree), list(result.notes)
-            warned += result.warnings
-            draw(result, plot, matrix, bars, growth)
-    click.echo("\n".join([*(wrapped(line) if len(line) > 100 else line for line in lines), ""]))
-    say_checks(warned, notes)
-    if pictures:
-        click.echo(f"wrote {', '.join(map(str, pictures))}")
+@options("pictures", Pictures)
+def show(source: Source, top: int, degree: int | None, pictures: Pictures) -> None:
+    """Show the result, or the recording, that FILES hold."""
+    pictures.check()
+    file = source.files[0]
+    if len(source.files) == 1 and is_result(file):
+        result = load_result(file)
+        lines, written = summary(result, top, degree), pictures.write(result)
+        checks: tuple[str, ...] = result.checks
+    else:
+        recording = source.read()
+        if pictures.pictures:
+            raise ParameterError(f"{file} is a recording; `infocap estimate` draws what it finds in it.")
+        lines, checks, written = describe(recording), recording.checks, []
+    say((wrapped(line) if len(line) > 100 else line for line in lines), checks, written)
+
+
+def summary(result: CapacityResult, top: int = 10, degree: int | None = None) -> list[str]:
+    """Return lines: the total in words, capacity by degree, the strongest functions."""
+    lines = [
+        _total(result),
+        f"  {result.n_samples} samples, {len(result.basis)} {result.basis.family_name} functions of "
+        f"{counted(result.basis.n_inputs, 'input')} up to degree {result.basis.max_degree}, method "
+        f"{result.method}",
+    ]
+    if result.noise_limited_total is not None:
+        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+        lines.append(f"  noise allows at most {limit} over all functions, also those outside the basis")
+    if result.factors is not None and result.factors.n_factors is not None:
+        lines.append(
+            f"  factor analysis finds {result.factors.n_factors} independent factors in the readouts"
+        )
+    strongest = _strongest(result, top, degree)
+    return [*lines, "", *_by_degree(result), *([""] if strongest else []), *strongest]
+
+
+def _total(result: CapacityResult) -> str:
+    """Return the total with its interval, in words."""
+    error, most = result.total_standard_error, f"of at most {result.maximum} ({result.readouts_in_words})"
+    if error is None:
+        return f"Total capacity {result.total:.3f} {most} (no error bar from this method)"
+    digits = decimals(error)
+    low, high = result.total_interval()
+    return (
+        f"Total capacity {result.total:.{digits}f} {most}; "
+        f"with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
+    )
+
+
+def _by_degree(result: CapacityResult) -> list[str]:
+    table = result.by_degree()
+    longest = max(float(table.sum(axis=1).max()), 1e-12)
+    lines = [f"  {'degree':>6}  {'capacity':>8}  {'1 input':>8}  {'2 inputs':>8}  {'more':>8}"]
+    for degree, row in zip(table.index, table.to_numpy(), strict=True):
+        if row.sum() > 0 or len(table) <= ALL_DEGREES:
+            parts = "  ".join(f"{value:8.3f}" if value else f"{'.':>8}" for value in row)
+            bar = "=" * round(BAR * row.sum() / longest)
+            lines.append(f"  {degree:6d}  {row.sum():8.3f}  {parts}  {bar}".rstrip())
+    return lines
+
+
+def _strongest(result: CapacityResult, top: int, degree: int | None) -> list[str]:
+    """Return the largest capacities, of one degree or of all but the constant function."""
+    basis = result.basis
+    if degree is not None and degree > basis.max_degree:
+        raise ParameterError(
+            f"--degree {degree} is not in the basis, which goes from 0 to {basis.max_degree}."
+        )
+    wanted = basis.degrees > 0 if degree is None else basis.degrees == degree
+    order = [k for k in np.argsort(-result.capacity, kind="stable") if wanted[k] and result.capacity[k] > 0]
+    shown = order[:top]
+    if not shown:
+        return []
+    where = "" if degree is None else f" of degree {degree}"
+    intervals = None if result.standard_error is None else result.interval()
+    width = max(len(basis.labels[k]) for k in shown)
+    lines = [
+        f"  strongest functions{where}, {len(shown)} of {len(order)} that are not zero"
+        + ("" if intervals is None else " (95 % interval)")
+    ]
+    for k in shown:
+        interval = "" if intervals is None else f"  ({intervals[k, 0]:.3f} to {intervals[k, 1]:.3f})"
+        lines.append(f"    {basis.labels[k]:<{width}}  {result.capacity[k]:.3f}{interval}")
+    return lines
 
 
 def describe(recording: Recording) -> list[str]:
-    """What a recording holds, a line each."""
+    """Return what a recording holds, one line per thing."""
     u, x = recording.inputs, recording.readouts
     units = [f" in {unit}" if unit else "" for unit in (recording.input_unit, recording.readout_unit)]
     span = ""
@@ -72,13 +126,15 @@ def describe(recording: Recording) -> list[str]:
     lines = [
         f"Recording of {len(u)} samples",
         f"  inputs    {u.shape[1]}{units[0]}{span}",
-        f"  readouts  {x.shape[1]}{units[1]}" + (f": {listed(list(recording.channel), 4)}" if named else ""),
+        f"  readouts  {x.shape[1]}{units[1]}" + (f": {listed(recording.channel, 4)}" if named else ""),
     ]
     bad = int(np.sum(~(np.isfinite(np.asarray(u)).all(axis=1) & np.isfinite(np.asarray(x)).all(axis=1))))
     if bad:
         lines.append(f"  missing   {bad} samples have NaN or infinite values")
     if recording.acquired is not None:
-        lines.append(f"  order     {_order(recording)}")
+        as_designed = np.all(np.diff(np.asarray(recording.acquired)) > 0)
+        order = "the order of the design" if as_designed else "another order than the design's"
+        lines.append(f"  order     acquired in {order}")
     if recording.repeats is not None:
         twice = int(np.isfinite(recording.repeats).all(axis=1).sum())
         lines.append(f"  repeats   {twice} samples were measured twice")
@@ -86,37 +142,93 @@ def describe(recording: Recording) -> list[str]:
         values = getattr(recording, name)
         if values is not None:
             lines.append(f"  {name:<9} {len(values)} {text}, each at a constant input")
-    return lines + _story(recording)
+    for name, value in recording.metadata.items():
+        text = _planned(value) if name == "plan" else str(value)
+        lines.append(f"  {name:<9} {text if len(text) <= 60 or name == 'plan' else text[:57] + '...'}")
+    return lines
 
 
-def _order(recording: Recording) -> str:
-    when = np.asarray(recording.acquired)
-    as_designed = bool(np.all(np.diff(when) > 0))
+def _planned(data: object) -> str:
+    """Return a plan in words, or why it cannot be read."""
+    try:
+        plan = Plan.from_dict(data)  # type: ignore[arg-type]
+    except (InfocapError, TypeError, ValueError, AttributeError) as problem:
+        return f"cannot be used: {problem}"
     return (
-        "acquired in the order of the design"
-        if as_designed
-        else "acquired in another order than the design's"
+        (f"{plan.title}; " if plan.title else "")
+        + f"{plan.n_samples} samples, {len(plan.basis)} {plan.basis.family_name} functions up to degree "
+        f"{plan.max_degree}, {plan.design} design, {plan.order} order, seed {plan.seed}, fingerprint "
+        f"{plan.fingerprint[:12]}"
     )
 
 
-def _story(recording: Recording) -> list[str]:
-    """The plan, if it can be read, and what else is known."""
-    lines = []
-    data = recording.metadata.get("plan")
-    if data is not None:
-        try:
-            plan = Plan.from_dict(data)
-        except (InfocapError, TypeError, ValueError, AttributeError) as problem:
-            lines.append(f"  plan      cannot be used: {problem}")
-        else:
-            title = f"{plan.title}; " if plan.title else ""
-            lines.append(
-                f"  plan      {title}{plan.n_samples} samples, {len(plan.basis)} {plan.basis.family_name} functions "
-                f"up to degree {plan.max_degree}, {plan.design} design, {plan.order} order, seed {plan.seed}, "
-                f"fingerprint {plan.fingerprint[:12]}"
-            )
-    for name, value in recording.metadata.items():
-        if name != "plan":
-            text = str(value)
-            lines.append(f"  {name:<9} {text if len(text) <= 60 else text[:57] + '...'}")
-    return lines
+class NamesCommand(click.Command):
+    """A command whose option --names takes all words up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give each name its own option, which click understands."""
+        spelled, taking = [], False
+        known = {"-h", "--help", *(option for one in self.params for option in one.opts if option[0] == "-")}
+        for word in args:
+            if word.split("=")[0] in known:  # a name may begin with a minus: -3 dBm
+                taking = word == "--names"
+                spelled += [] if taking else [word]
+            else:
+                spelled += ["--names", word] if taking else [word]
+        return super().parse_args(ctx, spelled)
+
+
+@click.command(cls=NamesCommand)
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option(
+    "--names", multiple=True, metavar="NAME...", help="Of the devices, in order.  [default: the files']"
+)
+@click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
+@click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
+@click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
+@click.pass_context
+def compare(
+    context: click.Context,
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    output: Path | None,
+    plot: tuple[Path, ...],
+    strict: bool,
+) -> None:
+    """Put the results in FILES side by side, with intervals of their differences from the first."""
+    if len(files) < 2:
+        raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
+    check_pictures(plot)
+    if output is not None:
+        check_place(output, (".csv",), begins(output, (TABLE,)), "a table of infocap")
+    written = [*plot] if output is None else [output, *plot]
+    check_distinct(written)
+    results = [load_result(file) for file in files]
+    stems = [file.stem for file in files]
+    if len(set(stems)) < len(stems):  # the folders tell them apart
+        stems = [str(file) for file in files]
+    with warnings_in_checks():
+        comparison = compare_results(*results, names=names or stems)
+    if output is not None:
+        with replaced(output) as beside:
+            comparison.to_dataframe().to_csv(beside, index=False)
+    for path in plot:
+        save_picture("compare", comparison, path)
+    lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
+    say(lines, comparison.checks, written)
+    if strict and comparison.checks:
+        context.exit(1)
+
+
+@click.command()
+@click.argument("result", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="File, .html")
+@click.option("--title", help="Headline of the page.")
+def report(result: Path, output: Path, title: str | None) -> None:
+    """Show a RESULT (.nc or .csv, as `estimate` writes it) as one HTML page.
+
+    The page needs no network and no server: send it, open it, print it. It holds the numbers too.
+    """
+    ours = output.is_file() and PAGE in output.read_bytes()[:2000]
+    check_place(output, (".html", ".htm"), ours, "a report of infocap")
+    click.echo(f"written to {save(load_result(result), output, title)}")

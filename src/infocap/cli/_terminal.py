@@ -1,83 +1,87 @@
-"""How the command line speaks: warnings shown once, sentences wrapped, arguments named as options."""
+"""How the command line speaks: parameters named as options, sentences wrapped, warnings shown once."""
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 import shutil
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import click
 
-from ..errors import DataWarning, InfocapError
+from ..errors import Check, DataWarning
 
-WIDEST = 100  # characters; longer lines are hard to read
-NUMBERS = {"2*np.pi": "6.283185307179586", "-np.pi": "-3.141592653589793", "np.pi": "3.141592653589793"}
-WORDS = (
-    (r"pass its true interval as domain= to product_basis", "give its true interval with --domain LOW HIGH"),
-    (r"use the family of the true distribution, or basis\.samples\(.*?\)", "name the true one with --family"),
-    (r"max_interactions= or", "--max-interactions or"),
-    (r"lower max_degree", "lower --degree"),
-    (r", or pass bound='data' for the bound mean\(leverage·y²\)/N", ""),
-    (r"\b(nan|complex_as|index_set|method)='([\w-]+)'", r"--\1 \2"),
-    (r"^(error|unexplained|u|x|memory|rows)=", r"--\1 "),
-    (r"^n_(readouts|inputs|samples)=", r"--\1 "),
-    (r"^max_degree=", "--degree "),
-    (r"^output suffix=", "--output with the suffix "),
-    (r"the family '(\w+)'", r"--family \1"),
-    (r"--complex_as", "--complex-as"),
-    (r"--index_set", "--index-set"),
-    (r"\btotal=(\d+)", r"--total \1"),
-    (r"\bstart=", "--start"),
-)  # fmt: skip
+WIDEST = 100  # Lines of more characters are hard to read, however wide the terminal is.
+PARAMETER = re.compile(r"`([a-z]\w*)(?:=([^`]*))?`")  # in messages of the library: `nan='drop'`, `domain`
+NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
 
 
-@contextmanager
-def in_options(absent: str = "") -> Iterator[None]:
-    """Errors name the options of the command line in place of the arguments of Python, but not what it lacks."""
+def as_options(message: str, command: click.Command | None = None) -> str:
+    """Return a message of the library with its `parameters` named as options of the command, now running or given.
+
+    Parameters stand in backticks in messages; one that the command has no option for just loses them.
+    """
+    if command is None:
+        command = click.get_current_context().command
+    options = {one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
+
+    def typed(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if name not in options:
+            return found[0].strip("`")
+        return options[name] if value is None else f"{options[name]} {_typed(value)}"
+
+    return PARAMETER.sub(typed, message)
+
+
+def _typed(value: str) -> str:
+    """Return a value as it is typed in a terminal: ``(0, 5)`` as ``0 5``, ``'drop'`` as ``drop``."""
+    for name, digits in NUMBERS.items():
+        value = value.replace(name, digits)
     try:
-        yield
-    except InfocapError as problem:
-        raise type(problem)(as_options(str(problem)).replace(absent, "")) from None
-
-
-def as_options(message: str) -> str:
-    """A sentence of the library, with its arguments named as options."""
-    message = re.sub(r"pass domain=\(([^,()]+), ([^,()]+)\) to product_basis", _domain, message)
-    for pattern, words in WORDS:
-        message = re.sub(pattern, words, message)
-    return message
-
-
-def _domain(found: re.Match[str]) -> str:
-    low, high = (NUMBERS.get(edge, edge) for edge in found.groups())
-    return f"pass --domain {low} {high}"
+        given = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # words that stand for a value, such as (low, high)
+        return value.strip("()").replace(",", "")
+    parts = given if isinstance(given, list | tuple) else [given]
+    return " ".join(shlex.quote(one) if isinstance(one, str) else str(one) for one in parts)
 
 
 @contextmanager
-def warnings_kept() -> Iterator[list[str]]:
-    """The sentences of the DataWarnings raised meanwhile; nothing is printed by Python itself."""
-    kept: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DataWarning)
-        yield kept
-    for one in caught:
-        if not issubclass(one.category, DataWarning):
-            click.echo(f"infocap: {one.message}", err=True)
-        elif str(one.message) not in kept:
-            kept.append(str(one.message))
+def warnings_in_checks() -> Iterator[None]:
+    """Print no warnings about data meanwhile: the result that is being made keeps them as its checks."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        yield
 
 
-def say_checks(warned: Sequence[str], notes: Sequence[str]) -> None:
-    """Each check as a paragraph of its own, warnings first."""
-    for mark, sentences in (("warning", warned), ("note", notes)):
-        for sentence in sentences:
-            click.echo(wrapped(f"{mark}: {as_options(sentence)}"))
+def check_lines(checks: Iterable[str]) -> list[str]:
+    """Return each check as a paragraph of its own, warnings first.
+
+    A plain text, which the checks of a recording are, counts as a warning.
+    """
+    said = [one if isinstance(one, Check) else Check(one) for one in checks]
+    said.sort(key=lambda one: one.kind != "warning")
+    return [wrapped(f"{one.kind}: {as_options(one)}") for one in said]
+
+
+def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) -> None:
+    """Print what was found, the checks on it, and the names of the files that were written."""
+    click.echo("\n".join([*lines, "", *check_lines(checks)]))
+    names = ", ".join(map(str, written))
+    if names:
+        click.echo(f"wrote {names}")
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words: ``1 input``, ``2 inputs``."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def wrapped(text: str) -> str:
-    """A paragraph no wider than the terminal, its later lines indented."""
+    """Return a paragraph no wider than the terminal, its later lines indented."""
     width = min(shutil.get_terminal_size().columns, WIDEST)
     return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -46,7 +46,7 @@ class Careful:
     def __init__(self, instrument: Instrument, retries: int, wait_s: float, timeout_s: float | None) -> None:
         if not callable(getattr(instrument, "measure", None)):
             raise ParameterError(
-                f"instrument={instrument!r} has no method measure(u); give one, or wrap a simulator: "
+                f"`instrument={instrument!r}` has no method measure(u); give one, or wrap a simulator: "
                 "experiment.SimulatedBench(system)."
             )
         self.instrument, self.retries, self.wait_s, self.timeout_s = instrument, retries, wait_s, timeout_s

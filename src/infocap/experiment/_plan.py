@@ -144,7 +144,7 @@ class Plan:
         one_of("design", self.design, DESIGNS)
         one_of("order", self.order, ORDERS)
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
-            raise ParameterError(f"channel={self.channel!r} must be a list of names, one for each readout.")
+            raise ParameterError(f"`channel={self.channel!r}` must be a list of names, one for each readout.")
         plain = {"family": _plain_family(self.family), "metadata": _plain_metadata(self.metadata)}
         plain |= {name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()}
         plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
@@ -153,7 +153,9 @@ class Plan:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         if self.domain is not None and len(self.domain) != 2:
-            raise ParameterError(f"domain={self.domain!r} is not an interval; give two numbers, low < high.")
+            raise ParameterError(
+                f"`domain={self.domain!r}` is not an interval; give two numbers, low < high."
+            )
         families = self.basis.families  # made here, it refuses what has no meaning
         for name in CONSTANT_INPUTS:
             given = plain[name]
@@ -295,7 +297,7 @@ def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise ParameterError(f"{name}={given!r} must be a list of numbers.")
+        raise ParameterError(f"`{name}={given!r}` must be a list of numbers.")
     return tuple(number(name, one) for one in given)
 
 
@@ -311,7 +313,7 @@ def _plain_family(family: Any) -> Any:
         if not isinstance(family.get("name"), str):
             raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
     elif not isinstance(family, str):
-        raise ParameterError(f"family={family!r} must be a name or a Family, or one for each input.")
+        raise ParameterError(f"`family={family!r}` must be a name or a Family, or one for each input.")
     return family
 
 
@@ -321,7 +323,7 @@ def _plain_metadata(metadata: Any) -> dict[str, Any]:
     except (TypeError, ValueError) as problem:
         raise ParameterError(f"metadata must be plain data, numbers, text and lists: {problem}.") from None
     if not isinstance(plain, dict):
-        raise ParameterError(f"metadata={metadata!r} must be a table of names and values.")
+        raise ParameterError(f"`metadata={metadata!r}` must be a table of names and values.")
     return plain
 
 

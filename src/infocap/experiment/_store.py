@@ -127,7 +127,7 @@ class Store:
         name = (kind, int(index))
         if name not in self._input:
             raise ParameterError(
-                f"index={index!r} is no {kind} of this plan, which has {len(self.schedule)} measurements."
+                f"`index={index!r}` is no {kind} of this plan, which has {len(self.schedule)} measurements."
             )
         if self._closed:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")

@@ -177,7 +177,7 @@ PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "thresho
 def _normal_quantile(level: float) -> float:
     """How many standard errors a two-sided interval of this level reaches."""
     if not 0 < level < 1:
-        raise ParameterError(f"level={level!r} must lie strictly between 0 and 1, such as 0.95.")
+        raise ParameterError(f"`level={level!r}` must lie strictly between 0 and 1, such as 0.95.")
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))

@@ -78,7 +78,7 @@ class FeedForward:
     def __post_init__(self) -> None:
         whole_number("n_inputs", self.n_inputs, 1)
         if isinstance(self.widths, str) or not isinstance(self.widths, Sequence) or not self.widths:
-            raise ParameterError(f"widths={self.widths!r} must be a list of layer sizes, such as (40, 40).")
+            raise ParameterError(f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40).")
         object.__setattr__(self, "widths", tuple(whole_number("widths", one, 1) for one in self.widths))
         one_of("activation", self.activation, ACTIVATIONS)
         positive("gain", self.gain)

@@ -121,7 +121,7 @@ def accuracy(
         raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
     if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
-            f"readout={readout!r} is neither 'least-squares' nor a classifier with fit and predict; give one of "
+            f"`readout={readout!r}` is neither 'least-squares' nor a classifier with fit and predict; give one of "
             "scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
         )
     leak_free = yes_or_no("leak_free", leak_free)
@@ -144,7 +144,7 @@ def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.nd
     if counts.min() < folds:
         rare = int(np.argmin(counts))
         raise ParameterError(
-            f"folds={folds} is more than the {counts[rare]} samples of class {names[rare]!r}; "
+            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; "
             "give fewer folds or more samples."
         )
     shuffled = np.random.default_rng(seed).permutation(len(codes))

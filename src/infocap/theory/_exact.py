@@ -136,7 +136,7 @@ def random_mixture(
     """
     n_active, n_readouts = whole_number("n_active", n_active, 1), whole_number("n_readouts", n_readouts, 1)
     if n_active > len(basis):
-        raise ParameterError(f"n_active={n_active} is more than the {len(basis)} functions of the basis.")
+        raise ParameterError(f"`n_active={n_active}` is more than the {len(basis)} functions of the basis.")
     noise = number("noise", noise, 0.0)
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))

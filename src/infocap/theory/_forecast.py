@@ -111,7 +111,7 @@ class Forecast:
             return self._algorithm_1(n)
         if n < self.pilot_samples:
             raise ParameterError(
-                f"n_samples={n} is fewer than {self.pilot_samples}, {LEAST_PER_FUNCTION} for each of {self.terms} "
+                f"`n_samples={n}` is fewer than {self.pilot_samples}, {LEAST_PER_FUNCTION} for each of {self.terms} "
                 f"functions and {SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the constant; the "
                 "error of the total cannot be foreseen there. Take more samples, or lower the degree."
             )
@@ -181,7 +181,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     k = whole_number("n_readouts", n_readouts, 1) + 1
     s = number("unexplained", unexplained, 0.0)
     if s > 1:
-        raise ParameterError(f"unexplained={unexplained!r} is a share of the readouts; give 0 to 1.")
+        raise ParameterError(f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1.")
     most = _most_transition(s)
     cases = tuple(
         (s * k * square, s * k * transition)

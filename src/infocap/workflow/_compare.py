@@ -180,7 +180,7 @@ def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
         return tuple(f"device {number + 1}" for number in range(count))
     called = tuple(str(name) for name in names)
     if isinstance(names, str) or len(called) != count or len(set(called)) < count:
-        raise ParameterError(f"names={names!r} must be {count} different names, one for each result.")
+        raise ParameterError(f"`names={names!r}` must be {count} different names, one for each result.")
     return called
 
 

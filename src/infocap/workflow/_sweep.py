@@ -185,10 +185,10 @@ def sweep(
 
     if not callable(make_system):
         raise ParameterError(
-            f"make_system={make_system!r} must be a function that makes a system from its settings."
+            f"`make_system={make_system!r}` must be a function that makes a system from its settings."
         )
     if not isinstance(basis, ProductBasis):
-        raise ParameterError(f"basis={basis!r} must come from product_basis(...).")
+        raise ParameterError(f"`basis={basis!r}` must come from product_basis(...).")
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
@@ -253,7 +253,7 @@ def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
     """The values of each parameter as tuples, after a check that there are some and none twice."""
     if not isinstance(settings, Mapping) or not settings:
         raise ParameterError(
-            f"settings={settings!r} must name parameters and their values: {{'gain': [1, 2]}}."
+            f"`settings={settings!r}` must name parameters and their values: {{'gain': [1, 2]}}."
         )
     grid = {}
     for name, values in settings.items():

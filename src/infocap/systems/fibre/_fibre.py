@@ -94,7 +94,7 @@ class Fibre:
         if not lengths:
             raise ParameterError("lengths_m is empty; give at least one length.")
         if any(length > after for length, after in pairwise(lengths)):
-            raise ParameterError(f"lengths_m={lengths} must be increasing.")
+            raise ParameterError(f"`lengths_m={lengths}` must be increasing.")
         exponent = self.exponent(grid.frequency_thz)
         if self.prechirp_length_m:
             field = field * as_like(np.exp(1j * exponent.imag * self.prechirp_length_m), field)

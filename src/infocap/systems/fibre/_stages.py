@@ -172,7 +172,7 @@ class Encoder:
         if self.n_bins % self.n_inputs:
             fitting = [q for q in range(1, self.n_bins + 1) if self.n_bins % q == 0]
             raise ParameterError(
-                f"n_inputs={self.n_inputs} does not divide {self.n_bins} bins; it can be one of {fitting}."
+                f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; it can be one of {fitting}."
             )
         for name in ("span_nm", "wavelength_nm", "filter_ghz"):
             positive(name, getattr(self, name))

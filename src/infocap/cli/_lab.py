@@ -1,0 +1,251 @@
+"""infocap draw, acquire, watch, import and export: between plans, devices and files."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .._words import HALF_WIDTH_95, duration
+from ..errors import DataError, InfocapError, ParameterError
+from ..experiment import INTERRUPTED, Plan, Status, Store, simulated, status
+from ..experiment import acquire as acquire_plan
+from ..recording import read
+from ..result import CapacityResult
+from ._options import FILE, PATH, Source, options
+from ._outputs import check_suffix, refuse_existing
+from ._terminal import check_lines
+
+SIMULATED = "simulated"
+STORES = (".db", ".sqlite")
+FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
+BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
+HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
+
+
+@click.command()
+@click.argument("plan", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="File, .csv")
+@FORCE
+def draw(plan: Path, output: Path, force: bool) -> None:
+    """Write the inputs to measure at, one row per measurement, in the order of acquisition.
+
+    Send each row of u1, u2, ... to the device, write one row of readouts for each, and come back with
+    `infocap import inputs.csv readouts.csv -o run.nc`.
+    """
+    refuse_existing(output, force, (".csv",))
+    made = Plan.load(plan)
+    made.write_inputs(output)
+    click.echo(f"{len(made.schedule)} rows of {made.n_inputs} inputs, written to {output}")
+
+
+@click.command("import")
+@options("source", Source)
+@click.option("-o", "--output", type=PATH, required=True, help=".nc .h5 .mat .csv or .zarr")
+@FORCE
+def import_(source: Source, output: Path, force: bool) -> None:
+    """Bring FILES together into one: the first has the inputs and the second the readouts, or each has both.
+
+    Inputs that infocap draw wrote are sorted into design order, with their repeats and references.
+    """
+    refuse_existing(output, force)
+    recording = source.read()
+    recording.save(output)
+    click.echo(f"{recording}\nwritten to {output}")
+
+
+@click.command()
+@click.argument("source", type=PATH)
+@click.argument("output", type=PATH)
+@click.option("--u", help="Names of the inputs, for a file that infocap did not write.")
+@click.option("--x", help="Names of the readouts, likewise.")
+@FORCE
+def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
+    """Write SOURCE, any readable file, to OUTPUT: .nc, .h5, .mat, .csv or .zarr.
+
+    A store (.db) can also go to a new store, with all that is whole in a damaged one.
+    """
+    if output.suffix in STORES:
+        with Store.rescue(source, output) as store:
+            recording = store.recording()
+    else:
+        refuse_existing(output, force)
+        recording = read(source, u=u, x=x)
+        recording.save(output)
+    click.echo(f"{recording}\nwritten to {output}")
+
+
+@click.command()
+@click.argument("plan", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="Store, .db")
+@click.option(
+    "--instrument",
+    required=True,
+    help="package.module:make, a function of yours that gives an object with measure(u); or 'simulated'.",
+)
+@click.option("--retries", default=3, help="How often to ask again.")
+@click.option("--wait", "wait_s", default=1.0, help="Seconds before asking again.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for an answer.")
+@click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower.")
+@click.option("--quiet", is_flag=True, help="No progress bar.")
+def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
+    """Measure what the plan asks for and the store does not hold yet.
+
+    Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
+    """
+    check_suffix(output, STORES)
+    made = Plan.load(plan)
+    make = _maker(instrument, made, plan.parent)
+    try:
+        recording = acquire_plan(made, make, output, progress=not quiet, **settings)
+    except KeyboardInterrupt:
+        click.echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
+        raise SystemExit(130) from None
+    click.echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
+    why = recording.metadata.get("stopped")
+    if why is not None:
+        click.echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
+    if why == INTERRUPTED:
+        raise SystemExit(130)
+
+
+def _maker(name: str, plan: Plan, folder: Path) -> Callable[[], Any]:
+    """Return what makes the user's instrument, once the store is open; it gets the plan if it takes an argument."""
+    if name == SIMULATED:
+        bench = simulated(plan)
+        return lambda: bench
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise ParameterError(f"--instrument {name} must look like package.module:make, or be {SIMULATED!r}.")
+    # The driver lies beside the plan, or here; it may import more of its kind later.
+    for place in (str(folder.resolve()), str(Path.cwd())):
+        if place not in sys.path:
+            sys.path.insert(0, place)
+    try:
+        make = getattr(import_module(module), attribute)
+        takes_plan = bool(inspect.signature(make).parameters)
+    except Exception as problem:  # the user's own code may raise anything
+        raise ParameterError(f"--instrument {name} cannot be loaded: {_said(problem)}.") from problem
+
+    def made() -> Any:
+        try:
+            return make(plan) if takes_plan else make()
+        except InfocapError:
+            raise
+        except Exception as problem:  # the user's own code may raise anything
+            raise DataError(f"--instrument {name} could not be made ({_said(problem)}).") from problem
+
+    return made
+
+
+def _said(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+
+
+@click.command()
+@click.argument("store", type=FILE)
+@click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
+@click.option("--json", "as_json", is_flag=True, help="With --once: as data.")
+@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds.")
+@click.option("--until", default=0.5, help="Width of the interval that is enough.")
+def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) -> None:
+    """Show rows, rate, time left, the total capacity and its interval, drift and warnings of a run.
+
+    Works while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
+    """
+    now = status(store, until=until)
+    if as_json:
+        click.echo(json.dumps(_as_data(now)))
+        return
+    if once:
+        click.echo(_screen(now))
+        return
+    try:
+        while True:
+            click.echo((HOME if sys.stdout.isatty() else "") + _screen(now))
+            if now.complete:
+                return
+            time.sleep(every_s)
+            now = status(store, until=until, earlier=now)
+    except KeyboardInterrupt:
+        click.echo("\nThe acquisition goes on without being watched.")
+
+
+def _as_data(now: Status) -> dict[str, Any]:
+    """Return what the screen shows, for programs."""
+    result = now.result
+    return {
+        "stored": now.stored,
+        "planned": now.planned,
+        "complete": now.complete,
+        "rate_hz": now.rate_hz,
+        "seconds_left": now.seconds_left,
+        "last_row_age_s": now.last_row_age_s,
+        "total": None if result is None else result.total,
+        "interval_width": now.width,
+        "growth": None if result is None or result.growth is None else asdict(result.growth),
+        "problem": now.problem,
+        "checks": now.checks,
+        "advice": now.advice,
+    }
+
+
+def _screen(now: Status) -> str:
+    """Return one screen of text."""
+    title = f" · {now.plan.title}" if now.plan.title else ""
+    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", _progress(now), _pace(now), ""]
+    lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
+    if now.checks:
+        lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
+    return "\n".join([*lines, "", f"  {now.advice}"])
+
+
+def _progress(now: Status) -> str:
+    share = now.stored / max(now.planned, 1)
+    full = math.floor(BAR * share)
+    kinds = ", ".join(f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
+    return f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise")
+
+
+def _pace(now: Status) -> str:
+    if now.rate_hz is None:
+        return "  no rate yet"
+    said = f"  {now.rate_hz:.3g} rows/s"
+    if not now.complete and now.seconds_left is not None:
+        said += f", {duration(now.seconds_left)} left"
+    return said if now.last_row_age_s is None else f"{said}, last row {duration(now.last_row_age_s)} ago"
+
+
+def _capacity(result: CapacityResult) -> list[str]:
+    """Return the total against the number of samples, as a table with a drawing, and the drift."""
+    most, growth, lines = result.maximum, result.growth, []
+    if growth is not None:
+        lines.append(
+            f"  {'samples':>8}  {'total':>7}  95 % interval     0 {'':{BAR - len(str(most)) - 3}} {most}"
+        )
+        errors = growth.standard_error or [None] * len(growth.total)
+        for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
+            half_width = HALF_WIDTH_95 * (error or 0.0)
+            low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
+            between = "" if error is None else f"{low:.2f} … {high:.2f}"
+            lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{_drawn(low, total, high, most)}|")
+    if result.drift is not None:
+        lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
+    return lines
+
+
+def _drawn(low: float, total: float, high: float, most: int) -> str:
+    places = [min(max(round(value / most * (BAR - 1)), 0), BAR - 1) for value in (low, total, high)]
+    cells = [" "] * BAR
+    cells[places[0] : places[2] + 1] = "─" * (places[2] - places[0] + 1)
+    cells[places[1]] = "●"
+    return "".join(cells)
