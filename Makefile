@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One process per core, so one thread each: a second one of the matrix library would only wait, and spin meanwhile.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-quick test-slow lint format bench docs clean
 
@@ -10,10 +12,10 @@ demo: $(VENV)/.core
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
+	$(PYTEST)
 
 test-quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --numprocesses auto --dist worksteal -m "not slow and not pages"
+	$(PYTEST) -m "not slow and not pages"
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m slow

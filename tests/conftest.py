@@ -7,13 +7,15 @@ from collections import Counter
 import matplotlib
 import numpy as np
 import pytest
+from hypothesis import settings
 
 import infocap
 
 matplotlib.use("Agg")
+settings.register_profile("patient", deadline=None)  # a busy machine is no reason to fail
+settings.load_profile("patient")
 
 collect_ignore = ["crash"]  # scripts that the crash tests run as processes of their own
-
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

@@ -51,9 +51,11 @@ def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, th
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("method", [*ON_DEVICE, "control-variate"])
 def test_estimates_agree_with_those_of_numpy(method, constant, there):
-    plain = infocap.estimate(U, X, BASIS, method=method, constant=constant)
-    for u in (there(U), U):
-        found = infocap.estimate(u, there(X), BASIS, method=method, constant=constant)
+    n_samples, n_readouts = X.shape if method in ON_DEVICE else (512, 6)  # others only travel, and take long
+    u, x = U[:n_samples], X[:n_samples, :n_readouts]
+    plain = infocap.estimate(u, x, BASIS, method=method, constant=constant)
+    for inputs in (there(u), u):
+        found = infocap.estimate(inputs, there(x), BASIS, method=method, constant=constant)
         assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
         assert isinstance(found.capacity, np.ndarray)
         assert found.rank == plain.rank

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_limits
 
 import infocap
 
@@ -221,6 +222,13 @@ def test_files_within_a_memory_budget(case, method, frozen, saved):
 @pytest.mark.parametrize(("case", "method"), PAIRS)
 def test_executors(case, method, workers, frozen, executors):
     same(estimated(case, method, executor=executors[workers]), frozen, case, method)
+
+
+@pytest.mark.parametrize("method", [method for case, method in PAIRS if case == "several_blocks"])
+def test_threads_of_this_process(method, frozen):
+    """As many as the matrix library would use; `make test` gives it one."""
+    with threadpool_limits(2, user_api="blas"):
+        same(estimated("several_blocks", method), frozen, "several_blocks", method)
 
 
 def freeze():

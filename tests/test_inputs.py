@@ -145,11 +145,11 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
         infocap.estimate(u, infocap.systems.RandomFeatures(10, 8)(u), big)
 
 
-def messages_of(*args, **options):
+def messages_of(*args, method="threshold-richardson", **options):
     """The result and the warnings raised, which are the same sentences as its checks."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = infocap.estimate(*args, **options)
+        result = infocap.estimate(*args, method=method, **options)
     raised = [str(one.message) for one in caught]
     assert all(issubclass(one.category, DataWarning) for one in caught)
     assert all(one.filename == __file__ for one in caught)  # the warning points at the user's line
@@ -159,7 +159,8 @@ def messages_of(*args, **options):
 
 def test_clean_data_raise_nothing(device):
     basis, u, x = device
-    assert messages_of(u, x, basis)[0].checks == ()
+    for method in ("threshold-richardson", "control-variate"):
+        assert messages_of(u, x, basis, method=method)[0].checks == ()
     order = np.random.default_rng(0).permutation(len(u))
     assert messages_of(u[order], x[order], basis)[1] == []
 
