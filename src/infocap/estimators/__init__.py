@@ -3,8 +3,7 @@
 from ._control_variate import control_variate, control_variate_bytes, control_variate_work
 from ._evidence import Evidence, frame_for, gather, square_sums, summaries
 from ._method import Estimate, Estimator, Method
-from ._older_rules import chi2, surrogate, surrogate_bytes
-from ._paper import raw, richardson_threshold, threshold_richardson
+from ._rules import chi2, raw, richardson_threshold, surrogate, surrogate_bytes, threshold_richardson
 from ._second_order import benjamini_hochberg
 
 THE_PAPER = (

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import Check, ParameterError
 from ..typing import Floats
-from ._evidence import Evidence
 
 Estimator = Callable[..., Any]
 
@@ -60,7 +59,7 @@ class Method:
     extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, **options: 0.0
     extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, terms: 0.0
 
-    def __call__(self, evidence: Evidence, **options: Any) -> Estimate:
+    def __call__(self, evidence: Any, **options: Any) -> Estimate:
         """Run the method; a plain array of capacities is as good as an `Estimate`."""
         found = self.function(evidence, **options)
         chosen = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))

@@ -4,8 +4,7 @@ from ._analyse import analyse
 from ._compare import Comparison, compare
 from ._convergence import Convergence, convergence
 from ._cost import Cost, cost
-from ._estimate import conclude, estimate, evidence
-from ._probe import probe
+from ._estimate import conclude, estimate, evidence, probe
 from ._sweep import Sweep, sweep
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import listed
+from .._words import HALF_WIDTH_95, decimals, listed, with_error, without_minus_zero
 from ..basis import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators import benjamini_hochberg
@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.95
-RATE = 0.05  # of false ones among the functions said to differ
-FREEDOM = 10  # of Student's distribution: single capacities scatter with heavier tails than the normal one
-SMALLEST = 1e-7  # a difference below is rounding
+# Share of false ones among the functions said to differ.
+RATE = 0.05
+# Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than the normal one.
+FREEDOM = 10
+# A difference below this is rounding.
+SMALLEST = 1e-7
+# Functions that differ most, as many as are listed for each device.
+SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,18 +48,18 @@ class Comparison:
         return self.results[0].basis
 
     def totals(self, level: float = LEVEL) -> pd.DataFrame:
-        """One row a device: total and its difference from the first, with intervals."""
+        """One row per device: total and its difference from the first, with intervals."""
         return self._table(
             "total",
             ["total"],
             np.array([[one.total] for one in self.results]),
-            np.array([[_maybe(one.total_standard_error)] for one in self.results]),
+            np.array([[one.total_standard_error] for one in self.results], dtype=float),  # None becomes NaN
             np.array([[float(one.rank)] for one in self.results]),
             level,
         )
 
     def by_degree(self, level: float = LEVEL) -> pd.DataFrame:
-        """One row a degree and device.
+        """One row per degree and device.
 
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
@@ -71,7 +76,7 @@ class Comparison:
         )
 
     def functions(self, level: float = LEVEL, false_discovery_rate: float = RATE) -> pd.DataFrame:
-        """One row a function and device; `significant` where it differs from the first device.
+        """One row per function and device; `significant` where it differs from the first device.
 
         Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
         Hochberg, for each device by itself).
@@ -84,15 +89,13 @@ class Comparison:
         return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Everything in one table: total, degrees and functions, one row a quantity and device."""
+        """Everything in one table: total, degrees and functions, one row per quantity and device."""
         import pandas as pd
 
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        from ._compare_text import as_text
-
-        return as_text(self)
+        return _as_text(self)
 
     @property
     def _values(self) -> list[Floats]:
@@ -120,22 +123,22 @@ class Comparison:
     def _table(
         self, kind: str, names: Sequence[str], values: Floats, errors: Floats, most: Floats, level: float
     ) -> pd.DataFrame:
-        """Values (devices, quantities) and their errors, as a table of one row a quantity and device."""
+        """Values (devices, quantities) and their errors, as a table of one row per quantity and device."""
         import pandas as pd
         from scipy.special import ndtri
 
-        reach = float(ndtri(0.5 + probability("level", level) / 2))
-        step, spread = values - values[0], np.hypot(errors, errors[0])
-        step[0] = spread[0] = np.nan
+        half_width = float(ndtri(0.5 + probability("level", level) / 2))
+        step, error = values - values[0], np.hypot(errors, errors[0])
+        step[0] = error[0] = np.nan
         columns = {
             "capacity": values,
             "standard_error": errors,
-            "low": np.clip(values - reach * errors, 0.0, most),
-            "high": np.clip(values + reach * errors, 0.0, most),
+            "low": np.clip(values - half_width * errors, 0.0, most),
+            "high": np.clip(values + half_width * errors, 0.0, most),
             "difference": step,
-            "difference_standard_error": spread,
-            "difference_low": step - reach * spread,
-            "difference_high": step + reach * spread,
+            "difference_standard_error": error,
+            "difference_low": step - half_width * error,
+            "difference_high": step + half_width * error,
         }
         return pd.DataFrame(
             {
@@ -166,32 +169,25 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     for one in results:
         if not isinstance(one, CapacityResult):
             raise ParameterError(f"{one!r} is not a CapacityResult; load_result(path) reads one from a file.")
-    called = _names(names, len(results))
-    _refuse_other_bases(called, results)
+    called = (
+        tuple(f"device {k + 1}" for k in range(len(results))) if names is None else tuple(map(str, names))
+    )
+    if isinstance(names, str) or len(called) != len(results) or len(set(called)) < len(results):
+        raise ParameterError(
+            f"`names={names!r}` must be {len(results)} different names, one for each result."
+        )
+    first = results[0].basis
+    for name, one in zip(called, results, strict=True):
+        if one.basis.families != first.families:
+            raise DataError(
+                f"{called[0]} is about {_inputs(first)}, {name} about {_inputs(one.basis)}: their capacities are of "
+                "different functions and cannot be compared; estimate both with the same family and domain."
+            )
     common, checks = _in_common(called, results)
     checks += _weaknesses(called, results)
     for check in checks:
         warn(check)
     return Comparison(called, common, tuple(checks))
-
-
-def _names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"device {number + 1}" for number in range(count))
-    called = tuple(str(name) for name in names)
-    if isinstance(names, str) or len(called) != count or len(set(called)) < count:
-        raise ParameterError(f"`names={names!r}` must be {count} different names, one for each result.")
-    return called
-
-
-def _refuse_other_bases(names: Sequence[str], results: Sequence[CapacityResult]) -> None:
-    first = results[0].basis
-    for name, one in zip(names, results, strict=True):
-        if one.basis.families != first.families:
-            raise DataError(
-                f"{names[0]} is about {_inputs(first)}, {name} about {_inputs(one.basis)}: their capacities are of "
-                "different functions and cannot be compared; estimate both with the same family and domain."
-            )
 
 
 def _inputs(basis: ProductBasis) -> str:
@@ -268,5 +264,72 @@ def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list
     return checks
 
 
-def _maybe(value: float | None) -> float:
-    return np.nan if value is None else value
+def _as_text(comparison: Comparison) -> str:
+    """Totals, degrees, and the functions that differ most, as a person wants to read them."""
+    basis, names = comparison.basis, comparison.names
+    totals = [["", "total", "of", f"minus {names[0]}"]]
+    for (_, row), result in zip(comparison.totals().iterrows(), comparison.results, strict=True):
+        totals.append([row.device, _value(row), str(result.maximum), _difference(row)])
+    degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
+    for degree, part in comparison.by_degree().groupby("name", sort=False):
+        if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
+            rows = [row for _, row in part.iterrows()]
+            values = [f"{without_minus_zero(row.capacity, 3):.3f}" for row in rows]
+            degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
+    lines = [
+        f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
+        f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
+        *("", *_columns(totals), "", *_columns(degrees)),
+    ]
+    for name in names[1:]:
+        lines += ["", *_functions(comparison, name)]
+    return "\n".join([*lines, *(f"  check: {check}" for check in comparison.checks)])
+
+
+def _functions(comparison: Comparison, name: str) -> list[str]:
+    table = comparison.functions()
+    ours = table[table.device == name].reset_index(drop=True)
+    clear = ours[ours.significant]
+    head = f"  {len(clear)} of {len(ours)} functions differ between {comparison.names[0]} and {name}"
+    if not np.isfinite(ours.difference_standard_error).any():
+        return ["  no error bars, so no saying which functions differ"]
+    if not len(clear):
+        return [head]
+    largest = clear.reindex(clear.difference.abs().sort_values(ascending=False, kind="stable").index)[:SHOWN]
+    rows = [[f"  {row['name']}", _difference(row, mark=False)] for _, row in largest.iterrows()]
+    return [f"{head} (at most 5 % of these by chance); the most:", *_columns(rows)]
+
+
+def _value(row: pd.Series) -> str:
+    """A capacity and how far its interval reaches."""
+    if not np.isfinite(row.standard_error):
+        return with_error(row.capacity, None)
+    digits = decimals(row.standard_error)
+    shown = without_minus_zero(row.capacity, digits)
+    return f"{shown:.{digits}f} ± {HALF_WIDTH_95 * row.standard_error:.{digits}f}"
+
+
+def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None) -> str:
+    """A difference, how far its interval reaches, and a star where that leaves out zero."""
+    if np.isnan(row.difference):
+        return ""
+    if not np.isfinite(row.difference_standard_error):
+        return f"{without_minus_zero(row.difference, 3):+.3f}"
+    digits = decimals(row.difference_standard_error) if digits is None else digits
+    beyond = row.difference_low > 0 or row.difference_high < 0
+    star = " *" if mark and beyond and abs(row.difference) > 1e-7 else "  " if mark else ""
+    half_width = (row.difference_high - row.difference_low) / 2
+    return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {half_width:.{digits}f}{star}"
+
+
+def _columns(rows: list[list[Any]]) -> list[str]:
+    """A table: the first column to the left, the others to the right."""
+    widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  "
+        + "   ".join(
+            cell.ljust(width) if k == 0 else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(map(str, row), widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,4 +1,4 @@
-"""estimate: inputs and readouts go in, a CapacityResult comes out."""
+"""estimate: inputs and readouts go in, a CapacityResult comes out; and its steps, evidence, conclude and probe."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from .._files import memory as machine_memory
 from .._parallel import all_cores
 from ..basis import ProductBasis
 from ..checks import Case, run_checks
+from ..designs import draw, draw_weighted
 from ..dimension import Repeats, from_repeats
 from ..errors import DataError, DataWarning, ParameterError, renamed, warn
 from ..estimators import ESTIMATORS, Estimator, Evidence, Method, gather
 from ..result import CapacityResult
 from ..samples import Engine, Samples, chosen_executor, first_look, without_gaps
-from ..typing import ArrayLike, Floats, Integers
+from ..systems._measure import measure
+from ..typing import ArrayLike, Floats, Integers, System
 from ._cost import byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
@@ -274,3 +276,46 @@ def _refuse_impossible(samples: Samples) -> None:
             f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
             "`max_interactions` or `index_set='hyperbolic'`."
         )
+
+
+def probe(
+    system: System,
+    basis: ProductBasis,
+    n_samples: int,
+    *,
+    design: str = "sobol",
+    seed: int | None = None,
+    blocks: int = 1,
+    weighted: bool = False,
+    method: str | Estimator = "control-variate",
+    constant: bool = True,
+    complex_as: str | None = None,
+    **options: Any,
+) -> CapacityResult:
+    """The capacities of a system that can be called: (samples, inputs) -> (samples, readouts).
+
+    A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too. The
+    design is that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> infocap.probe(lambda u: u, basis, 256, seed=1)
+    CapacityResult: total 3.000 ± 0.000 of at most 3 (2 readouts and the constant)
+      256 samples, 10 legendre functions of 2 inputs, method 'control-variate'
+      degree  0     1.0000
+      degree  1     2.0000
+    """
+    weights = None
+    if yes_or_no("weighted", weighted):
+        u, weights = draw_weighted(basis, n_samples, design=design, seed=seed, blocks=blocks)
+    else:
+        u = draw(basis, n_samples, design=design, seed=seed, blocks=blocks)
+    x = measure(system, u, noise_seed(seed))
+    return estimate(
+        u, x, basis, method=method, constant=constant, complex_as=complex_as, weights=weights, **options
+    )
+
+
+def noise_seed(seed: int | None) -> np.random.SeedSequence | None:
+    """The seed of a system's noise, apart from that of the design."""
+    return None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]

@@ -22,7 +22,7 @@ from ..estimators import Estimator
 from ..result import CapacityResult
 from ..samples import as_executor, chosen_executor
 from ..typing import Floats, System
-from ._probe import probe
+from ._estimate import probe
 from ._shelf import Shelf, describe
 
 if TYPE_CHECKING:
