@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_device, to_numpy
+from .._array import array_namespace, as_like, on_device, take_rows, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._sources import chunk_rows, in_memory, is_dask, read_in_place, travelling
@@ -30,21 +30,16 @@ class Table:
         self.source = source
         self.complex_as = complex_as
         self.on_device = on_device(source)
-        self._rows: Integers | None = None  # row numbers, when only some are wanted
-        self._span = (0, 0)  # otherwise those from the first of these to the second
         self._numbered = 0  # what the source's first row is called
         self._lock = Lock()
         shape = tuple(source.shape)
         if len(shape) != 2 or 0 in shape or any(isinstance(size, float) for size in shape):
             self._refuse_shape(shape)
-        self._span = (0, int(source.shape[0]))
+        self._rows: range | Integers = range(int(shape[0]))  # of the source, in ascending order
         first = to_numpy(self._slice(0, 1))
         self.columns = self._column_names(first)
         self.row_bytes = first.nbytes
-        self.shape = (
-            int(shape[0]),
-            len(self.columns),
-        )  # as read: without rows left out, complex columns split
+        self.shape = (int(shape[0]), len(self.columns))  # as read, with complex columns split
         self.source = source if type(source) is np.ndarray else read_in_place(source)
         self.in_memory = self.on_device or type(source) is np.ndarray or in_memory(self.source)
         # NumPy's double precision needs neither reading nor converting.
@@ -59,9 +54,7 @@ class Table:
 
     def source_rows(self, start: int, stop: int) -> tuple[int, int]:
         """The stretch of the source in which the rows start to stop of this table lie."""
-        if self._rows is not None:
-            return int(self._rows[start]), int(self._rows[stop - 1]) + 1
-        return self._span[0] + start, self._span[0] + stop
+        return int(self._rows[start]), int(self._rows[stop - 1]) + 1
 
     def on_host(self) -> Table:
         """The same table in the processor's memory."""
@@ -69,13 +62,11 @@ class Table:
 
     def only(self, rows: Integers) -> Table:
         """The same table with only these rows, given by increasing numbers."""
-        return self._with(_rows=rows + self._span[0] if self._rows is None else self._rows[rows])
+        return self._with(_rows=np.asarray(self._rows)[rows])
 
     def part(self, start: int, stop: int) -> Table:
         """The rows start to stop as a table of their own; nothing is read."""
-        if self._rows is not None:
-            return self._with(_rows=self._rows[start:stop])
-        return self._with(_span=(self._span[0] + start, self._span[0] + stop))
+        return self._with(_rows=self._rows[start:stop])
 
     @property
     def lazy(self) -> Any | None:
@@ -89,11 +80,9 @@ class Table:
     def _cut(self, block: Any = None) -> Table:
         """The same table with nothing but its own rows behind it."""
         first, stop = self.source_rows(0, self.shape[0])
-        rows = None if self._rows is None else self._rows - first
+        rows = range(stop - first) if isinstance(self._rows, range) else self._rows - first
         block = self._slice(first, stop) if block is None else block
-        return self._with(
-            source=block, in_memory=True, _rows=rows, _span=(0, len(block)), _numbered=self._numbered + first
-        )
+        return self._with(source=block, in_memory=True, _rows=rows, _numbered=self._numbered + first)
 
     def without_rows(self) -> Table:
         """The same table with an empty stand-in for its source, to be `held` where the rows are."""
@@ -102,8 +91,7 @@ class Table:
     def _with(self, **changes: Any) -> Table:
         chosen = object.__new__(Table)
         chosen.__dict__.update(self.__dict__ | changes)
-        n_rows = chosen._span[1] - chosen._span[0] if chosen._rows is None else len(chosen._rows)
-        chosen.shape = (n_rows, len(self.columns))
+        chosen.shape = (len(chosen._rows), len(self.columns))
         chosen._plain = self._plain and chosen.source is self.source
         return chosen
 
@@ -119,19 +107,14 @@ class Table:
 
     def read(self, start: int, stop: int) -> Any:
         """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
-        if self._rows is None:
-            first = self._span[0] + start
-            if self._plain:
-                return self.source[first : self._span[0] + stop]
-            return self._convert(self._slice(first, self._span[0] + stop), start)
-        rows = self._rows[start:stop]
-        first = int(rows[0])
-        block = self._slice(first, int(rows[-1]) + 1)
-        if self.on_device:
-            return self._convert(
-                array_namespace(block).take(block, as_like(rows - first, block), axis=0), start
-            )
-        return self._convert(block[rows - first], start)
+        first, last = self.source_rows(start, stop)
+        if self._plain and isinstance(self._rows, range):
+            return self.source[first:last]
+        block = self._slice(first, last)
+        if not isinstance(self._rows, range):
+            rows = self._rows[start:stop] - first
+            block = take_rows(block, as_like(rows, block)) if self.on_device else block[rows]
+        return self._convert(block, start)
 
     def read_on_host(self, start: int, stop: int) -> Floats:
         """The same as a NumPy array, wherever the source is."""
@@ -161,8 +144,7 @@ class Table:
 
     def place(self, row: int, column: int) -> str:
         """How to name a cell in a message."""
-        row = self._span[0] + row if self._rows is None else int(self._rows[row])
-        return f"row {self._numbered + row}, {self.column(column)}"
+        return f"row {self._numbered + int(self._rows[row])}, {self.column(column)}"
 
     def column(self, number: int) -> str:
         """How to name a column in a message."""
