@@ -446,7 +446,7 @@ def test_the_jackknife_is_that_of_estimates_without_each_block():
     assert_allclose(result.standard_error, spread, atol=1e-10)
     with pytest.raises(ParameterError, match="`jackknife=5` must be 0, or an even number"):
         infocap.estimate(u, x, BASIS, method="raw", jackknife=5)
-    with pytest.raises(DataError, match="jackknife=64 blocks of 256 samples hold fewer than the 11"):
+    with pytest.raises(DataError, match="`jackknife=64` blocks of 256 samples hold fewer than the 11"):
         infocap.estimate(u, x, BASIS, method="raw", jackknife=64)
 
 

@@ -44,8 +44,8 @@ ERRORS = {
     "rows not in index order": ((U, X), {"index": np.roll(np.arange(512), 1)}, r"index is 0 at row 1, after 511: .* np\.argsort\(index\)"),
     "index of the wrong length": ((U, X), {"index": np.arange(5)}, r"index has shape \(5,\); give one value for each of 512 rows"),
     "acquisition of the wrong length": ((U, X), {"acquired": np.arange(5)}, r"acquired has shape \(5,\)"),
-    "unknown nan policy": ((U, X), {"nan": "ignore"}, "nan='ignore' is not one of 'raise', 'drop'"),
-    "unknown complex policy": ((U, X), {"complex_as": "phase"}, "complex_as='phase' is not one of"),
+    "unknown nan policy": ((U, X), {"nan": "ignore"}, "`nan='ignore'` is not one of 'raise', 'drop'"),
+    "unknown complex policy": ((U, X), {"complex_as": "phase"}, "`complex_as='phase'` is not one of"),
 }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_unusable_data_gets_one_sentence_that_says_what_to_do(data, options, mes
 
 MISTAKES = {
     "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
-    "constant as a word": ({"constant": "no"}, "constant='no' must be True or False"),
+    "constant as a word": ({"constant": "no"}, "`constant='no'` must be True or False"),
     "repeated index": ({"index": np.repeat(np.arange(256), 2)}, "index has 0 more than once"),
     "index with gaps": ({"index": np.full(512, np.nan)}, "index must be numbers or times without gaps"),
     "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),

@@ -45,10 +45,10 @@ def bound_names(package):
 
 def test_the_public_names_are_these():
     assert set(infocap.__all__) == {
-        "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "Part", "ProductBasis", "Recording", "__version__",
-        "analyse", "basis", "combine", "common_frame", "compare", "convergence", "dimension", "draw", "draw_weighted",
-        "errors", "estimate", "estimators", "experiment", "load_frame", "load_part", "load_result", "plot", "probe",
-        "product_basis", "read", "report", "summarise", "sweep", "systems", "tasks", "theory",
+        "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
+        "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
+        "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
+        "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
     }  # fmt: skip
     assert set(infocap.ESTIMATORS) == {
         "raw", "threshold-richardson", "richardson-threshold", "control-variate", "surrogate", "chi2",

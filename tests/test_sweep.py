@@ -210,9 +210,9 @@ def test_settings_that_make_no_grid_are_refused(settings, message):
 
 
 def test_what_cannot_be_swept_or_kept_or_found_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="make_system=5 must be a function"):
+    with pytest.raises(ParameterError, match="`make_system=5` must be a function"):
         infocap.sweep(5, {"gain": [1.0]}, BASIS, 256)
-    with pytest.raises(ParameterError, match="basis='legendre' must come from product_basis"):
+    with pytest.raises(ParameterError, match="`basis='legendre'` must come from product_basis"):
         infocap.sweep(make, {"gain": [1.0]}, "legendre", 256)
     with pytest.raises(ParameterError, match="method='typo'"):
         infocap.sweep(make, {"gain": [1.0]}, BASIS, 256, seed=1, method="typo", path=tmp_path / "new")

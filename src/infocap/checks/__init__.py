@@ -6,26 +6,10 @@ A check is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from ..dimension import Repeats
 from ..errors import Check
-from ..estimators import Estimate, Evidence, Method
-from ..typing import Integers
 from . import _checks
-
-
-@dataclass(frozen=True, eq=False)
-class Case:
-    """What a check sees: the evidence, the method, what it found, and what repeats say where there are any."""
-
-    evidence: Evidence
-    method: Method
-    estimate: Estimate
-    total: float
-    repeats: Repeats | None = None
-    repeated: Integers | None = None  # the rows that were measured twice
-
+from ._checks import Case
 
 CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
     "inputs off": _checks.inputs_off,

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._array import as_like, to_numpy
 from .._words import listed
 from ..basis import DiscreteFamily, ProductBasis, product_basis
+from ..dimension import Repeats
 from ..errors import Check
+from ..estimators import Estimate, Evidence, Method
 from ..kernels import squares
 from ..samples import Samples, fitting_domain
 from ..typing import Floats
-
-if TYPE_CHECKING:
-    from . import Case
 
 # A mean this many standard errors away is not chance, however many functions are looked at.
 STANDARD_ERRORS = 5.0
@@ -33,6 +33,18 @@ LAG_ROWS = 1024
 SAMPLES_PER_READOUT = 4
 # A corrected total scatters around the rank; beyond this multiple of it something is wrong.
 ABOVE = 1.01
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """What a check sees: the evidence, the method, what it found, and what repeats say where there are any."""
+
+    evidence: Evidence
+    method: Method
+    estimate: Estimate
+    total: float
+    repeats: Repeats | None = None
+    repeated: Integers | None = None  # the rows that were measured twice
 
 
 def inputs_off(case: Case) -> Iterator[Check]:

@@ -1,12 +1,13 @@
 """Methods as data: each a function of the evidence, in one table that everything else reads."""
 
-from ._control_variate import control_variate, control_variate_bytes, control_variate_work
+from . import _control_variate, _rules
+from ._control_variate import control_variate
 from ._evidence import Evidence, frame_for, gather, square_sums, summaries
 from ._method import Estimate, Estimator, Method
-from ._rules import chi2, raw, richardson_threshold, surrogate, surrogate_bytes, threshold_richardson
+from ._rules import chi2, raw, richardson_threshold, surrogate, threshold_richardson
 from ._second_order import benjamini_hochberg
 
-THE_PAPER = (
+_PAPER = (
     "R. Uma Ramachandran and S. Massar, Information Processing Capacity of Stationary Physical Systems (2026)"
 )
 
@@ -19,21 +20,21 @@ ESTIMATORS: dict[str, Method] = {
             "readouts regressed on the basis, second-order bias removed, zeros at a controlled rate, error bars",
             "docs/estimators.md",
             in_blocks=False,
-            extra_bytes=control_variate_bytes,
-            extra_work=control_variate_work,
+            extra_bytes=_control_variate.control_variate_bytes,
+            extra_work=_control_variate.control_variate_work,
         ),
-        Method("raw", raw, "the plain empirical capacity C_N", THE_PAPER, corrects_bias=False),
+        Method("raw", raw, "the plain empirical capacity C_N", _PAPER, corrects_bias=False),
         Method(
             "threshold-richardson",
             threshold_richardson,
             "the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
-            f"{THE_PAPER}, Algorithm 1",
+            f"{_PAPER}, Algorithm 1",
         ),
         Method(
             "richardson-threshold",
             richardson_threshold,
             "the paper's Algorithm 2: extrapolation, then a threshold from the most negative value",
-            f"{THE_PAPER}, Algorithm 2",
+            f"{_PAPER}, Algorithm 2",
         ),
         Method(
             "surrogate",
@@ -42,7 +43,7 @@ ESTIMATORS: dict[str, Method] = {
             "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)",
             in_blocks=False,
             corrects_bias=False,
-            extra_bytes=surrogate_bytes,
+            extra_bytes=_rules.surrogate_bytes,
         ),
         Method(
             "chi2",
