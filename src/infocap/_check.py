@@ -46,7 +46,7 @@ def positive(name: str, value: Any) -> float:
 
 def probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1; refuse anything else."""
-    if not _finite(value) or not 0 < value < 1:
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ParameterError(f"`{name}={value!r}` must lie strictly between 0 and 1.")
     return float(value)
 

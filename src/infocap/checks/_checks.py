@@ -17,7 +17,7 @@ from ..errors import Check
 from ..estimators import Estimate, Evidence, Method
 from ..kernels import squares
 from ..samples import Samples, fitting_domain
-from ..typing import Floats
+from ..typing import Floats, Integers
 
 # A mean this many standard errors away is not chance, however many functions are looked at.
 STANDARD_ERRORS = 5.0

@@ -117,9 +117,8 @@ def _expand(evidence: Evidence, fit: CrossFit, independent: bool) -> SecondOrder
     e = fit.e if independent else fit.e * np.sqrt(fit.gain)
     e_capacity = fit.e_plain * np.sqrt(fit.gain_plain)
     e_total = fit.e_plain * np.sqrt(fit.level / (1 - np.minimum(fit.freedom / n, TUNING.most_freedom)))
-    blocks = starmap(
-        lambda y, rows: Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows]), evidence.targets()
-    )
+    targets = evidence.samples.targets(0, n)
+    blocks = starmap(lambda y, rows: Block(y, fit.z[rows], e[rows], e_capacity[rows], e_total[rows]), targets)
     return second_order(c, fit.gram, e.T @ e / n, blocks, n_samples=n, independent=independent)
 
 

@@ -164,20 +164,11 @@ class Evidence:
                 for y, rows in part.targets(start, stop):
                     yield y, z[rows.start - start : rows.stop - start]
 
-    def targets(self) -> Iterator[tuple[Floats, slice]]:
-        """Targets (terms, samples) of all rows, block by block, and which rows they are."""
-        for _, part in self.engine.chunks(self.samples):
-            for y, rows in part.targets(0, part.n_samples):
-                yield y, slice(part.first_row + rows.start, part.first_row + rows.stop)
-
     def project(self, z: Floats) -> Floats:
         """The means over samples of y z for numbers z (samples, columns) of every row: (terms, columns)."""
         z = self.samples.weighted(z, 0)
-        pieces = (
-            (part.u.read_on_host(start, stop), z[part.first_row + start : part.first_row + stop])
-            for _, part in self.engine.chunks(self.samples)
-            for start, stop in row_shares(0, part.n_samples, part.n_columns)
-        )
+        rows = row_shares(0, self.n_samples, self.maximum)
+        pieces = ((self.samples.u.read_on_host(*share), z[slice(*share)]) for share in rows)
         return self.basis.project(pieces) / self.n_samples
 
     def values(self, basis: ProductBasis) -> Floats:

@@ -81,7 +81,8 @@ class Engine:
         """
         wholes = wholes or [(0, samples.n_samples)]
         if samples.u.in_memory and samples.x.in_memory:
-            yield from ((number, samples.part(*rows)) for number, rows in enumerate(wholes))
+            for number, rows in enumerate(wholes):
+                yield number, samples.part(*rows)
             return
         cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]
         reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")

@@ -107,9 +107,9 @@ class Table:
 
     def read(self, start: int, stop: int) -> Any:
         """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
-        first, last = self.source_rows(start, stop)
         if self._plain and isinstance(self._rows, range):
-            return self.source[first:last]
+            return self.source[self._rows.start + start : self._rows.start + stop]
+        first, last = self.source_rows(start, stop)
         block = self._slice(first, last)
         if not isinstance(self._rows, range):
             rows = self._rows[start:stop] - first

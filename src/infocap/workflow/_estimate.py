@@ -26,6 +26,8 @@ from ._cost import byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
 MOST_DAYS, MOST_OF_MEMORY = 2.0, 0.8
+# Bytes that every machine has, so that there is no need to ask.
+LARGE_BYTES = 1e9
 # Operations per second that any machine, or any graphics card for computing, can do.
 SLOW_RATE, DEVICE_RATE = 2e10, 5e11
 # Values of the basis below which the method's matrices are small.
@@ -270,7 +272,8 @@ def _refuse_impossible(samples: Samples) -> None:
     n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
     n_bytes = 8.0 * 4 * k * terms + 512.0 * terms
     days = 2.0 * n * k * terms / (DEVICE_RATE if samples.x.on_device else SLOW_RATE) / 86400
-    if n_bytes > MOST_OF_MEMORY * machine_memory() or days > MOST_DAYS:
+    too_large = n_bytes > LARGE_BYTES and n_bytes > MOST_OF_MEMORY * machine_memory()
+    if too_large or days > MOST_DAYS:
         raise ParameterError(
             f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
             f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
