@@ -104,18 +104,16 @@ def analyse(
 
 def _deviations(readouts: Any) -> Floats:
     """The standard deviation of each readout, missing values left out, block by block."""
-    count, mean, square = (np.zeros(readouts.shape[1]) for _ in range(3))
+    first = np.nan_to_num(
+        np.asarray(readouts[:1], dtype=float)
+    )  # differences from it lose no digits to an offset
+    sums = np.zeros((3, readouts.shape[1]))
     for start in range(0, readouts.shape[0], ROWS):
-        block = np.asarray(readouts[start : start + ROWS], dtype=float)
-        here = np.isfinite(block).sum(axis=0)
-        known = np.where(np.isfinite(block), block, 0.0)
-        own = known.sum(axis=0) / np.maximum(here, 1)
-        total = np.maximum(count + here, 1)
-        square += np.where(np.isfinite(block), (block - own) ** 2, 0.0).sum(axis=0)
-        square += (own - mean) ** 2 * count * here / total
-        mean = mean + (own - mean) * here / total
-        count += here
-    return np.sqrt(square / np.maximum(count, 1))
+        block = np.asarray(readouts[start : start + ROWS], dtype=float) - first
+        block[~np.isfinite(block)] = np.nan
+        sums += [np.sum(~np.isnan(block), axis=0), np.nansum(block, axis=0), np.nansum(block**2, axis=0)]
+    count, total, square = np.maximum(sums[0], 1), sums[1], sums[2]
+    return np.sqrt(np.maximum(square / count - (total / count) ** 2, 0.0))
 
 
 def _named(recording: Recording) -> Any:

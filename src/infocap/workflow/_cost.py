@@ -70,93 +70,53 @@ def byte_count(memory: Any) -> int:
     return n_bytes
 
 
-@dataclass(frozen=True)
-class _Needs:
-    """Bytes that the passes over some samples take."""
-
-    n_samples: int
-    n_columns: int
-    terms: int
-    row_bytes: int  # of a row as it is stored; 0 for what is in memory already
-    extra: float  # of what goes with the samples: weights, times, repeats
-
-    @property
-    def fixed(self) -> float:
-        """Bytes that are needed whatever the threads and chunks."""
-        lags = 16.0 * min(LAG_ROWS, self.n_samples) * self.terms
-        return KEPT * self._summary + self.extra + lags
-
-    @property
-    def _summary(self) -> float:
-        return 8.0 * self.n_columns * (self.n_columns + self.terms)
-
-    @property
-    def _share(self) -> int:
-        start, stop = next(row_shares(0, self.n_samples, self.n_columns))
-        return stop - start
-
-    @property
-    def per_thread(self) -> float:
-        """Bytes that each thread needs for itself."""
-        return PER_THREAD * self._summary + VALUES_BYTES + COPIES * 8.0 * self.n_columns * self._share
-
-    def total(self, threads: int) -> float:
-        """The least memory for this many threads."""
-        return self.fixed + threads * self.per_thread + CHUNKS * self._share * self.row_bytes
-
-
 def within_memory(
     engine: Engine, samples: Samples, constant: bool, method: Method | None, options: dict[str, Any]
 ) -> Engine:
     """The engine with threads and chunks that keep its memory budget; an error says what would do."""
     memory, executor = engine.memory, engine.executor
     assert memory is not None
-    held = sum(one.nbytes for one in (samples.acquired, samples.root_weights) if one is not None)
-    repeats = 0 if samples.repeats is None else 6 * 8 * samples.n_samples * samples.x.shape[1]
-    needs = _Needs(
-        samples.n_samples,
-        samples.x.shape[1] + constant,
-        len(samples.basis),
-        0 if samples.in_memory else samples.row_bytes,
-        3.0 * held + repeats + BYTES_PER_SAMPLE * bool(samples.n_dropped) * samples.n_samples,
-    )
+    n, k, all_terms = samples.n_samples, samples.x.shape[1] + constant, len(samples.basis)
+    start, stop = next(row_shares(0, n, k))
+    chunks = 0.0 if samples.in_memory else CHUNKS * (stop - start) * samples.row_bytes
+    held = 3.0 * sum(one.nbytes for one in (samples.acquired, samples.root_weights) if one is not None)
+    held += 0.0 if samples.repeats is None else 6 * 8.0 * n * samples.x.shape[1]
+    held += BYTES_PER_SAMPLE * n * bool(samples.n_dropped)
+
+    def fixed(terms: int) -> float:
+        """Bytes that are needed whatever the threads and chunks."""
+        return KEPT * 8.0 * k * (k + terms) + 16.0 * min(LAG_ROWS, n) * terms + held
+
+    def per_thread(terms: int) -> float:
+        return PER_THREAD * 8.0 * k * (k + terms) + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
+
+    def needed(threads: int, terms: int = all_terms) -> float:
+        return fixed(terms) + threads * per_thread(terms) + chunks
+
+    shared = in_this_process(executor)
     with all_cores() as cores:
-        most = n_slots(executor) if in_this_process(executor) else 1 if executor is not None else cores
-    fitting = [count for count in range(1, most + 1) if needs.total(count) <= memory]
-    if not fitting or (fitting[-1] < most and in_this_process(executor)):
-        _refuse(memory, needs.total(most if in_this_process(executor) else 1), needs)
-    if method is not None:
-        _refuse_method(memory, needs, method, options)
-    left = memory - needs.fixed - fitting[-1] * needs.per_thread
-    chunks = CHUNKS * (fitting[-1] if in_this_process(executor) else 1)
-    return replace(engine, chunk_bytes=int(min(left / chunks, LARGEST_CHUNK)), threads=fitting[-1])
-
-
-def _refuse(memory: int, needed: float, needs: _Needs) -> None:
-    """Say what the job needs, and how many functions the budget has room for."""
-    fits = bisect_left(
-        range(1, needs.terms + 1), True, key=lambda terms: replace(needs, terms=terms).total(1) > memory
-    )
-    advice = (
-        f"the first {fits:,} functions would fit: lower the degree, or cut with `max_interactions` or "
-        "`index_set='hyperbolic'`, or allow that much memory"
-        if fits
-        else "no basis would fit: allow that much memory"
-    )
-    raise ParameterError(
-        f"`memory={memory / 1e6:,.0f} MB` is too little for {needs.n_columns} readouts and {needs.terms:,} functions, "
-        f"which take {needed / 1e6:,.0f} MB; {advice}."
-    )
-
-
-def _refuse_method(memory: int, needs: _Needs, method: Method, options: dict[str, Any]) -> None:
-    """Some methods hold all readouts in memory."""
-    n, k, terms = needs.n_samples, needs.n_columns, needs.terms
-    needed = needs.fixed + method.extra_bytes(n, k, terms, **options)
-    if needed > memory:
+        most = n_slots(executor) if shared else 1 if executor is not None else cores
+    fitting = [count for count in range(1, most + 1) if needed(count) <= memory]
+    if not fitting or (fitting[-1] < most and shared):
+        room = bisect_left(range(1, all_terms + 1), True, key=lambda terms: needed(1, terms) > memory)
+        advice = (
+            f"the first {room:,} functions would fit: lower the degree, or cut with `max_interactions` or "
+            "`index_set='hyperbolic'`, or allow that much memory"
+            if room
+            else "no basis would fit: allow that much memory"
+        )
+        raise ParameterError(
+            f"`memory={memory / 1e6:,.0f} MB` is too little for {k} readouts and {all_terms:,} functions, "
+            f"which take {needed(most if shared else 1) / 1e6:,.0f} MB; {advice}."
+        )
+    total = fixed(all_terms) + (0.0 if method is None else method.extra_bytes(n, k, all_terms, **options))
+    if method is not None and total > memory:
         others = ", ".join(repr(other.name) for other in ESTIMATORS.values() if other.in_blocks)
         raise ParameterError(
-            f"method {method.name!r} takes {needed / 1e6:,.0f} MB for {n:,} samples, {k} readouts and {terms:,} "
+            f"method {method.name!r} takes {total / 1e6:,.0f} MB for {n:,} samples, {k} readouts and {all_terms:,} "
             f"functions, and `memory={memory / 1e6:,.0f} MB`; allow more, or use a method that goes through the "
             f"data in blocks: {others}."
         )
+    left = memory - fixed(all_terms) - fitting[-1] * per_thread(all_terms)
+    chunk = left / (CHUNKS * (fitting[-1] if shared else 1))
+    return replace(engine, chunk_bytes=int(min(chunk, LARGEST_CHUNK)), threads=fitting[-1])

@@ -45,8 +45,25 @@ class Shelf:
             )
         self.path = path
         self.plan, self.fingerprint = plan, _fingerprint(plan)
-        if (path / PLAN).exists():
-            self._refuse_another()
+        if not (path / PLAN).exists():
+            return
+        try:
+            earlier = json.loads((path / PLAN).read_text(encoding="utf-8"))
+            there, kept = earlier["fingerprint"], earlier["plan"]
+        except (ValueError, KeyError, TypeError) as problem:
+            raise DataError(
+                f"{path / PLAN} is not the plan of a sweep ({problem}); give another path."
+            ) from None
+        if there != self.fingerprint:
+            changes = [
+                f"{name} {kept.get(name)!r} there and {plan[name]!r} here"
+                for name in plan
+                if kept.get(name) != plan[name]
+            ]
+            raise DataError(
+                f"{path} holds another sweep: its fingerprint is {there[:12]}, this one's is "
+                f"{self.fingerprint[:12]} ({', '.join(changes)}); give another path, or remove the folder."
+            )
 
     def load(self, point: dict[str, Any]) -> CapacityResult | None:
         """The result kept for a setting, if there is one."""
@@ -56,14 +73,13 @@ class Shelf:
     def save(self, point: dict[str, Any], result: CapacityResult) -> None:
         """Keep a result; it is there whole or not at all."""
         if not (self.path / PLAN).exists():
-            self._write_plan()
+            self.path.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(
+                {"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}, indent=1
+            )
+            with replaced(self.path / PLAN) as beside:
+                beside.write_text(text, encoding="utf-8")
         result.save(self._file(point))
-
-    def _write_plan(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}, indent=1)
-        with replaced(self.path / PLAN) as beside:
-            beside.write_text(text, encoding="utf-8")
 
     def _file(self, point: dict[str, Any]) -> Path:
         """A name a person can read, and a few digits that tell apart what rounds to the same."""
@@ -72,24 +88,6 @@ class Shelf:
         return (
             self.path / f"{plain}-{_fingerprint({key: repr(value) for key, value in point.items()})[:8]}.nc"
         )
-
-    def _refuse_another(self) -> None:
-        try:
-            earlier = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
-            fingerprint, plan = earlier["fingerprint"], earlier["plan"]
-        except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(
-                f"{self.path / PLAN} is not the plan of a sweep ({problem}); give another path."
-            ) from None
-        if fingerprint != self.fingerprint:
-            differing = [name for name in self.plan if plan.get(name) != self.plan[name]]
-            changes = ", ".join(
-                f"{name} {plan.get(name)!r} there and {self.plan[name]!r} here" for name in differing
-            )
-            raise DataError(
-                f"{self.path} holds another sweep: its fingerprint is {fingerprint[:12]}, this one's is "
-                f"{self.fingerprint[:12]} ({changes}); give another path, or remove the folder."
-            )
 
 
 def _fingerprint(plan: dict[str, Any]) -> str:
