@@ -382,6 +382,7 @@ def test_passes_count_their_rows(monkeypatch):
         yield counted.append
 
     monkeypatch.setattr("infocap.samples._engine._bar", bar)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     infocap.estimate(U, X, BASIS, method="threshold-richardson")
     assert sum(counted) == 3 * N  # a look, the sums of products, the leverages
     counted.clear()

@@ -85,7 +85,7 @@ def inputs_off(case: Case) -> Iterator[Check]:
 
 
 def _sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
-    return basis.sum_over(samples.u.read_on_host(start, stop), samples.weights(start, stop))
+    return basis.sum_over(samples.u.read(start, stop, on_host=True), samples.weights(start, stop))
 
 
 def correlated(case: Case) -> Iterator[Check]:
@@ -263,7 +263,7 @@ def _stretch(case: Case, start: int, stop: int) -> _Stretch:
     order = None if samples.acquired is None else samples.order
     rows: Any = slice(start, stop) if order is None else order[start:stop]
     if order is None:
-        block, u = samples.x.read(start, stop), samples.u.read_on_host(start, stop)
+        block, u = samples.x.read(start, stop), samples.u.read(start, stop, on_host=True)
     else:
         block, u = samples.x.take(rows), samples.u.take(rows)
     z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)

@@ -146,7 +146,7 @@ class Evidence:
         return self._whitened(self.samples, start, stop)
 
     def _whitened(self, samples: Samples, start: int, stop: int) -> Floats:
-        z = samples.centred(samples.x.read_on_host(start, stop), self.space.mean) @ self.whitening
+        z = samples.centred(samples.x.read(start, stop, on_host=True), self.space.mean) @ self.whitening
         z = np.column_stack([np.ones(len(z)), z]) if samples.constant else z
         return samples.weighted(z, start)
 
@@ -168,12 +168,12 @@ class Evidence:
         """The means over samples of y z for numbers z (samples, columns) of every row: (terms, columns)."""
         z = self.samples.weighted(z, 0)
         rows = row_shares(0, self.n_samples, self.maximum)
-        pieces = ((self.samples.u.read_on_host(*share), z[slice(*share)]) for share in rows)
+        pieces = ((self.samples.u.read(*share, on_host=True), z[slice(*share)]) for share in rows)
         return self.basis.project(pieces) / self.n_samples
 
     def values(self, basis: ProductBasis) -> Floats:
         """Values of other functions of the inputs at all samples, (samples, terms), with the weights of the samples."""
-        return self.samples.weighted(basis(self.samples.u.read_on_host(0, self.n_samples)), 0)
+        return self.samples.weighted(basis(self.samples.u.read(0, self.n_samples, on_host=True)), 0)
 
     @cached_property
     def independent(self) -> bool:
@@ -280,7 +280,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             yield samples.inputs(first, last), samples.weighted(z, first)
 
     projection = samples.basis.project(pieces())
-    return Moments(_small(gram), projection, stop - start)
+    return Moments(gram if on_host(gram) else _small(gram), projection, stop - start)
 
 
 def _summary(samples: Samples, start: int, stop: int) -> Summary:
@@ -296,7 +296,8 @@ def _summary(samples: Samples, start: int, stop: int) -> Summary:
 
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
     """The sums of y and of y² over some rows, with weights w and w²: (2, terms)."""
-    u, weights = samples.u.read_on_host(start, stop), samples.weights(start, stop)
+    u = samples.u.read(start, stop, on_host=True)
+    weights = None if samples.root_weights is None else samples.root_weights[start:stop] ** 2
     square = None if weights is None else weights**2
     return np.array([basis.sum_over(u, weights), basis.sum_over(u, square, power=2)])
 

@@ -163,15 +163,14 @@ class Search:
         null = np.ones((self._degrees[-1] + 1, self._rank))
         for candidate in dict.fromkeys(winners):  # each with all of its directions
             k = np.array([number + self._skip for number, one in enumerate(winners) if one is candidate])
-            e[:, k], e_plain[:, k], b[:, k], less[:, k] = self._apply(candidate, z[:, k])
-            freedom[k] = candidate.fit.freedom(candidate.penalty)
+            e[:, k], e_plain[:, k], b[:, k], less[:, k], freedom[k] = self._apply(candidate, z[:, k])
             if len(candidate.fit.columns):
                 gain[k], gain_plain[k], level[k], by_degree = self._calibrate(candidate)
                 null[:, k] = by_degree[:, None]
         return CrossFit(z, e, e_plain, b - less, _gram(z, e, b), freedom, gain, gain_plain, level, null)
 
-    def _apply(self, candidate: _Candidate, z: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Residuals of left-out samples (capped, plain), coefficients, and their mean change."""
+    def _apply(self, candidate: _Candidate, z: Floats) -> tuple[Floats, Floats, Floats, Floats, float]:
+        """Residuals of left-out samples (capped, plain), coefficients, their mean change, and degrees of freedom."""
         fit, penalty = candidate.fit, candidate.penalty
         left, margin = fit.residuals(z, penalty), fit.margin(np.array([penalty]))
         e, e_plain = (
@@ -181,7 +180,7 @@ class Search:
         b, less = np.zeros((2, int(self._place.max()) + 1, z.shape[1]))
         b[self._place[fit.columns]] = fit.coefficients(z, penalty)
         less[self._place[fit.columns]] = fit.coefficients(e, penalty) / self._n
-        return e, e_plain, b, less
+        return e, e_plain, b, less, float(np.sum(1 - margin))
 
     def _calibrate(self, candidate: _Candidate) -> tuple[float, float, float, Floats]:
         """Send white noise through a fit, and see what the formulas make of it.
@@ -189,7 +188,7 @@ class Search:
         Leaving a sample out of independent points tells the truth. In a low-discrepancy design the sample
         left out sits in a hole, its residual is too large, and coefficients scatter differently.
         """
-        e, e_plain, b, less = self._apply(candidate, self._noise)
+        e, e_plain, b, less, _ = self._apply(candidate, self._noise)
         c = (b - less)[self._place] + self._dictionary.T @ e / self._n
         square = self._n * np.mean(c**2, axis=1) / np.mean(self._noise**2)
         null = np.bincount(self._degrees, square) / np.maximum(np.bincount(self._degrees), 1)
@@ -250,15 +249,15 @@ def _controls(evidence: Evidence) -> ProductBasis:
     if n > TUNING.most_dictionary:
         most = min(most, TUNING.most_dictionary)
     if len(basis) <= most:
-        return _extended(basis, min(most, dictionary_size(n, len(basis))))
+        return _extended(basis, n, most)
     strongest = np.argsort(-evidence.raw)[:most]
     return ProductBasis(basis.families, basis.indices[np.union1d([0], strongest)])
 
 
 @lru_cache(maxsize=8)
-def _extended(basis: ProductBasis, most: int) -> ProductBasis:
+def _extended(basis: ProductBasis, n_samples: int, most: int) -> ProductBasis:
     """The basis and functions of higher degree; runs of one device mostly ask for the same ones."""
-    return basis.extended(most)
+    return basis.extended(min(most, dictionary_size(n_samples, len(basis))))
 
 
 def dictionary_size(n_samples: int, terms: int) -> int:

@@ -73,17 +73,16 @@ class Regression:
         return self._back @ ((np.sqrt(self._e) / (self._e + penalty))[:, None] * (self._u.T @ z))
 
     def margin(self, penalties: Floats, rows: Integers | slice = slice(None)) -> Floats:
-        """1 - h of some samples for each penalty: what divides a residual to give that of a fit without the sample."""
+        """1 - h of some samples for each penalty: what divides a residual to give that of a fit without the sample.
+
+        The sum of h over all samples is the number of degrees of freedom that the fit takes.
+        """
         u, shrink, parts = self._u[rows], penalties / (self._e[:, None] + penalties), []
         for start in range(0, len(u), ROWS):
             squares = u[start : start + ROWS] ** 2
             outside = 0.0 if self._interpolates else np.maximum(1 - squares.sum(axis=1), 0.0)[:, None]
             parts.append(squares @ shrink + outside)
         return np.concatenate(parts)
-
-    def freedom(self, penalty: float) -> float:
-        """Degrees of freedom that the fit takes, the trace of H."""
-        return float(np.sum(self._e / (self._e + penalty)))
 
     def left_out(self, z: Floats, penalties: Floats, rows: Integers | slice) -> list[Floats]:
         """Residuals of some rows, each from a fit without that row, for each penalty."""

@@ -258,14 +258,14 @@ def frame_of(triangle: Any) -> Frame | None:
     pivot, bound = to_numpy(xp.stack([pivot, condition_bound(scaled, inverse)])).tolist()
     if not pivot > SAFE_PIVOT:
         return None
-    if _condition(scaled, bound) < GOOD_ALREADY:
+    if bound < GOOD_ALREADY or _condition(scaled, bound) < GOOD_ALREADY:
         return Frame(None, None)
     return Frame(inverse / norms[:, None], triangle)
 
 
 def _condition(triangle: Any, bound: float) -> float:
-    """The condition number, or a bound on it where that will do."""
-    if bound < GOOD_ALREADY or not on_host(triangle):
+    """The condition number; on a device the bound on it, which needs no singular values."""
+    if not on_host(triangle):
         return bound
     singular = np.linalg.svd(triangle, compute_uv=False)
     return float(singular[0] / singular[-1])
@@ -293,7 +293,7 @@ class Moments:
         norms = xp.sqrt(xp.sum(triangle**2, axis=0))
         scaled = triangle / norms
         bound = float(condition_bound(scaled, inverse * norms[:, None]))
-        if not (np.isfinite(bound) and _condition(scaled, bound) < GOOD_CONDITION):
+        if not (bound < GOOD_ALREADY or (np.isfinite(bound) and _condition(scaled, bound) < GOOD_CONDITION)):
             return None
         projection = (self.projection @ as_like(inverse, self.projection)).T
         if frame.matrix is not None:

@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -64,14 +64,20 @@ class Engine:
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
         if self.executor is not None and is_client(self.executor):
             outcomes = self._on_dask(samples, work, merge, wholes)
-        else:
-            with _bar(sum(stop - start for start, stop in wholes)) as done:
-                shares = self._here if self.executor is None else self._elsewhere
-                found: list[Any] = [None] * len(wholes)
-                for number, rows, outcome in shares(samples, work, merge, wholes):
-                    found[number] = outcome if found[number] is None else merge(found[number], outcome)
-                    done(rows)
-                outcomes = found
+            return outcomes[0] if edges is None else outcomes
+        outcomes = [None] * len(wholes)
+        bar = _bar(sum(stop - start for start, stop in wholes)) if sys.stderr.isatty() else nullcontext(int)
+        with bar as done, all_cores() as cores:
+            threads = self.threads or cores
+            calls = self._calls(samples, work, wholes, threads)
+            if self.executor is not None:
+                calls = self._elsewhere(samples, work, merge, wholes)
+            elif threads > 1:
+                calls = _on_threads(calls, threads)
+            for number, rows, call in calls:
+                outcome = call()
+                outcomes[number] = outcome if outcomes[number] is None else merge(outcomes[number], outcome)
+                done(rows)
         return outcomes[0] if edges is None else outcomes
 
     def chunks(self, samples: Samples, wholes: list[Rows] | None = None) -> Iterator[tuple[int, Samples]]:
@@ -106,33 +112,13 @@ class Engine:
         offset = samples.x.source_rows(0, 1)[0] % rows
         return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
 
-    def _here(
-        self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]
-    ) -> Iterator[tuple[int, int, Any]]:
-        """Shares on the threads of this process, never more than two per thread under way."""
-        with all_cores() as cores:
-            threads = self.threads or cores
-            tasks = (
-                (number, rows, partial(work, chunk, *rows))
-                for number, chunk in self.chunks(samples, wholes)
-                for rows in self._shares(chunk, threads)
-            )
-            if threads <= 1:
-                yield from ((number, stop - start, task()) for number, (start, stop), task in tasks)
-                return
-            pool, waiting = thread_pool(threads), deque[tuple[int, int, Future[Any]]]()
-            try:
-                for number, (start, stop), task in tasks:
-                    waiting.append((number, stop - start, pool.submit(task)))
-                    if len(waiting) >= 2 * threads:
-                        number, rows, future = waiting.popleft()
-                        yield number, rows, future.result()
-                while waiting:
-                    number, rows, future = waiting.popleft()
-                    yield number, rows, future.result()
-            finally:
-                for _, _, future in waiting:
-                    future.cancel()
+    def _calls(
+        self, samples: Samples, work: Work, wholes: list[Rows], threads: int
+    ) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+        """What to do, share by share: the number of the whole, of rows, and a call that does the work."""
+        for number, chunk in self.chunks(samples, wholes):
+            for start, stop in self._shares(chunk, threads):
+                yield number, stop - start, partial(work, chunk, start, stop)
 
     def _shares(self, chunk: Samples, threads: int) -> Iterator[Rows]:
         """Equal shares of a chunk: enough to keep all threads busy, each long enough to be worth a task."""
@@ -147,7 +133,7 @@ class Engine:
 
     def _elsewhere(
         self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]
-    ) -> Iterator[tuple[int, int, Any]]:
+    ) -> Iterator[tuple[int, int, Callable[[], Any]]]:
         """One contiguous share per worker of an executor; a file travels as its name."""
         tasks = [
             (number, rows)
@@ -161,7 +147,8 @@ class Engine:
             for _, rows in tasks:
                 futures.append(self.executor.submit(self._share(samples.part(*rows), work, merge)))
             for (number, (start, stop)), future in zip(tasks, futures, strict=True):
-                yield number, stop - start, future.result()
+                future.result()  # waits for it, and raises here what went wrong there
+                yield number, stop - start, future.result
         except BrokenExecutor as problem:
             problem.add_note(
                 "A worker ended before its work was done, perhaps for want of memory; start again."
@@ -225,6 +212,25 @@ class _Share:
 def _run(share: _Share, **rows: Any) -> Any:
     """Do a share's work on a worker of a Dask cluster, with the rows that it computed."""
     return _Share(share.part.held(**rows), share.work, share.merge, share.engine)()
+
+
+def _on_threads(
+    calls: Iterator[tuple[int, int, Callable[[], Any]]], threads: int
+) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+    """Calls made by threads of this process, in order, never more than two per thread under way."""
+    pool, waiting = thread_pool(threads), deque[tuple[int, int, Future[Any]]]()
+    try:
+        for number, rows, call in calls:
+            waiting.append((number, rows, pool.submit(call)))
+            if len(waiting) >= 2 * threads:
+                number, rows, future = waiting.popleft()
+                yield number, rows, future.result
+        while waiting:
+            number, rows, future = waiting.popleft()
+            yield number, rows, future.result
+    finally:
+        for _, _, future in waiting:
+            future.cancel()
 
 
 def _equal(whole: Rows, slots: int, n_wholes: int) -> Iterator[Rows]:
@@ -295,9 +301,6 @@ def in_this_process(executor: Any) -> bool:
 @contextmanager
 def _bar(rows: int) -> Iterator[Callable[[int], object]]:
     """A progress bar on a terminal, for passes that turn out to be long; gives what counts rows."""
-    if not sys.stderr.isatty():
-        yield int
-        return
     from tqdm import tqdm
 
     with tqdm(total=rows, unit=" rows", unit_scale=True, delay=BAR_DELAY_S, leave=False) as bar:

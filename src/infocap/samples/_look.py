@@ -67,7 +67,7 @@ class Bad(NamedTuple):
 def first_look(samples: Samples, engine: Engine) -> Look:
     """Read everything once; values that no estimation can use are refused with the first of them named."""
     n = samples.n_samples
-    typical = np.median(samples.x.read_on_host(0, min(TYPICAL_ROWS, n - (n + 1) % 2)), axis=0)
+    typical = np.median(samples.x.read(0, min(TYPICAL_ROWS, n - (n + 1) % 2), on_host=True), axis=0)
     look: Look = engine.fold(samples, partial(look_at, typical=typical), _merge)
     for table, bad in ((samples.u, look.bad_inputs), (samples.x, look.bad_readouts)):
         if bad.n_values:
@@ -87,7 +87,7 @@ def without_gaps(samples: Samples, engine: Engine) -> Samples:
 
 
 def _finite_rows(samples: Samples, start: int, stop: int) -> list[np.ndarray]:
-    both = np.hstack([table.read_on_host(start, stop) for table in (samples.u, samples.x)])
+    both = np.hstack([table.read(start, stop, on_host=True) for table in (samples.u, samples.x)])
     return [np.asarray(np.isfinite(both).all(axis=1))]
 
 
@@ -107,7 +107,7 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
         last = min(first + step, stop)
         here = chosen[slice(*np.searchsorted(chosen, (first, last)))]
         looks.append(_look(samples, first, last, typical, here - first))
-    return merged(looks)
+    return looks[0] if len(looks) == 1 else merged(looks)
 
 
 def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Integers) -> Look:
@@ -122,13 +122,15 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         counts = [_count(readouts == edge) for edge in (low, high)]
         ends = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
         sums = _sums_by_epoch(readouts - as_like(typical, readouts), epochs)
-    sample = take_rows(readouts, as_like(chosen, readouts))
+    sample = readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
     found = [low, high, *counts, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
     if not on_host(readouts):  # everything is fetched from there at once
         sizes = np.cumsum([part.shape[0] for part in found])[:-1]
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
     low, high, at_low, at_high, input_low, input_high, sums, sample = found
-    bad_inputs = _bad_values(samples.u, start, stop, input_low, input_high)
+    bad_inputs = bad_readouts = Bad(0, "")
+    if not np.isfinite([*low, *high, *input_low, *input_high]).all():
+        bad_inputs, bad_readouts = (_bad_values(one, start, stop) for one in (samples.u, samples.x))
     if not bad_inputs.n_values:
         refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
     return Look(
@@ -142,15 +144,13 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         np.bincount(epochs, minlength=EPOCHS),
         sums.reshape(EPOCHS, -1),
         bad_inputs,
-        _bad_values(samples.x, start, stop, low, high),
+        bad_readouts,
         sample.reshape(-1, len(low)),
     )
 
 
 def merged(looks: Sequence[Look]) -> Look:
     """What several looks show together, in the order of the rows."""
-    if len(looks) == 1:
-        return looks[0]
     low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
     bad_inputs, bad_readouts = (
         Bad(sum(one.n_values for one in bad), next((one.first for one in bad if one.n_values), ""))
@@ -200,12 +200,12 @@ def _sums_by_epoch(block: Any, epochs: Integers) -> Any:
     return sums
 
 
-def _bad_values(table: Table, start: int, stop: int, low: Floats, high: Floats) -> Bad:
-    """How many values of a block are NaN or infinite, which its extremes show, and the first of them in words."""
-    if np.isfinite(low).all() and np.isfinite(high).all():
-        return Bad(0, "")
-    block = table.read_on_host(start, stop)
+def _bad_values(table: Table, start: int, stop: int) -> Bad:
+    """How many values of a block are NaN or infinite, and the first of them in words."""
+    block = table.read(start, stop, on_host=True)
     places = np.argwhere(~np.isfinite(block))
+    if not len(places):
+        return Bad(0, "")
     row, column = (int(number) for number in places[0])
     return Bad(len(places), f"{block[row, column]} at {table.place(start + row, column)}")
 
@@ -224,14 +224,14 @@ def refuse_outside(
         rounding = u.rounding * max(abs(lowest[k]), abs(highest[k]))
         slack = OUTSIDE * (family.domain[1] - family.domain[0]) + rounding
         if lowest[k] < low - slack or highest[k] > high + slack:
-            column = u.read_on_host(*rows)[:, k]
+            column = u.read(*rows, on_host=True)[:, k]
             row = int(np.argmax((column < low - slack) | (column > high + slack)))
             raise DataError(
                 f"u is {_exact(column[row], low, high)} at {u.place(start + row, k)}, outside the domain "
                 f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family)}"
             )
         if isinstance(family, DiscreteFamily):
-            column = u.read_on_host(*rows)[:, k]
+            column = u.read(*rows, on_host=True)[:, k]
             levels = family.natural(family.levels)
             gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
             off = np.abs(column - levels[family.nearest(family.standard(column))]) > 1e-6 * gap + rounding

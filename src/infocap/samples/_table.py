@@ -105,7 +105,7 @@ class Table:
         self.__dict__.update(state)
         self._lock = Lock()
 
-    def read(self, start: int, stop: int) -> Any:
+    def read(self, start: int, stop: int, on_host: bool = False) -> Any:
         """Rows start to stop as float64, shape (rows, columns), in NumPy or in the source's own library."""
         if self._plain and isinstance(self._rows, range):
             return self.source[self._rows.start + start : self._rows.start + stop]
@@ -114,15 +114,12 @@ class Table:
         if not isinstance(self._rows, range):
             rows = self._rows[start:stop] - first
             block = take_rows(block, as_like(rows, block)) if self.on_device else block[rows]
-        return self._convert(block, start)
-
-    def read_on_host(self, start: int, stop: int) -> Floats:
-        """The same as a NumPy array, wherever the source is."""
-        return to_numpy(self.read(start, stop))
+        block = self._convert(block, start)
+        return to_numpy(block) if on_host else block
 
     def finite(self) -> Floats:
         """All rows; a NaN or infinite value is an error that names the first and counts them."""
-        values = self.read_on_host(0, self.shape[0])
+        values = self.read(0, self.shape[0], on_host=True)
         bad = np.argwhere(~np.isfinite(values))
         if len(bad):
             row, column = (int(number) for number in bad[0])
@@ -138,7 +135,7 @@ class Table:
         for start in range(int(rows.min()), int(rows.max()) + 1, 4096):
             here = (rows >= start) & (rows < start + 4096)
             if here.any():
-                block = self.read_on_host(start, min(start + 4096, self.shape[0]))
+                block = self.read(start, min(start + 4096, self.shape[0]), on_host=True)
                 out[here] = block[rows[here] - start]
         return out
 

@@ -145,7 +145,10 @@ def evidence(
 def _gathered(
     samples: Samples, engine: Engine, constant: bool, nan: str, method: Method | None, options: dict[str, Any]
 ) -> Evidence:
-    """Look at all rows, refuse what cannot be used, prepare the readouts, and go through them once."""
+    """Look at all rows, refuse what cannot be used, prepare the readouts, and go through them once.
+
+    A job for which no machine has the memory or the days is refused before it begins.
+    """
     constant = yes_or_no("constant", constant)
     one_of("nan", nan, ("raise", "drop"))
     if samples.x.on_device or samples.u.on_device:
@@ -162,7 +165,16 @@ def _gathered(
     with all_cores():
         look = first_look(samples, engine)
         samples = samples.prepared(look, constant)
-        _refuse_impossible(samples)
+        n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
+        n_bytes = 8.0 * 4 * k * terms + 512.0 * terms
+        days = 2.0 * n * k * terms / (DEVICE_RATE if samples.x.on_device else SLOW_RATE) / 86400
+        too_large = n_bytes > LARGE_BYTES and n_bytes > MOST_OF_MEMORY * machine_memory()
+        if too_large or days > MOST_DAYS:
+            raise ParameterError(
+                f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
+                f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
+                "`max_interactions` or `index_set='hyperbolic'`."
+            )
         seen = gather(samples, engine, look)
     if seen.n_samples <= seen.rank:
         raise DataError(
@@ -223,16 +235,17 @@ def conclude(
 
 def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
     """The method behind a name or a function of one's own, after its options are checked."""
+    name = method if isinstance(method, str) else getattr(method, "__name__", type(method).__name__)
     if isinstance(method, str):
         one_of("method", method, ESTIMATORS)
-        found = ESTIMATORS[method]
-    elif isinstance(method, Method):
-        found = method
-    elif callable(method):
-        name = getattr(method, "__name__", type(method).__name__)
-        found = Method(name, method, "a function of one's own", in_blocks=False)
-    else:
+        method = ESTIMATORS[method]
+    if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
+    found = (
+        method
+        if isinstance(method, Method)
+        else Method(name, method, "a function of one's own", in_blocks=False)
+    )
     if options:
         found.refuse_other_options(options)
     return found
@@ -241,11 +254,11 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
 def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
     """The total over a complete basis that noise allows, from the rows measured twice, and which those are."""
     assert samples.repeats is not None
-    again = samples.repeats.read_on_host(0, samples.n_samples)
+    again = samples.repeats.read(0, samples.n_samples, on_host=True)
     twice = np.all(np.isfinite(again), axis=1)
     if not twice.any():
         raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
-    x = samples.x.read_on_host(0, samples.n_samples)
+    x = samples.x.read(0, samples.n_samples, on_host=True)
     once = None if twice.all() else x[~twice]
     with warnings.catch_warnings():  # what it warns of is in its checks, and so in those of the result
         warnings.simplefilter("ignore", DataWarning)
@@ -264,20 +277,6 @@ def _refuse_on_device(engine: Engine) -> None:
         raise ParameterError(
             f"`memory={engine.memory}` is for work in the processor's memory, and these arrays lie on a device, which "
             "takes several GB for a large basis; leave memory out, or pass NumPy arrays."
-        )
-
-
-def _refuse_impossible(samples: Samples) -> None:
-    """A job for which no machine has the memory or the days."""
-    n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
-    n_bytes = 8.0 * 4 * k * terms + 512.0 * terms
-    days = 2.0 * n * k * terms / (DEVICE_RATE if samples.x.on_device else SLOW_RATE) / 86400
-    too_large = n_bytes > LARGE_BYTES and n_bytes > MOST_OF_MEMORY * machine_memory()
-    if too_large or days > MOST_DAYS:
-        raise ParameterError(
-            f"the basis has {terms:,} functions: with {k} readouts and {n:,} samples that takes about "
-            f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
-            "`max_interactions` or `index_set='hyperbolic'`."
         )
 
 
