@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._check import listed
+from ._words import listed
 from .errors import DataError, InfocapError
 
 if TYPE_CHECKING:

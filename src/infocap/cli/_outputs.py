@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._atomic import replaced
+from .._files import replaced
 from ..errors import DataError, ParameterError
 from ..recording import WRITERS
 from ..result import CapacityResult, is_result

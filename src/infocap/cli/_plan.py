@@ -170,7 +170,7 @@ def recommend(
     n = expected.samples_needed(error, wish.method)
     lines = [
         f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}. The total is at most "
-        f"{expected.n_readouts}, the constant included.",
+        f"{expected.maximum}, the constant included.",
         *assumed,
         "",
         *_table(expected, basis, n, wish),
@@ -233,7 +233,7 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
             measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
-            needed = cost(basis, n, expected.n_readouts, wish.method)
+            needed = cost(basis, n, expected.maximum, wish.method)
             computing = f"< {duration(max(needed.seconds, 1))}"
             mark = ">" if n == chosen else " "
             lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(needed.n_bytes):>7}")
@@ -255,8 +255,8 @@ def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
     least = expected.least_samples
     if n // 2 >= least:
         return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]
-    reason = f": 4 for each of {expected.terms} functions and {expected.n_readouts} readouts"
-    if least > 4 * max(expected.terms, expected.n_readouts):
+    reason = f": 4 for each of {expected.terms} functions and {expected.maximum} readouts"
+    if least > 4 * max(expected.terms, expected.maximum):
         reason = ", as some functions are so large at the edge that few samples decide"
     return [
         f"{said} with at least {least}{reason}.",

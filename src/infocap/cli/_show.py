@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from .._atomic import replaced
+from .._files import replaced
 from .._words import decimals, listed, with_error
 from ..errors import InfocapError, ParameterError
 from ..experiment import Plan

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import listed
+from .._words import listed
 from ..errors import DataError
 from ..typing import Floats, Integers
 from ._recording import Recording

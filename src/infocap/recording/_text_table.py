@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._check import listed
 from .._files import readable, refuse_too_large
+from .._words import listed
 from ..errors import DataError
 from ..typing import Floats
 from ._own_file import FORMAT, from_json
