@@ -28,10 +28,9 @@ INDEX_SETS = ("total", "hyperbolic")
 def index_set(
     families: Sequence[Family],
     max_degree: int,
-    *,
-    kind: str,
-    max_interactions: int | None,
-    max_degree_per_input: Sequence[int] | None,
+    kind: str = "total",
+    max_interactions: int | None = None,
+    max_degree_per_input: Sequence[int] | None = None,
 ) -> Integers:
     """(terms, inputs) indices, sorted by total degree and then lexicographically; row 0 is the constant.
 
@@ -101,7 +100,7 @@ def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> I
         count = _count(np.add, own, own, degree, len(families))
         if count == len(rows) or count > MOST_LISTED:
             break
-        rows = index_set(families, degree, kind="total", max_interactions=None, max_degree_per_input=None)
+        rows = index_set(families, degree)
     return rows
 
 

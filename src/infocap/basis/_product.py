@@ -36,6 +36,7 @@ class ProductBasis:
         self.families = tuple(families)
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
+        self._plans: dict[bool, Plan] = {}
         if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
             raise ParameterError(
                 "indices must begin with the constant function and be sorted by degree; "
@@ -211,15 +212,11 @@ class ProductBasis:
         return ProductBasis, (self.families, np.array(self.indices))
 
     def _plan(self, u: Any) -> Plan:
-        return self._host_plan if on_host(u) else self._device_plan
-
-    @cached_property
-    def _host_plan(self) -> Plan:
-        return Plan(self.families, self.indices, HOST)
-
-    @cached_property
-    def _device_plan(self) -> Plan:
-        return Plan(self.families, self.indices, DEVICE)
+        """How to evaluate the functions where the inputs are, made once."""
+        here = on_host(u)
+        if here not in self._plans:
+            self._plans[here] = Plan(self.families, self.indices, HOST if here else DEVICE)
+        return self._plans[here]
 
 
 def product_basis(
@@ -271,35 +268,31 @@ def product_basis(
         whole_number("max_interactions", max_interactions, 1)
     limits: list[int] | None = None
     if max_degree_per_input is not None:
-        given: Any = max_degree_per_input
-        given = [given] * len(families) if np.ndim(given) == 0 else given
+        given = (
+            [max_degree_per_input] * len(families)
+            if np.ndim(max_degree_per_input) == 0
+            else max_degree_per_input
+        )
         if len(given) != len(families):
             raise ParameterError(
                 f"`max_degree_per_input={max_degree_per_input!r}` must be one degree, or one for each of "
                 f"{len(families)} inputs."
             )
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
-    if max_degree is None and limits is not None:
-        max_degree = sum(limits)
+        max_degree = sum(limits) if max_degree is None else max_degree
+    max_degree = whole_number("max_degree", max_degree, 0)
     return ProductBasis(
-        families,
-        _index_sets.index_set(
-            families,
-            whole_number("max_degree", max_degree, 0),
-            kind=index_set,
-            max_interactions=max_interactions,
-            max_degree_per_input=limits,
-        ),
+        families, _index_sets.index_set(families, max_degree, index_set, max_interactions, limits)
     )
 
 
-def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
+def _families(family: Any, n_inputs: int | None) -> list[Family]:
     """One family per input."""
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
     several = isinstance(family, Sequence) and not isinstance(family, str)
-    given: list[Any] = list(family) if several else [family] * (n_inputs or 1)  # type: ignore[arg-type]
-    if not given or (n_inputs is not None and n_inputs != len(given)):
+    given = list(family) if several else [family] * (n_inputs or 1)
+    if not given or n_inputs not in (None, len(given)):
         raise ParameterError(
             f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
         )
