@@ -50,14 +50,11 @@ def hermite() -> Family:
     >>> hermite().on((1, 3)).quantile(np.array([0.5]))  # mean 2, standard deviation 1
     array([2.])
     """
-    return Family(
-        "hermite",
-        "He",
-        lambda count: (np.zeros(count), np.sqrt(_arange(count))),
-        _special("ndtri"),
-        "normal",
-        support=(-np.inf, np.inf),
-    )
+
+    def recurrence(count: int) -> tuple[Floats, Floats]:
+        return np.zeros(count), np.sqrt(_arange(count))
+
+    return Family("hermite", "He", recurrence, _special("ndtri"), "normal", support=(-np.inf, np.inf))
 
 
 @built_in
@@ -167,7 +164,7 @@ def binomial(n: int, p: float = 0.5) -> Family:
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
     names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")
-    return discrete(names, levels, mass[levels], (0.0, float(n)), parameters)
+    return discrete(names, levels.astype(float), mass[levels], (0.0, float(n)), parameters)
 
 
 @built_in

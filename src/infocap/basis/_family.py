@@ -11,8 +11,9 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
+from .._check import one_of
 from ..errors import ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
@@ -66,13 +67,12 @@ class Family:
     def on(self, domain: tuple[float, float]) -> Family:
         """The same family for inputs that live on another interval."""
         edges = tuple(domain) if isinstance(domain, Sequence | np.ndarray) else ()
-        if len(edges) != 2 or not all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges):
+        finite = len(edges) == 2 and all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges)
+        if not finite or not edges[0] < edges[1]:
             raise ParameterError(
-                f"`domain={domain!r}` is not an interval; give two finite numbers, low < high. Different intervals "
-                "for different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
+                f"`domain={domain!r}` is not an interval; give low < high, both finite. Different intervals for "
+                "different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
-        if not edges[0] < edges[1]:
-            raise ParameterError(f"`domain={domain!r}` is not an interval; give low < high.")
         out = replace(self, domain=(float(edges[0]), float(edges[1])))
         object.__setattr__(out, "built_in", self.built_in)
         return out
@@ -123,18 +123,17 @@ class Family:
         """The first `count` functions at canonical points of any shape, in any array library: (count, \\*x.shape)."""
         xp = array_namespace(x)
         out = [xp.ones_like(x)]
-        if count not in self._coefficients:
-            coefficients = self.recurrence(count - 1) if count > 1 else ()
-            self._coefficients[count] = [column.tolist() for column in coefficients]
-        a, b = self._coefficients[count] or ([], [])
+        if count not in self._tables:
+            self._tables[count] = [column.tolist() for column in self.recurrence(max(count - 1, 1))]
+        a, b = self._tables[count]
         for k in range(count - 1):
             new = (x - a[k]) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
 
     @cached_property
-    def _coefficients(self) -> dict[int, list[list[float]]]:
-        """Recurrence coefficients that were asked for before: every block of samples needs them."""
+    def _tables(self) -> dict[int, Any]:
+        """What values of so many functions are made from: every block of samples needs it."""
         return {}
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
@@ -211,10 +210,6 @@ class DiscreteFamily(Family):
         """The number of the level next to each point."""
         return np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)
 
-    @cached_property
-    def _tables(self) -> dict[int, Floats]:
-        return {}
-
 
 MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
 
@@ -255,13 +250,12 @@ def restore(
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
     (0.0, 1.0)
     """
-    if name not in MAKERS:
-        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
+    one_of("family", name, MAKERS)
     try:
         family = MAKERS[name](**(parameters or {}))
     except TypeError as problem:
         raise ParameterError(
-            f"the family {name!r} needs other parameters than {parameters}: {problem}."
+            f"family {name!r} needs other parameters than {parameters}: {problem}."
         ) from None
     return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
 
@@ -273,24 +267,20 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 def discrete(
     names: tuple[str, str, str],
-    levels: ArrayLike,
+    levels: Floats,
     mass: Floats,
     ruler: tuple[float, float],
-    parameters: dict[str, Any],
+    given: dict[str, Any],
 ) -> DiscreteFamily:
-    """A family on a few levels of known probability, in ascending order, with its interval `ruler`.
-
-    `names` are those of the family, of its functions and of the distribution.
-    """
+    """A family on ascending levels of known mass; `names` are its own, its functions' and the distribution's."""
     (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]
-    levels = np.asarray(levels, dtype=float)
     return DiscreteFamily(
         name,
         symbol,
         no_recurrence,
         lambda p: levels[np.searchsorted(cumulative, p, side="right")],
         distribution,
-        tuple(parameters.items()),
+        tuple(given.items()),
         canonical=ruler,
         support=ruler if len(levels) > 1 else (float(levels[0]), float(levels[0])),
         domain=ruler,

@@ -76,13 +76,10 @@ def index_set(
     return sort_rows(rows, total_degrees(families, rows))
 
 
-def count_of_degree(families: Sequence[Family], degree: int) -> int:
-    """How many products of functions have this total degree."""
-    counts = []
-    for most in (degree - 1, degree):
-        own = [_degrees(family, max(most, 0), None) for family in families]
-        counts.append(_count(np.add, own, own, most, len(families)) if most >= 0 else 0)
-    return counts[1] - counts[0]
+def count_up_to(families: Sequence[Family], degree: int) -> int:
+    """How many products of functions have at most this total degree."""
+    own = [_degrees(family, degree, None) for family in families]
+    return _count(np.add, own, own, degree, len(families))
 
 
 def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> Integers:
@@ -94,10 +91,9 @@ def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> I
     while len(rows) < enough:
         degree += 1
         try:
-            own = [_degrees(family, degree, None) for family in families]
+            count = count_up_to(families, degree)
         except ParameterError:  # a tabulated density knows its functions up to some degree only
             break
-        count = _count(np.add, own, own, degree, len(families))
         if count == len(rows) or count > MOST_LISTED:
             break
         rows = index_set(families, degree)
@@ -131,7 +127,7 @@ def _count(
 def _window_sums(state: Floats, largest: int) -> Floats:
     """The sum over sizes that a degree from 1 to `largest` brings to each size."""
     before = np.zeros_like(state)
-    before[:, 1:] = np.cumsum(state[:, :-1], axis=1)
+    np.cumsum(state[:, :-1], axis=1, out=before[:, 1:])
     out = before.copy()
     out[:, largest:] -= before[:, : state.shape[1] - largest]
     return out

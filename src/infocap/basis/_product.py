@@ -16,7 +16,7 @@ from ..typing import ArrayLike, Floats, Integers
 from . import _index_sets
 from ._classical import find_family
 from ._family import Family, describe, restore
-from ._index_sets import explicit_set, total_degrees
+from ._index_sets import count_up_to, explicit_set, total_degrees
 from ._plan import DEVICE, HOST, Plan
 
 
@@ -195,8 +195,9 @@ class ProductBasis:
     @cached_property
     def share_of_last_degree(self) -> float:
         """How many of all products of the highest degree this basis has."""
-        last = int(np.sum(self.degrees == self.max_degree))
-        return last / _index_sets.count_of_degree(self.families, self.max_degree)
+        below = int(np.sum(self.degrees < self.max_degree))
+        least = count_up_to(self.families, self.max_degree - 1) if self.max_degree else 0
+        return (len(self) - below) / (count_up_to(self.families, self.max_degree) - least)
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
