@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any, ParamSpec
+from typing import Any, ClassVar, ParamSpec
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class Family:
     array([1.    , 1.8   , 2.1429])
     """
 
+    per_degree: ClassVar[int] = 1  # how many functions there are of each degree above 0
     name: str
     symbol: str
     recurrence: Recurrence = field(repr=False)  # count -> (a, b), `count` of each
@@ -85,11 +86,11 @@ class Family:
 
     def count(self, degree: int) -> int:
         """How many functions have at most this degree."""
-        return degree + 1
+        return self.per_degree * degree + 1
 
     def degrees(self, count: int) -> Integers:
         """The degree of each of the first `count` functions."""
-        return np.arange(count)
+        return -(-np.arange(count) // self.per_degree)
 
     def label(self, index: int, variable: str) -> str:
         """What the function is called in tables and plots, such as ``P2(u3)``."""
@@ -154,13 +155,7 @@ class Family:
 class FourierFamily(Family):
     """1, √2 cos x, √2 sin x, √2 cos 2x, ... for a phase that is uniform on one period."""
 
-    def count(self, degree: int) -> int:
-        """One constant, then a cosine and a sine for each harmonic."""
-        return 2 * degree + 1
-
-    def degrees(self, count: int) -> Integers:
-        """The degree of a harmonic is its number; cosine and sine share it."""
-        return (np.arange(count) + 1) // 2
+    per_degree = 2  # the degree of a harmonic is its number; cosine and sine share it
 
     def label(self, index: int, variable: str) -> str:
         """Such as ``cos2(u1)``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 from typing import Any
 
@@ -13,10 +13,9 @@ from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from .._check import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
-from . import _index_sets
-from ._classical import find_family
+from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import count_up_to, explicit_set, total_degrees
+from ._index_sets import MOST_LISTED, count_up_to, explicit_set, indices_of, total_degrees
 from ._plan import DEVICE, HOST, Plan
 
 
@@ -26,8 +25,6 @@ class ProductBasis:
     Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
 
     >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
-    >>> basis.labels
-    ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']
     >>> basis([[1.0, 0.0]]).round(3)
     array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
     """
@@ -163,33 +160,39 @@ class ProductBasis:
         1.0
         """
         count = self.max_degree + 1 if nodes_per_input is None else nodes_per_input
-        rules = [family.quadrature(count) for family in self.families]
-        size = prod(len(nodes) for nodes, _ in rules)
+        nodes, weights = zip(*(family.quadrature(count) for family in self.families), strict=True)
+        size = prod(map(len, nodes))
         if size > 50_000_000:
             raise ParameterError(
                 f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, design='sobol') instead."
             )
-        natural = [family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)]
+        natural = [family.natural(own) for family, own in zip(self.families, nodes, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
-        weights = np.ones(1)
-        for _, rule in rules:
-            weights = np.multiply.outer(weights, rule).ravel()
-        return grid, weights
+        return grid, reduce(np.multiply.outer, weights).ravel()
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.
 
-        Of the last degree, which does not fit as a whole, some are chosen at random.
+        Of the last degree, which does not fit as a whole, some are chosen at random. There are fewer where the families
+        end, or where the next degree is too large to list.
         """
-        rows = _index_sets.lowest_rows(self.families, self.max_degree, most)
+        if most <= len(self):
+            return self
+        rows, degree = self.indices[:1], self.max_degree
+        while len(rows) < most:
+            degree += 1
+            try:
+                count = count_up_to(self.families, degree)
+            except ParameterError:  # a tabulated density knows its functions up to some degree only
+                break
+            if count == len(rows) or count > MOST_LISTED:
+                break
+            rows = indices_of(self.families, degree)
         known = set(map(tuple, self.indices.tolist()))
         new = rows[[tuple(row) not in known for row in rows.tolist()]]
-        room = most - len(self)
-        if room <= 0 or not len(new):
-            return self
-        degrees = total_degrees(self.families, new)
-        order = np.lexsort((np.random.default_rng(seed).random(len(new)), degrees))
-        chosen = np.vstack([self.indices, new[order[:room]]])
+        chance = np.random.default_rng(seed).random(len(new))
+        order = np.lexsort((chance, total_degrees(self.families, new)))
+        chosen = np.vstack([self.indices, new[order[: most - len(self)]]])
         return ProductBasis(self.families, explicit_set(self.families, chosen))
 
     @cached_property
@@ -260,7 +263,7 @@ def product_basis(
     >>> len(product_basis("legendre", n_inputs=5, max_degree=8))
     1287
     """
-    families = _families(family, n_inputs)
+    families = find_families(family, n_inputs)
     if domain is not None:
         families = [one.on(domain) for one in families]
     if indices is not None:
@@ -269,11 +272,8 @@ def product_basis(
         whole_number("max_interactions", max_interactions, 1)
     limits: list[int] | None = None
     if max_degree_per_input is not None:
-        given = (
-            [max_degree_per_input] * len(families)
-            if np.ndim(max_degree_per_input) == 0
-            else max_degree_per_input
-        )
+        given: Any = max_degree_per_input
+        given = [given] * len(families) if np.ndim(given) == 0 else given
         if len(given) != len(families):
             raise ParameterError(
                 f"`max_degree_per_input={max_degree_per_input!r}` must be one degree, or one for each of "
@@ -282,19 +282,4 @@ def product_basis(
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
         max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)
-    return ProductBasis(
-        families, _index_sets.index_set(families, max_degree, index_set, max_interactions, limits)
-    )
-
-
-def _families(family: Any, n_inputs: int | None) -> list[Family]:
-    """One family per input."""
-    if n_inputs is not None:
-        n_inputs = whole_number("n_inputs", n_inputs, 1)
-    several = isinstance(family, Sequence) and not isinstance(family, str)
-    given = list(family) if several else [family] * (n_inputs or 1)
-    if not given or n_inputs not in (None, len(given)):
-        raise ParameterError(
-            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
-        )
-    return [find_family(one) for one in given]
+    return ProductBasis(families, indices_of(families, max_degree, index_set, max_interactions, limits))
