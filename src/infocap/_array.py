@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,33 +15,29 @@ def array_namespace(*arrays: Any) -> Any:
     """The functions of the arrays' library: NumPy's, or those of torch, CuPy and others by array-api-compat."""
     if all(isinstance(array, np.ndarray) for array in arrays):
         return np
-    kinds = {type(array) for array in arrays}
-    if len(kinds) == 1 and (known := _NAMESPACES.get(next(iter(kinds)))):
-        return known
-    try:
-        from array_api_compat import array_namespace as find
-    except ImportError:
-        raise ParameterError(
-            f"arrays of type {type(arrays[0]).__module__} need the package array-api-compat: pip install infocap[gpu]."
-        ) from None
-    found = find(*arrays)
-    if len(kinds) == 1:
-        _NAMESPACES[kinds.pop()] = found
-    return found
+    kinds = frozenset(map(type, arrays))
+    if kinds not in _NAMESPACES:
+        try:
+            from array_api_compat import array_namespace as find
+        except ImportError:
+            library = type(arrays[0]).__module__
+            raise ParameterError(
+                f"arrays of type {library} need the package array-api-compat: pip install infocap[gpu]."
+            ) from None
+        _NAMESPACES[kinds] = find(*arrays)
+    return _NAMESPACES[kinds]
 
 
-_NAMESPACES: dict[type, Any] = {}  # looking one up takes as long as a small product
+_NAMESPACES: dict[frozenset[type], Any] = {}  # looking one up takes as long as a small product
 
 
 def contiguous(array: Any) -> Any:
     """The same numbers with neighbours of the last axis next to each other in memory."""
     if on_host(array):
         return np.ascontiguousarray(array)
-    return (
-        array.contiguous()
-        if hasattr(array, "contiguous")
-        else array_namespace(array).asarray(array, copy=True)
-    )
+    if hasattr(array, "contiguous"):
+        return array.contiguous()
+    return array_namespace(array).asarray(array, copy=True)
 
 
 def on_host(array: Any) -> bool:
@@ -48,12 +45,15 @@ def on_host(array: Any) -> bool:
     return isinstance(array, np.ndarray)
 
 
-DEVICE_LIBRARIES = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
+def _library(array: Any) -> str:
+    return type(array).__module__.split(".")[0]
 
 
 def on_device(array: Any) -> bool:
     """Whether an array belongs to a library that computes with it where it is: torch, CuPy, JAX."""
-    return type(array).__module__.split(".")[0] in DEVICE_LIBRARIES and hasattr(array, "shape")
+    return _library(array) in ("torch", "cupy", "jax", "jaxlib", "array_api_strict") and hasattr(
+        array, "shape"
+    )
 
 
 def as_like(values: Any, like: Any) -> Any:
@@ -84,21 +84,15 @@ def take_rows(array: Any, rows: Any) -> Any:
     """Some rows of an array, by their numbers, which are not negative and in the array's own library."""
     if on_host(array):
         return array[rows]
-    if type(array).__module__.startswith("torch"):
-        import torch
-
-        return torch.index_select(array, 0, rows)  # the general way looks for negative numbers first
+    if _library(array) == "torch":
+        return array.index_select(0, rows)  # the general way looks for negative numbers first
     return array_namespace(array).take(array, rows, axis=0)
 
 
 def multiplier(like: Any) -> Callable[..., Any] | None:
     """The function ``multiply(a, b, out=...)`` of an array's library, None where it cannot write into an array."""
-    library = type(like).__module__.split(".")[0]
-    if library == "torch":
-        import torch
-
-        return torch.mul
-    return array_namespace(like).multiply if library in ("numpy", "cupy") else None
+    library = _library(like)
+    return import_module(library).multiply if library in ("numpy", "cupy", "torch") else None
 
 
 def inverse_of_triangle(triangle: Any) -> Any:
@@ -106,33 +100,31 @@ def inverse_of_triangle(triangle: Any) -> Any:
     if on_host(triangle):
         from scipy.linalg.lapack import dtrtri
 
-        inverse, _ = dtrtri(triangle)
-        return inverse
-    xp = array_namespace(triangle)
-    if type(triangle).__module__.startswith("torch"):
+        return dtrtri(triangle)[0]
+    if _library(triangle) == "torch":
         import torch
 
         one = torch.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
         return torch.linalg.solve_triangular(triangle, one, upper=True)
-    return xp.linalg.inv(triangle)
+    return array_namespace(triangle).linalg.inv(triangle)
+
+
+def _transforms(array: Any) -> Any:
+    if on_host(array):
+        import scipy.fft
+
+        return scipy.fft  # in single precision too, as older versions of NumPy do not
+    return array_namespace(array).fft
 
 
 def fft(array: Any) -> Any:
     """The discrete Fourier transform along the last axis, in the array's own precision."""
-    if on_host(array):
-        import scipy.fft
-
-        return scipy.fft.fft(array, axis=-1)
-    return array_namespace(array).fft.fft(array, axis=-1)
+    return _transforms(array).fft(array, axis=-1)
 
 
 def ifft(array: Any) -> Any:
     """The inverse of `fft`."""
-    if on_host(array):
-        import scipy.fft
-
-        return scipy.fft.ifft(array, axis=-1)
-    return array_namespace(array).fft.ifft(array, axis=-1)
+    return _transforms(array).ifft(array, axis=-1)
 
 
 def rotation(phase: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -37,9 +38,9 @@ def draw(
     seed
         The same seed gives the same points; None gives fresh ones.
     blocks
-        Independent designs of n_samples / blocks points, one after the other. With fewer than about four
-        samples per function, four blocks of Sobol points are better than one sequence: its points avoid
-        each other, which misleads estimates that leave samples out.
+        Independent designs of n_samples / blocks points, one after the other. With fewer than about four samples per
+        function, four blocks of Sobol points are better than one: points that avoid each other mislead estimates that
+        leave samples out.
     method
         The former name of `design`.
 
@@ -50,9 +51,8 @@ def draw(
     (1024, 2)
     """
     points = _points(basis.n_inputs, n_samples, design, seed, blocks, method)
-    return np.column_stack(
-        [family.quantile(column) for family, column in zip(basis.families, points.T, strict=True)]
-    )
+    pairs = zip(basis.families, points.T, strict=True)
+    return np.column_stack([family.quantile(column) for family, column in pairs])
 
 
 def draw_weighted(
@@ -66,12 +66,11 @@ def draw_weighted(
 ) -> tuple[Floats, Floats]:
     """Inputs drawn more densely where the functions are large, and their weights (samples,).
 
-    Polynomials of high degree are largest at the edge of the inputs, where few samples fall; a few of them then
-    decide every mean. Here each input is drawn from the density p(u) mean_i y_i(u)² over its functions
-    (Cohen and Migliorati, SMAI J. Comput. Math. 3, 181, 2017; the arcsine density for Legendre polynomials of high
-    degree), and weights p / density give back the capacities under p: pass them on as
-    ``estimate(u, x, basis, weights=weights)``. For simulations, or where the device is stationary anyway; worth it for
-    smooth systems with little noise, and for normal inputs beyond degree 4.
+    Polynomials of high degree are largest at the edge of the inputs, where few samples fall and then decide every mean.
+    Here each input is drawn from the density p(u) mean_i y_i(u)² over its functions (Cohen and Migliorati, SMAI J.
+    Comput. Math. 3, 181, 2017; the arcsine density for Legendre polynomials of high degree), and weights p / density
+    give back the capacities under p: pass them on as ``estimate(u, x, basis, weights=weights)``. Worth it for smooth,
+    stationary systems with little noise, such as simulations, and for normal inputs beyond degree 4.
 
     >>> from infocap import product_basis
     >>> u, weights = draw_weighted(product_basis("hermite", 2, 8), 1024, seed=1)
@@ -81,10 +80,9 @@ def draw_weighted(
     points = _points(basis.n_inputs, n_samples, design, seed, blocks, method)
     weights = np.ones(len(points))
     columns = []
-    counts = basis.indices.max(axis=0) + 1
-    for family, count, column in zip(basis.families, counts.tolist(), points.T, strict=True):
-        edges, density = _wider(family, count)
-        cumulative = np.concatenate([[0.0], np.cumsum(density * np.diff(edges))])
+    for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
+        edges, density = _wider(family, int(indices.max()) + 1)
+        cumulative = np.append(0.0, np.cumsum(density * np.diff(edges)))
         cumulative /= cumulative[-1]
         cell = np.clip(np.searchsorted(cumulative, column, side="right") - 1, 0, len(density) - 1)
         width, mass = np.diff(edges)[cell], np.diff(cumulative)[cell]
@@ -123,34 +121,23 @@ def _points(
     return np.clip(points, EDGE, 1 - EDGE)
 
 
-def _sobol(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
+def _scrambled(sampler: str, n_inputs: int, n_samples: int, seed: int | None) -> Floats:
+    """Points of one of SciPy's scrambled samplers."""
     from scipy.stats import qmc
 
-    if n_samples & (n_samples - 1):
-        low = 2 ** (n_samples.bit_length() - 1)
+    n_drawn = n_samples
+    if sampler == "Sobol" and n_samples & (n_samples - 1):
+        n_drawn = 2 ** n_samples.bit_length()
         warn(
             "Sobol points are balanced only in powers of two; "
-            f"`n_samples={n_samples}` can be {low} or {2 * low}."
+            f"`n_samples={n_samples}` can be {n_drawn // 2} or {n_drawn}."
         )
-    sampler = qmc.Sobol(n_inputs, scramble=True, rng=seed)
-    first = sampler.random(1)  # SciPy's own warning looks only at the first call
-    return np.vstack([first, sampler.random(n_samples - 1)]) if n_samples > 1 else first
-
-
-def _by_scipy(sampler: str) -> Callable[[int, int, int | None], Floats]:
-    """One of SciPy's scrambled samplers."""
-
-    def points(n_inputs: int, n_samples: int, seed: int | None) -> Floats:
-        from scipy.stats import qmc
-
-        return getattr(qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_samples)
-
-    return points
+    return getattr(qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[:n_samples]
 
 
 DESIGNS: dict[str, Callable[[int, int, int | None], Floats]] = {
-    "sobol": _sobol,
+    "sobol": partial(_scrambled, "Sobol"),
     "random": lambda n_inputs, n_samples, seed: np.random.default_rng(seed).random((n_samples, n_inputs)),
-    "halton": _by_scipy("Halton"),
-    "lhs": _by_scipy("LatinHypercube"),
+    "halton": partial(_scrambled, "Halton"),
+    "lhs": partial(_scrambled, "LatinHypercube"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,14 +50,11 @@ def hermite() -> Family:
     >>> hermite().on((1, 3)).quantile(np.array([0.5]))  # mean 2, standard deviation 1
     array([2.])
     """
-    return Family(
-        "hermite",
-        "He",
-        lambda count: (np.zeros(count), np.sqrt(_arange(count))),
-        _special("ndtri"),
-        "normal",
-        support=(-np.inf, np.inf),
-    )
+
+    def recurrence(count: int) -> tuple[Floats, Floats]:
+        return np.zeros(count), np.sqrt(_arange(count))
+
+    return Family("hermite", "He", recurrence, _special("ndtri"), "normal", support=(-np.inf, np.inf))
 
 
 @built_in
@@ -167,7 +164,7 @@ def binomial(n: int, p: float = 0.5) -> Family:
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
     names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")
-    return discrete(names, levels, mass[levels], (0.0, float(n)), parameters)
+    return discrete(names, levels.astype(float), mass[levels], (0.0, float(n)), parameters)
 
 
 @built_in
@@ -186,19 +183,29 @@ FAMILIES: dict[str, Callable[..., Family]] = {
 }
 
 
-def find_family(family: Any) -> Family:
-    """The family of this name, or the family itself if it is one already."""
-    if isinstance(family, Family):
-        return family
-    if not isinstance(family, str):
+def find_families(family: Any, n_inputs: int | None) -> list[Family]:
+    """One family per input, from a family or its name, or from a list with one for each input."""
+    if n_inputs is not None:
+        n_inputs = whole_number("n_inputs", n_inputs, 1)
+    several = isinstance(family, Sequence) and not isinstance(family, str)
+    given = list(family) if several else [family] * (n_inputs or 1)
+    if not given or n_inputs not in (None, len(given)):
         raise ParameterError(
-            f"`family={family!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
+            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
+        )
+    return [one if isinstance(one, Family) else _named(one) for one in given]
+
+
+def _named(name: Any) -> Family:
+    if not isinstance(name, str):
+        raise ParameterError(
+            f"`family={name!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
             "such as legendre()."
         )
-    one_of("family", family, FAMILIES)
+    one_of("family", name, FAMILIES)
     try:
-        return FAMILIES[family]()
+        return FAMILIES[name]()
     except TypeError:
         raise ParameterError(
-            f"`family={family!r}` has parameters; pass infocap.basis.{family}(...) instead of the name."
+            f"`family={name!r}` has parameters; pass infocap.basis.{name}(...) instead of the name."
         ) from None

@@ -11,6 +11,8 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats
 from ._family import Family, built_in, discrete
 
+Density = Callable[[Floats], ArrayLike]
+Numbers = Sequence[float]
 # The highest degree of a family made from a density, unless the caller wants more.
 MAX_DEGREE = 60
 # So many nodes tabulate a distribution function: quantiles are right to 1e-6, in far tails to 1e-4.
@@ -35,7 +37,9 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
             f"levels and weights must be equally many and not empty; got {len(levels)} and {len(weights)}."
         )
     if not (np.isfinite(levels).all() and np.isfinite(weights).all() and (weights > 0).all()):
-        raise DataError("levels must be finite and weights positive; remove the levels that never occur.")
+        raise DataError(
+            "levels must be finite and not NaN, weights positive; remove levels that never occur."
+        )
     nodes, where = np.unique(levels, return_inverse=True)
     counts = np.bincount(where, weights=weights)
     mass = counts / counts.sum()
@@ -49,14 +53,11 @@ def samples(recorded: ArrayLike) -> Family:
     >>> samples([0.1, 0.1, 0.7, 0.9]).quantile(np.array([0.4, 0.6, 0.9]))
     array([0.1, 0.7, 0.9])
     """
-    recorded = np.asarray(recorded, dtype=float).ravel()
-    if not np.isfinite(recorded).all():
-        raise DataError("recorded inputs contain NaN or infinite values; remove them first.")
     return table(recorded)
 
 
 def density(
-    function: Callable[[Floats], ArrayLike],
+    function: Density,
     support: tuple[float, float],
     *,
     breakpoints: Sequence[float] = (),
@@ -77,31 +78,20 @@ def density(
         raise ParameterError(f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing.")
     a, b = _converged(function, pieces, 2 * max_degree + 2)
     nodes, mass = _discretise(function, pieces, TABLE_NODES)
-    cumulative = np.cumsum(mass) - mass / 2
-    grid = np.concatenate([nodes[:1], nodes, nodes[-1:]])
-    if np.isfinite(pieces[0]):
-        grid[0] = pieces[0]
-    if np.isfinite(pieces[-1]):
-        grid[-1] = pieces[-1]
-    cdf = np.concatenate([[0.0], cumulative, [1.0]])
-    return tabulated(a.tolist(), b.tolist(), grid.tolist(), cdf.tolist(), (pieces[0], pieces[-1]))
+    ends = np.array([pieces[0], pieces[-1]])
+    low, high = np.where(np.isfinite(ends), ends, nodes[[0, -1]]).tolist()
+    cdf = [0.0, *(np.cumsum(mass) - mass / 2).tolist(), 1.0]
+    return tabulated(a.tolist(), b.tolist(), [low, *nodes.tolist(), high], cdf, ends.tolist())
 
 
 @built_in
-def tabulated(
-    a: Sequence[float],
-    b: Sequence[float],
-    grid: Sequence[float],
-    cdf: Sequence[float],
-    support: Sequence[float],
-) -> Family:
+def tabulated(a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: Numbers) -> Family:
     """A family from its recurrence coefficients and its tabulated distribution function: what files hold."""
     diagonal, off_diagonal = np.array(a, dtype=float), np.array(b, dtype=float)
     points, cumulative = np.array(grid, dtype=float), np.array(cdf, dtype=float)
-    bounded = np.isfinite(support[0]) and np.isfinite(support[1])
     mean, deviation = float(diagonal[0]), float(off_diagonal[0])
     given = {"a": a, "b": b, "grid": grid, "cdf": cdf, "support": support}
-    ruler = _ruler(points) if bounded else (mean - deviation, mean + deviation)
+    ruler = _ruler(points) if np.isfinite(support).all() else (mean - deviation, mean + deviation)
     return Family(
         "tabulated",
         "p",
@@ -139,27 +129,21 @@ def _stieltjes(nodes: Floats, mass: Floats, count: int) -> tuple[Floats, Floats]
     return a, b
 
 
-def _converged(
-    function: Callable[[Floats], ArrayLike], pieces: list[float], count: int
-) -> tuple[Floats, Floats]:
+def _converged(function: Density, pieces: list[float], count: int) -> tuple[Floats, Floats]:
     """Recurrence coefficients of a density: discretise ever finer until they stand still."""
-    previous: tuple[Floats, Floats] | None = None
+    found = np.full((2, count), np.inf)
     for nodes in NODES:
-        a, b = _stieltjes(*_discretise(function, pieces, nodes), count)
-        if previous is not None:
-            change = max(np.max(np.abs(a - previous[0])), np.max(np.abs(b - previous[1])))
-            if change < CONVERGED * max(np.max(np.abs(a)), np.max(b)):
-                return a, b
-        previous = a, b
+        previous, found = found, np.array(_stieltjes(*_discretise(function, pieces, nodes), count))
+        change = np.max(np.abs(found - previous))
+        if change < CONVERGED * np.max(np.abs(found)):
+            return found[0], found[1]
     raise DataError(
         f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
         "name its kinks and jumps in breakpoints=, give a support closer to where it lives, or lower max_degree."
     )
 
 
-def _discretise(
-    function: Callable[[Floats], ArrayLike], pieces: list[float], nodes: int
-) -> tuple[Floats, Floats]:
+def _discretise(function: Density, pieces: list[float], nodes: int) -> tuple[Floats, Floats]:
     """Nodes and masses of the double-exponential rule on each piece; endpoint singularities do no harm."""
     parts = [_double_exponential(low, high, nodes) for low, high in pairwise(pieces)]
     x = np.concatenate([points for points, _ in parts])
@@ -179,25 +163,22 @@ def _discretise(
 
 def _double_exponential(low: float, high: float, nodes: int) -> tuple[Floats, Floats]:
     """Nodes inside (low, high), either end possibly infinite, and their weights (Takahasi and Mori)."""
+    if np.isinf(low) and np.isfinite(high):
+        x, weights = _double_exponential(-high, -low, nodes)
+        return -x[::-1], weights[::-1]
+    reach = 3.2 if np.isfinite(high) else 4.0
     t = np.linspace(-1.0, 1.0, nodes)
-    step = t[1] - t[0]
-    if np.isfinite(low) and np.isfinite(high):
-        t, step = 3.2 * t, 3.2 * step
-        y = np.pi / 2 * np.sinh(t)
+    t, step = reach * t, reach * (t[1] - t[0])
+    y = np.pi / 2 * np.sinh(t)
+    if np.isfinite(high):
         half = (high - low) / 2
         # from the nearer end, so that points next to an end keep their distance from it
         gap = half * 2 / (1 + np.exp(2 * np.abs(y)))
         x = np.where(y < 0, low + gap, high - gap)
-        slope = half * np.pi / 2 * np.cosh(t) / np.cosh(y) ** 2
-    elif np.isfinite(low) or np.isfinite(high):
-        t, step = 4.0 * t, 4.0 * step
-        y = np.exp(np.pi / 2 * np.sinh(t))
-        x = low + y if np.isfinite(low) else high - y[::-1]
-        slope = np.pi / 2 * np.cosh(t) * y
-        slope = slope if np.isfinite(low) else slope[::-1]
+        slope = half / np.cosh(y) ** 2
+    elif np.isfinite(low):
+        x, slope = low + np.exp(y), np.exp(y)
     else:
-        t, step = 4.0 * t, 4.0 * step
-        x = np.sinh(np.pi / 2 * np.sinh(t))
-        slope = np.pi / 2 * np.cosh(t) * np.cosh(np.pi / 2 * np.sinh(t))
+        x, slope = np.sinh(y), np.cosh(y)
     inside = (x > low) & (x < high)
-    return x[inside], (slope * step)[inside]
+    return x[inside], (np.pi / 2 * np.cosh(t) * slope * step)[inside]

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, wraps
 from numbers import Real
-from typing import Any, ParamSpec
+from typing import Any, ClassVar, ParamSpec
 
 import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
+from .._check import one_of
 from ..errors import ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
@@ -36,6 +37,7 @@ class Family:
     array([1.    , 1.8   , 2.1429])
     """
 
+    per_degree: ClassVar[int] = 1  # how many functions there are of each degree above 0
     name: str
     symbol: str
     recurrence: Recurrence = field(repr=False)  # count -> (a, b), `count` of each
@@ -66,13 +68,12 @@ class Family:
     def on(self, domain: tuple[float, float]) -> Family:
         """The same family for inputs that live on another interval."""
         edges = tuple(domain) if isinstance(domain, Sequence | np.ndarray) else ()
-        if len(edges) != 2 or not all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges):
+        finite = len(edges) == 2 and all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges)
+        if not finite or not edges[0] < edges[1]:
             raise ParameterError(
-                f"`domain={domain!r}` is not an interval; give two finite numbers, low < high. Different intervals "
-                "for different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
+                f"`domain={domain!r}` is not an interval; give low < high, both finite. Different intervals for "
+                "different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
-        if not edges[0] < edges[1]:
-            raise ParameterError(f"`domain={domain!r}` is not an interval; give low < high.")
         out = replace(self, domain=(float(edges[0]), float(edges[1])))
         object.__setattr__(out, "built_in", self.built_in)
         return out
@@ -85,11 +86,11 @@ class Family:
 
     def count(self, degree: int) -> int:
         """How many functions have at most this degree."""
-        return degree + 1
+        return self.per_degree * degree + 1
 
     def degrees(self, count: int) -> Integers:
         """The degree of each of the first `count` functions."""
-        return np.arange(count)
+        return -(-np.arange(count) // self.per_degree)
 
     def label(self, index: int, variable: str) -> str:
         """What the function is called in tables and plots, such as ``P2(u3)``."""
@@ -123,18 +124,17 @@ class Family:
         """The first `count` functions at canonical points of any shape, in any array library: (count, \\*x.shape)."""
         xp = array_namespace(x)
         out = [xp.ones_like(x)]
-        if count not in self._coefficients:
-            coefficients = self.recurrence(count - 1) if count > 1 else ()
-            self._coefficients[count] = [column.tolist() for column in coefficients]
-        a, b = self._coefficients[count] or ([], [])
+        if count not in self._tables:
+            self._tables[count] = [column.tolist() for column in self.recurrence(max(count - 1, 1))]
+        a, b = self._tables[count]
         for k in range(count - 1):
             new = (x - a[k]) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
 
     @cached_property
-    def _coefficients(self) -> dict[int, list[list[float]]]:
-        """Recurrence coefficients that were asked for before: every block of samples needs them."""
+    def _tables(self) -> dict[int, Any]:
+        """What values of so many functions are made from: every block of samples needs it."""
         return {}
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
@@ -155,13 +155,7 @@ class Family:
 class FourierFamily(Family):
     """1, √2 cos x, √2 sin x, √2 cos 2x, ... for a phase that is uniform on one period."""
 
-    def count(self, degree: int) -> int:
-        """One constant, then a cosine and a sine for each harmonic."""
-        return 2 * degree + 1
-
-    def degrees(self, count: int) -> Integers:
-        """The degree of a harmonic is its number; cosine and sine share it."""
-        return (np.arange(count) + 1) // 2
+    per_degree = 2  # the degree of a harmonic is its number; cosine and sine share it
 
     def label(self, index: int, variable: str) -> str:
         """Such as ``cos2(u1)``."""
@@ -211,10 +205,6 @@ class DiscreteFamily(Family):
         """The number of the level next to each point."""
         return np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)
 
-    @cached_property
-    def _tables(self) -> dict[int, Floats]:
-        return {}
-
 
 MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
 
@@ -255,13 +245,12 @@ def restore(
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
     (0.0, 1.0)
     """
-    if name not in MAKERS:
-        raise ParameterError(f"the family {name!r} is not one that infocap {sorted(MAKERS)} can make.")
+    one_of("family", name, MAKERS)
     try:
         family = MAKERS[name](**(parameters or {}))
     except TypeError as problem:
         raise ParameterError(
-            f"the family {name!r} needs other parameters than {parameters}: {problem}."
+            f"family {name!r} needs other parameters than {parameters}: {problem}."
         ) from None
     return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
 
@@ -273,24 +262,20 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 def discrete(
     names: tuple[str, str, str],
-    levels: ArrayLike,
+    levels: Floats,
     mass: Floats,
     ruler: tuple[float, float],
-    parameters: dict[str, Any],
+    given: dict[str, Any],
 ) -> DiscreteFamily:
-    """A family on a few levels of known probability, in ascending order, with its interval `ruler`.
-
-    `names` are those of the family, of its functions and of the distribution.
-    """
+    """A family on ascending levels of known mass; `names` are its own, its functions' and the distribution's."""
     (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]
-    levels = np.asarray(levels, dtype=float)
     return DiscreteFamily(
         name,
         symbol,
         no_recurrence,
         lambda p: levels[np.searchsorted(cumulative, p, side="right")],
         distribution,
-        tuple(parameters.items()),
+        tuple(given.items()),
         canonical=ruler,
         support=ruler if len(levels) > 1 else (float(levels[0]), float(levels[0])),
         domain=ruler,

@@ -25,13 +25,12 @@ MOST_COUNTED = 10**15
 INDEX_SETS = ("total", "hyperbolic")
 
 
-def index_set(
+def indices_of(
     families: Sequence[Family],
     max_degree: int,
-    *,
-    kind: str,
-    max_interactions: int | None,
-    max_degree_per_input: Sequence[int] | None,
+    kind: str = "total",
+    max_interactions: int | None = None,
+    max_degree_per_input: Sequence[int] | None = None,
 ) -> Integers:
     """(terms, inputs) indices, sorted by total degree and then lexicographically; row 0 is the constant.
 
@@ -39,10 +38,9 @@ def index_set(
     what no later input can bring back in, so its cost is that of the set, not of the full tensor product.
     """
     one_of("index_set", kind, INDEX_SETS)
-    limits = [None] * len(families) if max_degree_per_input is None else list(max_degree_per_input)
-    own_degrees = [
-        _degrees(family, max_degree, limit) for family, limit in zip(families, limits, strict=True)
-    ]
+    limits = max_degree_per_input or [max_degree] * len(families)
+    pairs = zip(families, limits, strict=True)
+    own_degrees = [_degrees(family, min(max_degree, limit)) for family, limit in pairs]
     # Both sets limit a running size: the sum of the degrees, or the product of degree + 1.
     highest = [int(own[-1]) for own in own_degrees]
     join: np.ufunc
@@ -77,32 +75,10 @@ def index_set(
     return sort_rows(rows, total_degrees(families, rows))
 
 
-def count_of_degree(families: Sequence[Family], degree: int) -> int:
-    """How many products of functions have this total degree."""
-    counts = []
-    for most in (degree - 1, degree):
-        own = [_degrees(family, max(most, 0), None) for family in families]
-        counts.append(_count(np.add, own, own, most, len(families)) if most >= 0 else 0)
-    return counts[1] - counts[0]
-
-
-def lowest_rows(families: Sequence[Family], least_degree: int, enough: int) -> Integers:
-    """All indices up to the lowest total degree, above `least_degree`, that gives at least `enough`.
-
-    Fewer where the families end, or where the next degree is too large to list.
-    """
-    degree, rows = least_degree, np.zeros((1, len(families)), dtype=np.int16)
-    while len(rows) < enough:
-        degree += 1
-        try:
-            own = [_degrees(family, degree, None) for family in families]
-        except ParameterError:  # a tabulated density knows its functions up to some degree only
-            break
-        count = _count(np.add, own, own, degree, len(families))
-        if count == len(rows) or count > MOST_LISTED:
-            break
-        rows = index_set(families, degree, kind="total", max_interactions=None, max_degree_per_input=None)
-    return rows
+def count_up_to(families: Sequence[Family], degree: int) -> int:
+    """How many products of functions have at most this total degree."""
+    own = [_degrees(family, degree) for family in families]
+    return _count(np.add, own, own, degree, len(families))
 
 
 def _count(
@@ -132,7 +108,7 @@ def _count(
 def _window_sums(state: Floats, largest: int) -> Floats:
     """The sum over sizes that a degree from 1 to `largest` brings to each size."""
     before = np.zeros_like(state)
-    before[:, 1:] = np.cumsum(state[:, :-1], axis=1)
+    np.cumsum(state[:, :-1], axis=1, out=before[:, 1:])
     out = before.copy()
     out[:, largest:] -= before[:, : state.shape[1] - largest]
     return out
@@ -164,7 +140,7 @@ def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
         )
     rows = np.unique(np.vstack([np.zeros((1, len(families)), int), rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
-        _degrees(family, int(family.degrees(int(column.max()) + 1)[-1]), None, strict=True)
+        _degrees(family, int(family.degrees(int(column.max()) + 1)[-1]), strict=True)
     return sort_rows(rows.astype(np.int16), total_degrees(families, rows))
 
 
@@ -182,9 +158,8 @@ def sort_rows(rows: Integers, degree: Integers) -> Integers:
     return np.ascontiguousarray(rows[order])
 
 
-def _degrees(family: Family, max_degree: int, own_limit: int | None, strict: bool = False) -> Integers:
+def _degrees(family: Family, limit: int, strict: bool = False) -> Integers:
     """Degrees of the functions one input may use; a measure on few points has few."""
-    limit = max_degree if own_limit is None else min(max_degree, own_limit)
     if family.largest_degree is not None and limit > family.largest_degree:
         if strict or not isinstance(family, DiscreteFamily):
             raise ParameterError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from itertools import pairwise
 from operator import mul
@@ -44,13 +45,9 @@ DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_sampl
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
 
 
-class Run(NamedTuple):
-    """Neighbouring products: one row of a table of factors times neighbouring rows of a table of partners."""
-
-    start: int
-    stop: int
-    factor: int
-    partner: int
+# Neighbouring products: rows start to stop are one row of a table of factors times neighbouring rows of a table of
+# partners: (start, stop, factor, first partner).
+Run = tuple[int, int, int, int]
 
 
 class Chain:
@@ -58,21 +55,24 @@ class Chain:
 
     The parent of a function lacks its first input. The children of neighbouring parents are neighbours too, so most
     multiplications run over several functions at once. Parents that were not asked for are computed as well; `place`
-    says where each row that was asked for stands. `number(input, function)` is the row of a one-dimensional function
+    says where each row that was asked for stands. `numbers[input, function]` is the row of a one-dimensional function
     in the table of factors.
     """
 
-    def __init__(self, rows: Integers, families: Sequence[Family], number: Callable[..., Integers]) -> None:
+    def __init__(self, rows: Integers, families: Sequence[Family], numbers: Integers) -> None:
         complete = np.unique(rows, axis=0)
         while len(more := np.unique(np.vstack([complete, _parents(complete)]), axis=0)) > len(complete):
             complete = more
-        self.rows = sort_rows(complete, total_degrees(families, complete))
-        position = {row.tobytes(): place for place, row in enumerate(self.rows)}
+        complete = sort_rows(complete, total_degrees(families, complete))
+        position = {row.tobytes(): place for place, row in enumerate(complete)}
         self.place = np.array([position[row.tobytes()] for row in rows])
-        parents = np.array([position[row.tobytes()] for row in _parents(self.rows)])
-        first = np.argmax(self.rows > 0, axis=1)
-        self.runs = _runs(number(first, np.take_along_axis(self.rows, first[:, None], 1)[:, 0]), parents)
-        self._factors = [number(k, column) for k, column in enumerate(self.rows.T)]
+        self.factors = [own[column] for own, column in zip(numbers, complete.T, strict=True)]
+        first = np.argmax(complete > 0, axis=1)
+        parents = np.array([position[row.tobytes()] for row in _parents(complete)])
+        self.runs = _runs(np.array(self.factors)[first, np.arange(len(first))], parents)
+
+    def __len__(self) -> int:
+        return len(self.factors[0])
 
     def fill(self, multiply: Callable[..., Any], singles: Any, out: Any) -> None:
         """Write the values of all functions into out (functions, samples)."""
@@ -81,7 +81,7 @@ class Chain:
 
     def gathered(self, singles: Any) -> Any:
         """The values of all functions, in libraries that cannot write into an array."""
-        return reduce(mul, [take_rows(singles, as_like(rows, singles)) for rows in self._factors])
+        return reduce(mul, [take_rows(singles, as_like(rows, singles)) for rows in self.factors])
 
 
 class Plan:
@@ -98,24 +98,17 @@ class Plan:
         for k, family in enumerate(families):
             alike.setdefault(family, []).append(k)
         self._alike = [(family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()]
-        self._number = np.zeros((2, len(families)), dtype=int)
-        start = 0
+        numbers, start = np.zeros((len(families), int(rows.max()) + 1), dtype=int), 0
         for _, inputs, count in self._alike:
-            self._number[:, inputs] = start + np.arange(len(inputs)), np.full(len(inputs), len(inputs))
-            start += count * len(inputs)
+            here = start + np.arange(count * len(inputs))
+            numbers[inputs, :count] = here.reshape(count, len(inputs)).T
+            start += len(here)
         split = _best_split(rows, sizes.call)
         # With a single input the left side is its constant function alone.
         left = np.ascontiguousarray(rows[:, :split]) if split else np.zeros_like(rows)
-        self.left = Chain(left, families[: max(split, 1)], self._row)
-        right = np.ascontiguousarray(rows[:, split:])
-        self.right = Chain(right, families[split:], lambda k, function: self._row(k + split, function))
-        self._runs = _runs(self.left.place, self.right.place)
+        self.left = Chain(left, families[: max(split, 1)], numbers[: max(split, 1)])
+        self.right = Chain(np.ascontiguousarray(rows[:, split:]), families[split:], numbers[split:])
         self._batches: dict[int, list[tuple[slice, list[Run]]]] = {}
-
-    def _row(self, k: Integers | int, function: Integers) -> Integers:
-        """The row of a one-dimensional function of input k in the table of `_singles`."""
-        first, step = self._number
-        return first[k] + step[k] * function.astype(int)
 
     def _singles(self, u: Any) -> Any:
         """The one-dimensional functions of all inputs: (functions, samples)."""
@@ -137,7 +130,7 @@ class Plan:
         at_once = max(min(self.sizes.samples(height), n_samples), 1)
         batches = self._cut(height)
         height = height if on_host(u) else -(-height // ROUND) * ROUND
-        edges = np.cumsum([len(self.left.rows), len(self.right.rows), height]).tolist()
+        edges = np.cumsum([len(self.left), len(self.right), height]).tolist()
         space = _borrow(u, edges[2] * at_once) if multiply else None
         for start in range(0, n_samples, at_once):
             samples = slice(start, min(start + at_once, n_samples))
@@ -146,7 +139,8 @@ class Plan:
             if multiply is None:
                 left, right = self.left.gathered(singles), self.right.gathered(singles)
                 for rows, _ in batches:
-                    yield rows, samples, self._gathered(left, right, rows)
+                    here, there = (as_like(side.place[rows], u) for side in (self.left, self.right))
+                    yield rows, samples, take_rows(left, here) * take_rows(right, there)
                 continue
             table = xp.reshape(space[: edges[2] * n], (-1, n))  # type: ignore[index]
             left, right, values = table[: edges[0], :], table[edges[0] : edges[1], :], table[edges[1] :, :]
@@ -158,36 +152,20 @@ class Plan:
         if isinstance(space, np.ndarray):
             _SPARE.append(space)
 
-    def _gathered(self, left: Any, right: Any, rows: slice) -> Any:
-        """The values of some functions, in libraries that cannot write into an array."""
-        here, there = (as_like(side.place[rows], left) for side in (self.left, self.right))
-        return take_rows(left, here) * take_rows(right, there)
-
     def _cut(self, most: int) -> list[tuple[slice, list[Run]]]:
         """All functions in batches of at most so many neighbours, each with the runs that make it."""
         if most not in self._batches:
-            self._batches[most] = [
-                (slice(start, min(start + most, self.n_terms)), _inside(self._runs, start, start + most))
-                for start in range(0, self.n_terms, most)
-            ]
+            starts = range(0, self.n_terms, most)
+            cuts = [slice(start, min(start + most, self.n_terms)) for start in starts]
+            self._batches[most] = [(one, _runs(self.left.place[one], self.right.place[one])) for one in cuts]
         return self._batches[most]
-
-
-def _inside(runs: list[Run], first: int, last: int) -> list[Run]:
-    """The parts of the runs that make the rows first to last, numbered from the first."""
-    out = []
-    for start, stop, factor, partner in runs:
-        begin, end = max(start, first), min(stop, last)
-        if begin < end:
-            out.append(Run(begin - first, end - first, factor, partner + begin - start))
-    return out
 
 
 def _runs(factor: Integers, partner: Integers) -> list[Run]:
     """Join neighbouring products of one factor with neighbouring partners."""
     new = np.flatnonzero((np.diff(factor) != 0) | (np.diff(partner) != 1)) + 1
     return [
-        Run(start, stop, int(factor[start]), int(partner[start]))
+        (start, stop, int(factor[start]), int(partner[start]))
         for start, stop in pairwise([0, *new.tolist(), len(factor)])
     ]
 
@@ -224,8 +202,7 @@ def _borrow(u: Any, size: int) -> Any:
     """Room for so many numbers next to the inputs; in the processor's memory one used before if there is one."""
     if not on_host(u):
         return array_namespace(u).empty((size,), dtype=u.dtype, device=u.device)
-    try:
-        space = _SPARE.pop()
-    except IndexError:
-        return np.empty(size)
-    return space if space.size >= size else np.empty(size)
+    with suppress(IndexError):
+        if (space := _SPARE.pop()).size >= size:
+            return space
+    return np.empty(size)

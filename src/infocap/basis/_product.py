@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from math import prod
 from typing import Any
 
@@ -13,10 +13,9 @@ from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from .._check import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
-from . import _index_sets
-from ._classical import find_family
+from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import explicit_set, total_degrees
+from ._index_sets import MOST_LISTED, count_up_to, explicit_set, indices_of, total_degrees
 from ._plan import DEVICE, HOST, Plan
 
 
@@ -26,8 +25,6 @@ class ProductBasis:
     Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
 
     >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
-    >>> basis.labels
-    ['1', 'P1(u2)', 'P1(u1)', 'P2(u2)', 'P1(u1)·P1(u2)', 'P2(u1)']
     >>> basis([[1.0, 0.0]]).round(3)
     array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
     """
@@ -36,6 +33,7 @@ class ProductBasis:
         self.families = tuple(families)
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
+        self._plans: dict[bool, Plan] = {}
         if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
             raise ParameterError(
                 "indices must begin with the constant function and be sorted by degree; "
@@ -162,40 +160,47 @@ class ProductBasis:
         1.0
         """
         count = self.max_degree + 1 if nodes_per_input is None else nodes_per_input
-        rules = [family.quadrature(count) for family in self.families]
-        size = prod(len(nodes) for nodes, _ in rules)
+        nodes, weights = zip(*(family.quadrature(count) for family in self.families), strict=True)
+        size = prod(map(len, nodes))
         if size > 50_000_000:
             raise ParameterError(
                 f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, design='sobol') instead."
             )
-        natural = [family.natural(nodes) for family, (nodes, _) in zip(self.families, rules, strict=True)]
+        natural = [family.natural(own) for family, own in zip(self.families, nodes, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
-        weights = np.ones(1)
-        for _, rule in rules:
-            weights = np.multiply.outer(weights, rule).ravel()
-        return grid, weights
+        return grid, reduce(np.multiply.outer, weights).ravel()
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.
 
-        Of the last degree, which does not fit as a whole, some are chosen at random.
+        Of the last degree, which does not fit as a whole, some are chosen at random. There are fewer where the families
+        end, or where the next degree is too large to list.
         """
-        rows = _index_sets.lowest_rows(self.families, self.max_degree, most)
+        if most <= len(self):
+            return self
+        rows, degree = self.indices[:1], self.max_degree
+        while len(rows) < most:
+            degree += 1
+            try:
+                count = count_up_to(self.families, degree)
+            except ParameterError:  # a tabulated density knows its functions up to some degree only
+                break
+            if count == len(rows) or count > MOST_LISTED:
+                break
+            rows = indices_of(self.families, degree)
         known = set(map(tuple, self.indices.tolist()))
         new = rows[[tuple(row) not in known for row in rows.tolist()]]
-        room = most - len(self)
-        if room <= 0 or not len(new):
-            return self
-        degrees = total_degrees(self.families, new)
-        order = np.lexsort((np.random.default_rng(seed).random(len(new)), degrees))
-        chosen = np.vstack([self.indices, new[order[:room]]])
+        chance = np.random.default_rng(seed).random(len(new))
+        order = np.lexsort((chance, total_degrees(self.families, new)))
+        chosen = np.vstack([self.indices, new[order[: most - len(self)]]])
         return ProductBasis(self.families, explicit_set(self.families, chosen))
 
     @cached_property
     def share_of_last_degree(self) -> float:
         """How many of all products of the highest degree this basis has."""
-        last = int(np.sum(self.degrees == self.max_degree))
-        return last / _index_sets.count_of_degree(self.families, self.max_degree)
+        below = int(np.sum(self.degrees < self.max_degree))
+        least = count_up_to(self.families, self.max_degree - 1) if self.max_degree else 0
+        return (len(self) - below) / (count_up_to(self.families, self.max_degree) - least)
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
@@ -211,15 +216,11 @@ class ProductBasis:
         return ProductBasis, (self.families, np.array(self.indices))
 
     def _plan(self, u: Any) -> Plan:
-        return self._host_plan if on_host(u) else self._device_plan
-
-    @cached_property
-    def _host_plan(self) -> Plan:
-        return Plan(self.families, self.indices, HOST)
-
-    @cached_property
-    def _device_plan(self) -> Plan:
-        return Plan(self.families, self.indices, DEVICE)
+        """How to evaluate the functions where the inputs are, made once."""
+        here = on_host(u)
+        if here not in self._plans:
+            self._plans[here] = Plan(self.families, self.indices, HOST if here else DEVICE)
+        return self._plans[here]
 
 
 def product_basis(
@@ -262,7 +263,7 @@ def product_basis(
     >>> len(product_basis("legendre", n_inputs=5, max_degree=8))
     1287
     """
-    families = _families(family, n_inputs)
+    families = find_families(family, n_inputs)
     if domain is not None:
         families = [one.on(domain) for one in families]
     if indices is not None:
@@ -279,28 +280,6 @@ def product_basis(
                 f"{len(families)} inputs."
             )
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
-    if max_degree is None and limits is not None:
-        max_degree = sum(limits)
-    return ProductBasis(
-        families,
-        _index_sets.index_set(
-            families,
-            whole_number("max_degree", max_degree, 0),
-            kind=index_set,
-            max_interactions=max_interactions,
-            max_degree_per_input=limits,
-        ),
-    )
-
-
-def _families(family: str | Family | Sequence[str | Family], n_inputs: int | None) -> list[Family]:
-    """One family per input."""
-    if n_inputs is not None:
-        n_inputs = whole_number("n_inputs", n_inputs, 1)
-    several = isinstance(family, Sequence) and not isinstance(family, str)
-    given: list[Any] = list(family) if several else [family] * (n_inputs or 1)  # type: ignore[arg-type]
-    if not given or (n_inputs is not None and n_inputs != len(given)):
-        raise ParameterError(
-            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
-        )
-    return [find_family(one) for one in given]
+        max_degree = sum(limits) if max_degree is None else max_degree
+    max_degree = whole_number("max_degree", max_degree, 0)
+    return ProductBasis(families, indices_of(families, max_degree, index_set, max_interactions, limits))

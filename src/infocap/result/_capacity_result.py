@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._check import probability
 from ..basis import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
@@ -72,14 +73,13 @@ class CapacityResult:
         ]
         if self.noise_limited_total is not None:
             limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
-            found = f"{self.total:.1f}" + ("" if error == "" else f" ± {self.total_standard_error:.1f}")
+            found = f"{self.total:.1f}" + (f" ± {self.total_standard_error:.1f}" if error else "")
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
-        for degree in range(self.basis.max_degree + 1):
-            value = float(self.capacity[self.basis.degrees == degree].sum())
-            if value > 0:
-                lines.append(f"  degree {degree:2d} {value:10.4f}")
-        lines += [f"  check: {check}" for check in self.checks]
-        return "\n".join(lines)
+        by_degree = np.bincount(self.basis.degrees, self.capacity)
+        lines += [
+            f"  degree {degree:2d} {value:10.4f}" for degree, value in enumerate(by_degree) if value > 0
+        ]
+        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
     def readouts_in_words(self) -> str:
@@ -98,18 +98,21 @@ class CapacityResult:
 
     def interval(self, level: float = 0.95) -> Floats:
         """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
-        if self.standard_error is None:
-            raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
+        half_width = self._half_width(self.standard_error, level)
         centre = self.capacity if self.unbiased is None else self.unbiased
-        half_width = _normal_quantile(level) * self.standard_error
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of the total, between 0 and the rank."""
-        if self.total_standard_error is None:
-            raise ParameterError(f"method {self.method!r} gives no standard error, so there is no interval.")
-        half_width = _normal_quantile(level) * self.total_standard_error
+        half_width = float(self._half_width(self.total_standard_error, level))
         return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
+
+    def _half_width(self, error: Any, level: float) -> Any:
+        from scipy.special import ndtri
+
+        if error is None:
+            raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
+        return ndtri(0.5 + probability("level", level) / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
         """Capacity by total degree (rows) and number of interacting variables (columns "1", "2", ">2").
@@ -119,10 +122,8 @@ class CapacityResult:
         import pandas as pd
 
         table = np.zeros((self.basis.max_degree + 1, 3))
-        column = np.clip(self.basis.interactions - 1, 0, 2)
-        np.add.at(table, (self.basis.degrees, column), self.capacity)
-        degrees = pd.RangeIndex(len(table), name="degree")
-        return pd.DataFrame(table, index=degrees, columns=["1", "2", ">2"])
+        np.add.at(table, (self.basis.degrees, np.clip(self.basis.interactions - 1, 0, 2)), self.capacity)
+        return pd.DataFrame(table, pd.RangeIndex(len(table), name="degree"), ["1", "2", ">2"])
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
@@ -130,10 +131,8 @@ class CapacityResult:
             raise ParameterError(
                 f"a capacity matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree()."
             )
-        rows, columns = self.basis.indices.T
-        size = int(self.basis.indices.max()) + 1
-        out = np.full((size, size), np.nan)
-        out[rows, columns] = self.capacity
+        out = np.full((int(self.basis.indices.max()) + 1,) * 2, np.nan)
+        out[tuple(self.basis.indices.T)] = self.capacity
         return out
 
     def capacity_of(self, target: Target) -> float:
@@ -149,14 +148,10 @@ class CapacityResult:
         """One row a function: label, degrees, capacity and all that is known about it."""
         import pandas as pd
 
-        table = {
-            "label": self.basis.labels,
-            "degree": self.basis.degrees,
-            "variables": self.basis.interactions,
-        }
-        table |= {f"index_u{k + 1}": column for k, column in enumerate(self.basis.indices.T)}
-        table |= {name: getattr(self, name) for name in PER_TERM if getattr(self, name) is not None}
-        return pd.DataFrame(table)
+        basis = self.basis
+        table = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
+        table |= {f"index_u{k + 1}": column for k, column in enumerate(basis.indices.T)}
+        return pd.DataFrame(table | per_term(self))
 
     def to_xarray(self) -> xr.Dataset:
         """Everything, as a labelled data set."""
@@ -174,10 +169,6 @@ class CapacityResult:
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
 
 
-def _normal_quantile(level: float) -> float:
-    """How many standard errors a two-sided interval of this level reaches."""
-    if not 0 < level < 1:
-        raise ParameterError(f"`level={level!r}` must lie strictly between 0 and 1, such as 0.95.")
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + level / 2))
+def per_term(result: CapacityResult) -> dict[str, Any]:
+    """The columns of a result that its method has found, each with one number per function."""
+    return {name: getattr(result, name) for name in PER_TERM if getattr(result, name) is not None}

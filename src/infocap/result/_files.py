@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._check import one_of
-from .._files import open_hdf5, readable, refuse_broken_heaps, refuse_too_large, replaced, save_dataset
+from .._files import open_hdf5, readable, refuse_too_large, replaced, save_dataset
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import Check, DataError
-from ._capacity_result import PER_TERM, CapacityResult
+from ._capacity_result import PER_TERM, CapacityResult, per_term
 from ._found import Drift, Factors, Growth
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 FORMAT = "infocap result 2"
 FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
+COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
-TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
+# Bytes of memory for each byte of text: cells are read as strings.
+TEXT_EXPANSION = 40
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
@@ -36,22 +38,17 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     import xarray as xr
 
     basis = result.basis
-    variables: dict[str, Any] = {
-        name: ("term", getattr(result, name)) for name in PER_TERM if getattr(result, name) is not None
-    }
+    variables: dict[str, Any] = {name: ("term", values) for name, values in per_term(result).items()}
     for name, part in zip(COORDINATES, result.coordinates, strict=False):
         variables[name] = ((f"{name}_frame", "term"), part)
     variables["index"] = (("term", "input"), basis.indices)
     variables["metadata"] = ((), json.dumps(_extras(result)))  # a variable: attributes have a largest size
-    return xr.Dataset(
-        variables,
-        coords={
-            "label": ("term", np.array(basis.labels, dtype=object)),
-            "degree": ("term", basis.degrees),
-            "variables": ("term", basis.interactions),
-        },
-        attrs=attributes(result),
-    )
+    coordinates = {
+        "label": ("term", np.array(basis.labels, dtype=object)),
+        "degree": ("term", basis.degrees),
+        "variables": ("term", basis.interactions),
+    }
+    return xr.Dataset(variables, coordinates, attributes(result))
 
 
 def save(result: CapacityResult, path: Path) -> Path:
@@ -86,9 +83,7 @@ def load_result(path: str | Path) -> CapacityResult:
 
 def _read_netcdf(path: Path) -> CapacityResult:
     with open_hdf5(path, "NetCDF") as contents:
-        found = contents.attributes.get("format")
-        if found not in FORMATS:
-            raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
+        _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         coordinates = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
@@ -102,32 +97,31 @@ def _read_csv(path: Path) -> CapacityResult:
 
     readable(path)
     refuse_too_large(path, "text", (path.stat().st_size,), TEXT_EXPANSION)
-    with path.open("rb") as file:
-        if file.read(3) != b"# {":
-            raise DataError(
-                f"{path} is a CSV file without the header of an infocap result; of measured data "
-                f"`infocap estimate {path} -o result.nc` makes one."
-            )
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) != b"\n":
-            raise DataError(
-                f"{path} is cut short within its last line; the table itself can still be read with "
-                "pandas.read_csv(path, comment='#')."
-            )
-    with _damage(path), path.open(encoding="utf-8") as text:
-        attributes = json.loads(text.readline()[2:])
-        if attributes.get("format") not in FORMATS:
-            raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
-        table = pd.read_csv(text, dtype=str)  # converted below: every pandas then reads back every digit
-        metadata = attributes.pop("metadata", {})
+    data = path.read_bytes()
+    if not data.startswith(b"# {"):
+        raise DataError(
+            f"{path} is a CSV file without the header of an infocap result; of measured data "
+            f"`infocap estimate {path} -o result.nc` makes one."
+        )
+    with _damage(path):
+        header, _, rows = data.decode().partition("\n")
+        attributes = json.loads(header[2:])
+        _refuse_other(path, attributes)
+        table = pd.read_csv(StringIO(rows), dtype=str)  # converted below: every pandas reads back every digit
         columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
-        if len(table) != attributes.get("n_terms") or any(np.isnan(one).any() for one in columns.values()):
+        whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
+        if not whole or any(np.isnan(one).any() for one in columns.values()):
             raise DataError(
                 f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
                 "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
             )
         indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
-        return _rebuild(attributes, indices, columns, (), metadata)
+        return _rebuild(attributes, indices, columns, (), attributes.pop("metadata", {}))
+
+
+def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
+    if attributes.get("format") not in FORMATS:
+        raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
 
 
 @contextmanager
@@ -147,34 +141,21 @@ def _damage(path: Path) -> Iterator[None]:
 
 def attributes(result: CapacityResult) -> dict[str, Any]:
     """What a file says about a result beside its table; JSON knows all of it."""
-    known = {
+    known = {name: getattr(result, name) for name in ("method", "total", *COUNTS, *MAYBE)}
+    return {
         "format": FORMAT,
         "infocap_version": __version__,
-        "method": result.method,
-        "total": result.total,
         "n_terms": len(result.basis),
-        "n_samples": result.n_samples,
-        "n_readouts": result.n_readouts,
-        "maximum": result.maximum,
-        "rank": result.rank,
         "basis": json.dumps(result.basis.to_dict()),
         "checks": json.dumps([check.to_dict() for check in result.checks]),
+        **{name: value for name, value in known.items() if value is not None},
     }
-    return known | {name: getattr(result, name) for name in MAYBE if getattr(result, name) is not None}
 
 
 def _extras(result: CapacityResult) -> dict[str, Any]:
     """Metadata and what a recording told beside its capacities, as plain data."""
     found = {name: getattr(result, name) for name in FOUND}
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
-
-
-def _checks(saved: list[Any], notes: list[str]) -> tuple[Check, ...]:
-    """Checks as they were saved; the first format had sentences, and which of them are notes in the metadata."""
-    return tuple(
-        Check(one, "note" if one in notes else "warning") if isinstance(one, str) else Check.from_dict(one)
-        for one in saved
-    )
 
 
 def _rebuild(
@@ -184,59 +165,43 @@ def _rebuild(
     coordinates: tuple[np.ndarray, ...],
     metadata: dict[str, Any],
 ) -> CapacityResult:
-    _refuse_unequal(indices, columns, coordinates)
-    found = {name: kind(**_tuples(metadata.pop(name))) for name, kind in FOUND.items() if name in metadata}
-    maximum = int(attributes.get("maximum", attributes["n_readouts"]))
-    maybe = {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
+    arrays = [columns["capacity"], columns["raw"], *columns.values(), *(part.T for part in coordinates)]
+    if indices.ndim != 2 or any(len(one) != len(indices) or one.dtype.kind != "f" for one in arrays):
+        shapes = [f"{one.dtype} {one.shape}" for one in arrays]
+        raise ValueError(f"holds {', '.join(shapes)} for functions of index {indices.shape}")
+    checks = json.loads(attributes["checks"])
+    if (
+        "maximum" not in attributes
+    ):  # the first format, with sentences for checks and the notes in the metadata
+        readouts, notes = int(attributes["n_readouts"]), metadata.pop("notes", [])
+        attributes = attributes | {"n_readouts": readouts - 1, "maximum": readouts}
+        checks = [Check(one, "note" if one in notes else "warning").to_dict() for one in checks]
+    fields: dict[str, Any] = {name: columns.get(name) for name in PER_TERM}
+    fields |= {name: int(attributes[name]) for name in COUNTS}
+    fields |= {name: float(attributes[name]) if name in attributes else None for name in MAYBE}
+    for name, kind in FOUND.items():
+        if name in metadata:
+            saved = metadata.pop(name).items()
+            fields[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in saved})
     return CapacityResult(
-        **{name: columns.get(name) for name in PER_TERM},  # type: ignore[arg-type]
         total=float(attributes["total"]),
-        **maybe,  # type: ignore[arg-type]
-        n_samples=int(attributes["n_samples"]),
-        n_readouts=int(attributes["n_readouts"]) if "maximum" in attributes else maximum - 1,
-        maximum=maximum,
-        rank=int(attributes["rank"]),
         basis=ProductBasis.from_dict(json.loads(attributes["basis"]), indices.astype(np.int16)),
         method=str(attributes["method"]),
-        checks=_checks(json.loads(attributes["checks"]), metadata.pop("notes", [])),
+        checks=tuple(map(Check.from_dict, checks)),
         coordinates=coordinates,
-        **found,
         metadata=metadata,
+        **fields,
     )
-
-
-def _tuples(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-
-
-def _refuse_unequal(
-    indices: np.ndarray, columns: dict[str, np.ndarray], coordinates: tuple[np.ndarray, ...]
-) -> None:
-    """Every array has one entry for each function."""
-    if indices.ndim != 2 or "capacity" not in columns or "raw" not in columns:
-        raise ValueError(
-            f"holds an index of shape {indices.shape} and {list(columns)}, too little for a result"
-        )
-    for values in (*columns.values(), *(part.T for part in coordinates)):
-        if len(values) != len(indices) or values.dtype.kind != "f":
-            raise ValueError(
-                f"holds {values.dtype} values of shape {values.shape} for {len(indices)} functions"
-            )
 
 
 def is_result(path: str | Path) -> bool:
     """Whether a file says that it holds a result."""
-    import h5py
-
     path = Path(path)
-    if not path.is_file():
-        return False
     try:
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
-        refuse_broken_heaps(path, "a result")
-        with h5py.File(path, "r") as file:
-            return str(file.attrs.get("format")) in FORMATS
-    except (OSError, RuntimeError, TypeError, ValueError, UnicodeError):
-        return False  # broken, or of another format
+        with open_hdf5(path) as contents:
+            return str(contents.attributes.get("format")) in FORMATS
+    except (OSError, ValueError, DataError):
+        return False  # not there, broken, or of another format

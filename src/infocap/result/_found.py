@@ -21,7 +21,7 @@ class Growth:
 
     def __post_init__(self) -> None:
         errors = self.total if self.standard_error is None else self.standard_error
-        _need("growth", self, _columns(self.n_samples, self.total, errors) and min(self.n_samples) > 0)
+        _refuse_unless(_columns(self.n_samples, self.total, errors) and min(self.n_samples) > 0, self)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Factors:
     def __post_init__(self) -> None:
         known = _columns(self.values) and min(self.values) >= 0
         inside = self.n_factors is None or self.n_factors in range(1, len(self.values) + 1)
-        _need("factors", self, self.problem is not None or (known and inside))
+        _refuse_unless(self.problem is not None or (known and inside), self)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Drift:
     noise: float  # root mean square difference between neighbouring measurements, divided by the root of 2
 
     def __post_init__(self) -> None:
-        _need("drift", self, _columns(self.time, self.moved) and _columns((self.size, self.noise)))
+        _refuse_unless(_columns(self.time, self.moved) and _columns((self.size, self.noise)), self)
 
 
 def _columns(*columns: Any) -> bool:
@@ -59,9 +59,9 @@ def _columns(*columns: Any) -> bool:
     return numbers and len({len(column) for column in columns}) == 1 and len(columns[0]) > 0
 
 
-def _need(name: str, found: object, sound: bool) -> None:
-    """Refuse what no recording can tell, such as a damaged file may hold."""
+def _refuse_unless(sound: bool, found: object) -> None:
     if not sound:
+        name = type(found).__name__.lower()
         raise ParameterError(
             f"{name} makes no sense: {str(found)[:120]}; give columns of as many finite numbers."
         )

@@ -9,48 +9,43 @@ from ..designs import draw
 from ..errors import DataError, ParameterError, warn
 from ..typing import Floats, Target
 
-MOST_TERMS = 3000  # of a least-squares fit; beyond, coefficients are plain averages
-FIT_POINTS = 4  # for each function
-CHECK_POINTS = 2**17
-UNSEEN = 0.01  # share of a target outside the basis that is worth a warning
+# Least squares costs L² memory; in larger bases coefficients are plain averages.
+MOST_TERMS = 3000
+# Points of the fit for each function, and points that correct it.
+FIT_POINTS, CHECK_POINTS = 4, 2**17
+# The share of a target outside the basis that is worth a warning.
+UNSEEN = 0.01
 
 
 def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, ...]) -> float:
-    """C(y) = |P_X y|² / |y|², where y = sum_l c_l y_l and the data give the coordinates of every P_X y_l."""
+    """C(y) = |P_X y|² / |y|², where y = sum_l c_l y_l and the data give the coordinates of every P_X y_l.
+
+    A least-squares fit of the c_l is exact for what lies in the basis, but may fit the rest too well. So its residual
+    is averaged over many further points, which corrects the c_l and gives the power outside the basis.
+    """
     if not coordinates:
         raise ParameterError(
             "this result does not hold the coordinates of its functions (a CSV file or a very large basis); "
             "save to NetCDF, or estimate with fewer functions."
         )
-    coefficients, power = expand(target, basis)
-    inside = float(np.sum(coefficients**2)) / power
-    if inside < 1 - UNSEEN:
-        warn(
-            f"{1 - inside:.1%} of the target's power lies outside the basis and counts as not computed; "
-            "raise the degree to see more of it."
-        )
-    whole, first, second = (float(np.sum((part @ coefficients) ** 2)) / power for part in coordinates)
-    return float(np.clip(2 * whole - (first + second) / 2, 0.0, 1.0))
-
-
-def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
-    """Coefficients of a function in the basis, and its mean square, both under the input distribution.
-
-    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual is
-    averaged over many further points, which corrects the coefficients and gives the power outside the basis.
-    """
     coefficients = np.zeros(len(basis))
     if len(basis) <= MOST_TERMS:
         u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0)
         coefficients = np.linalg.lstsq(basis(u), _values(target, u), rcond=None)[0]
     u = draw(basis, CHECK_POINTS, seed=1)
-    rest = _values(target, u) - basis.combine(u, coefficients)
-    coefficients = coefficients + basis.sum_over(u, rest) / len(u)
-    rest = _values(target, u) - basis.combine(u, coefficients)
-    power = float(np.sum(coefficients**2) + np.mean(rest**2))
+    values = _values(target, u)
+    coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(u)
+    outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
+    power = float(np.sum(coefficients**2)) + outside
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
-    return coefficients, power
+    if outside > UNSEEN * power:
+        warn(
+            f"{outside / power:.1%} of the target's power lies outside the basis and counts as not computed; "
+            "raise the degree to see more of it."
+        )
+    whole, first, second = (float(np.sum((part @ coefficients) ** 2)) / power for part in coordinates)
+    return float(np.clip(2 * whole - (first + second) / 2, 0.0, 1.0))
 
 
 def _values(target: Target, u: Floats) -> Floats:
