@@ -20,6 +20,10 @@ Quantile = Callable[[Floats], Floats]
 P = ParamSpec("P")
 
 
+# Indices are kept as 16-bit numbers.
+MOST_OF_ONE_INPUT = 32_768
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """Functions p_0 = 1, p_1, p_2, ... that are orthonormal under the distribution of one input.
@@ -92,6 +96,22 @@ class Family:
         """The degree of each of the first `count` functions."""
         return -(-np.arange(count) // self.per_degree)
 
+    def degrees_up_to(self, limit: int, strict: bool = False) -> Integers:
+        """Degrees of the functions that one input may use; a measure on few levels has few, unless `strict`."""
+        if self.largest_degree is not None and limit > self.largest_degree:
+            if strict or not isinstance(self, DiscreteFamily):
+                raise ParameterError(
+                    f"degree {limit} is above {self.largest_degree}, the highest of the {self.name} family "
+                    f"({self.distribution}); lower the degree or, for a density, raise its `max_degree`."
+                )
+            limit = self.largest_degree
+        if self.count(limit) > MOST_OF_ONE_INPUT:
+            raise ParameterError(
+                f"degree {limit} of one input gives {self.count(limit):,} {self.name} functions of it; the limit is "
+                f"{MOST_OF_ONE_INPUT:,}: lower `max_degree`."
+            )
+        return self.degrees(self.count(limit))
+
     def label(self, index: int, variable: str) -> str:
         """What the function is called in tables and plots, such as ``P2(u3)``."""
         return f"{self.symbol}{index}({variable})"
@@ -106,7 +126,7 @@ class Family:
         (low, high), (start, stop) = self.domain, self.canonical
         return low + (x - start) * ((high - low) / (stop - start))
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         """The smallest and largest possible input."""
         low, high = self.natural(np.array(self.support))

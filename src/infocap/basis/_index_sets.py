@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isqrt, prod
+from typing import Any
 
 import numpy as np
 
 from .._check import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
-from ._family import DiscreteFamily, Family
 
 # More functions than this are refused: each array of one number per function would take over 160 MB.
 MOST_FUNCTIONS = 20_000_000
 # As many candidates are listed at most, to choose a few thousand further functions from.
 MOST_LISTED = 200_000
-# Indices are kept as 16-bit numbers.
-MOST_OF_ONE_INPUT = 32_768
 # Counting takes one array of the total degree, or of the product of degree + 1; larger ones are refused.
 LARGEST_SIZE = 1_000_000
 # Numbers of functions are counted as floating-point numbers, which are exact below.
@@ -26,7 +24,7 @@ INDEX_SETS = ("total", "hyperbolic")
 
 
 def indices_of(
-    families: Sequence[Family],
+    families: Sequence[Any],
     max_degree: int,
     kind: str = "total",
     max_interactions: int | None = None,
@@ -40,7 +38,7 @@ def indices_of(
     one_of("index_set", kind, INDEX_SETS)
     limits = max_degree_per_input or [max_degree] * len(families)
     pairs = zip(families, limits, strict=True)
-    own_degrees = [_degrees(family, min(max_degree, limit)) for family, limit in pairs]
+    own_degrees = [family.degrees_up_to(min(max_degree, limit)) for family, limit in pairs]
     # Both sets limit a running size: the sum of the degrees, or the product of degree + 1.
     highest = [int(own[-1]) for own in own_degrees]
     join: np.ufunc
@@ -75,9 +73,9 @@ def indices_of(
     return sort_rows(rows, total_degrees(families, rows))
 
 
-def count_up_to(families: Sequence[Family], degree: int) -> int:
+def count_up_to(families: Sequence[Any], degree: int) -> int:
     """How many products of functions have at most this total degree."""
-    own = [_degrees(family, degree) for family in families]
+    own = [family.degrees_up_to(degree) for family in families]
     return _count(np.add, own, own, degree, len(families))
 
 
@@ -127,7 +125,7 @@ def _multiples(state: Floats, largest: int) -> Floats:
     return out
 
 
-def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
+def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
     """A user's own list of indices, checked and brought into the common order; the constant is added."""
     rows = np.asarray(indices)
     if rows.ndim != 2 or rows.shape[1] != len(families) or not np.issubdtype(rows.dtype, np.integer):
@@ -140,11 +138,11 @@ def explicit_set(families: Sequence[Family], indices: ArrayLike) -> Integers:
         )
     rows = np.unique(np.vstack([np.zeros((1, len(families)), int), rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
-        _degrees(family, int(family.degrees(int(column.max()) + 1)[-1]), strict=True)
+        family.degrees_up_to(int(family.degrees(int(column.max()) + 1)[-1]), strict=True)
     return sort_rows(rows.astype(np.int16), total_degrees(families, rows))
 
 
-def total_degrees(families: Sequence[Family], rows: Integers) -> Integers:
+def total_degrees(families: Sequence[Any], rows: Integers) -> Integers:
     """The total degree of each row of indices."""
     out = np.zeros(len(rows), dtype=int)
     for family, column in zip(families, rows.T, strict=True):
@@ -156,20 +154,3 @@ def sort_rows(rows: Integers, degree: Integers) -> Integers:
     """Rows by total degree, then lexicographically with the first input leading."""
     order = np.lexsort((*rows.T[::-1], degree))
     return np.ascontiguousarray(rows[order])
-
-
-def _degrees(family: Family, limit: int, strict: bool = False) -> Integers:
-    """Degrees of the functions one input may use; a measure on few points has few."""
-    if family.largest_degree is not None and limit > family.largest_degree:
-        if strict or not isinstance(family, DiscreteFamily):
-            raise ParameterError(
-                f"degree {limit} is above {family.largest_degree}, the highest of the {family.name} family "
-                f"({family.distribution}); lower the degree or, for a density, raise its max_degree."
-            )
-        limit = family.largest_degree
-    if family.count(limit) > MOST_OF_ONE_INPUT:
-        raise ParameterError(
-            f"degree {limit} of one input gives {family.count(limit):,} {family.name} functions of it; the limit is "
-            f"{MOST_OF_ONE_INPUT:,}: lower max_degree."
-        )
-    return family.degrees(family.count(limit))

@@ -36,8 +36,8 @@ class Sizes(NamedTuple):
         return min(max(samples - samples % self.least_samples, self.least_samples), self.most_samples)
 
 
-# A tile of 6 MB stays in the processor's cache until it is multiplied. With 3003 and 10626 functions 976 of them at 768
-# samples were the fastest shape of those timed, by 4 to 6 % over 1464 at 512; with 1287 functions by 3 %, not the fastest.
+# A tile of 6 MB stays in the processor's cache until it is multiplied, and 512 samples of 1464 functions are what a
+# matrix product needs to run at full speed.
 HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=4096, call=2)
 # To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
@@ -71,14 +71,6 @@ class Chain:
         parents = np.array([position[row.tobytes()] for row in _parents(complete)])
         self.runs = _runs(np.array(self.factors)[first, np.arange(len(first))], parents)
 
-    def __len__(self) -> int:
-        return len(self.factors[0])
-
-    def fill(self, multiply: Callable[..., Any], singles: Any, out: Any) -> None:
-        """Write the values of all functions into out (functions, samples)."""
-        out[0, :] = 1.0
-        _fill(multiply, self.runs, singles, out, out)
-
     def gathered(self, singles: Any) -> Any:
         """The values of all functions, in libraries that cannot write into an array."""
         return reduce(mul, [take_rows(singles, as_like(rows, singles)) for rows in self.factors])
@@ -108,14 +100,15 @@ class Plan:
         left = np.ascontiguousarray(rows[:, :split]) if split else np.zeros_like(rows)
         self.left = Chain(left, families[: max(split, 1)], numbers[: max(split, 1)])
         self.right = Chain(np.ascontiguousarray(rows[:, split:]), families[split:], numbers[split:])
-        self._batches: dict[int, list[tuple[slice, list[Run]]]] = {}
+        self._batches: dict[int, tuple[int, list[tuple[slice, list[Run]]]]] = {}
 
     def _singles(self, u: Any) -> Any:
         """The one-dimensional functions of all inputs: (functions, samples)."""
         parts = []
         for family, inputs, count in self._alike:
             some = u.T if len(inputs) == u.shape[1] else take_rows(u.T, as_like(np.array(inputs), u))
-            values = family.values(family.standard(contiguous(some)), count)
+            some = np.ascontiguousarray(some) if on_host(some) else contiguous(some)
+            values = family.values(family.standard(some), count)
             parts.append(array_namespace(u).reshape(values, (count * len(inputs), -1)))
         return parts[0] if len(parts) == 1 else array_namespace(u).concat(parts, axis=0)
 
@@ -125,12 +118,13 @@ class Plan:
         Each tile is overwritten by the next: use it, do not keep it. On a device there may be more rows of values
         than functions; what is in those has no meaning.
         """
-        xp, multiply, n_samples = array_namespace(u), multiplier(u), u.shape[0]
+        xp, n_samples = array_namespace(u), u.shape[0]
+        multiply = np.multiply if xp is np else multiplier(u)
         height = self.n_terms if together else min(self.sizes.functions, self.n_terms)
-        at_once = max(min(self.sizes.samples(height), n_samples), 1)
-        batches = self._cut(height)
+        most, batches = self._batches.get(height) or self._cut(height)
+        at_once = max(min(most, n_samples), 1)
         height = height if on_host(u) else -(-height // ROUND) * ROUND
-        edges = np.cumsum([len(self.left), len(self.right), height]).tolist()
+        edges = np.cumsum([len(self.left.factors[0]), len(self.right.factors[0]), height]).tolist()
         space = _borrow(u, edges[2] * at_once) if multiply else None
         for start in range(0, n_samples, at_once):
             samples = slice(start, min(start + at_once, n_samples))
@@ -144,20 +138,20 @@ class Plan:
                 continue
             table = xp.reshape(space[: edges[2] * n], (-1, n))  # type: ignore[index]
             left, right, values = table[: edges[0], :], table[edges[0] : edges[1], :], table[edges[1] :, :]
-            self.left.fill(multiply, singles, left)
-            self.right.fill(multiply, singles, right)
+            for side, out in ((self.left, left), (self.right, right)):
+                out[0, :] = 1.0
+                _fill(multiply, side.runs, singles, out, out)
             for rows, runs in batches:
                 _fill(multiply, runs, left, right, values)
                 yield rows, samples, values[: rows.stop - rows.start, :] if on_host(u) else values
         if isinstance(space, np.ndarray):
             _SPARE.append(space)
 
-    def _cut(self, most: int) -> list[tuple[slice, list[Run]]]:
-        """All functions in batches of at most so many neighbours, each with the runs that make it."""
-        if most not in self._batches:
-            starts = range(0, self.n_terms, most)
-            cuts = [slice(start, min(start + most, self.n_terms)) for start in starts]
-            self._batches[most] = [(one, _runs(self.left.place[one], self.right.place[one])) for one in cuts]
+    def _cut(self, most: int) -> tuple[int, list[tuple[slice, list[Run]]]]:
+        """How many samples to take, and all functions in batches of neighbours, each with the runs that make it."""
+        cuts = [slice(start, min(start + most, self.n_terms)) for start in range(0, self.n_terms, most)]
+        batches = [(one, _runs(self.left.place[one], self.right.place[one])) for one in cuts]
+        self._batches[most] = self.sizes.samples(most), batches
         return self._batches[most]
 
 

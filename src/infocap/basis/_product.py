@@ -31,6 +31,7 @@ class ProductBasis:
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
+        self.n_inputs = len(self.families)  # q
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
         self._plans: dict[bool, Plan] = {}
@@ -48,11 +49,6 @@ class ProductBasis:
             f"ProductBasis: {len(self)} {self.family_name} functions of {self.n_inputs} inputs, "
             f"degree up to {self.max_degree}"
         )
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of inputs, q."""
-        return len(self.families)
 
     @property
     def family_name(self) -> str:
@@ -133,19 +129,18 @@ class ProductBasis:
                     parts[rows.start] = part
         return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
 
-    @property
+    @cached_property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
         return HOST.samples(min(len(self), HOST.functions))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""
-        total, row = np.zeros(len(self)), 0
-        for y in self.blocks(u):
-            n = y.shape[1]
-            part = np.ones(n) if weights is None else weights[row : row + n]
-            total += to_numpy(y**power @ as_like(part, y))
-            row += n
+        total = np.zeros(len(self))
+        for rows, samples, y in self._plan(u).tiles(u):
+            y = y[: rows.stop - rows.start, :]
+            part = np.ones(y.shape[1]) if weights is None else weights[samples]
+            total[rows] += to_numpy(y**power @ as_like(part, y))
         return total
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
