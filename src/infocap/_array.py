@@ -20,10 +20,8 @@ def array_namespace(*arrays: Any) -> Any:
         try:
             from array_api_compat import array_namespace as find
         except ImportError:
-            library = type(arrays[0]).__module__
-            raise ParameterError(
-                f"arrays of type {library} need the package array-api-compat: pip install infocap[gpu]."
-            ) from None
+            said = f"arrays of {_library(arrays[0])} need the package array-api-compat: pip install infocap[gpu]."
+            raise ParameterError(said) from None
         _NAMESPACES[kinds] = find(*arrays)
     return _NAMESPACES[kinds]
 
@@ -63,9 +61,7 @@ def as_like(values: Any, like: Any) -> Any:
     values = np.asarray(values)
     if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
-    if on_host(like):
-        return values
-    return array_namespace(like).asarray(values, device=like.device)
+    return values if on_host(like) else array_namespace(like).asarray(values, device=like.device)
 
 
 def to_numpy(array: Any) -> Any:

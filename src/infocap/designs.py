@@ -103,10 +103,8 @@ def _wider(family: Family, count: int) -> tuple[Floats, Floats]:
     return edges, np.mean(values**2, axis=0)
 
 
-def _points(
-    n_inputs: int, n_samples: int, design: str, seed: int | None, blocks: int, method: str | None
-) -> Floats:
-    """Points in the unit cube, none at its edge."""
+def _points(q: int, n_samples: int, design: str, seed: int | None, blocks: int, method: str | None) -> Floats:
+    """Points in the unit cube of q inputs, none at its edge."""
     if method is not None:
         design = method
         warnings.warn(f"`method={method!r}` is now design={method!r}.", DeprecationWarning, stacklevel=3)
@@ -117,7 +115,7 @@ def _points(
             f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
         )
     seeds = [seed] if blocks == 1 else np.random.SeedSequence(seed).generate_state(blocks).tolist()
-    points = np.vstack([DESIGNS[design](n_inputs, n_samples // blocks, one) for one in seeds])
+    points = np.vstack([DESIGNS[design](q, n_samples // blocks, one) for one in seeds])
     return np.clip(points, EDGE, 1 - EDGE)
 
 
@@ -128,10 +126,8 @@ def _scrambled(sampler: str, n_inputs: int, n_samples: int, seed: int | None) ->
     n_drawn = n_samples
     if sampler == "Sobol" and n_samples & (n_samples - 1):
         n_drawn = 2 ** n_samples.bit_length()
-        warn(
-            "Sobol points are balanced only in powers of two; "
-            f"`n_samples={n_samples}` can be {n_drawn // 2} or {n_drawn}."
-        )
+        sizes = f"`n_samples={n_samples}` can be {n_drawn // 2} or {n_drawn}"
+        warn(f"Sobol points are balanced only in powers of two; {sizes}.")
     return getattr(qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[:n_samples]
 
 

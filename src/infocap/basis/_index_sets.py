@@ -20,7 +20,6 @@ MOST_LISTED = 200_000
 LARGEST_SIZE = 1_000_000
 # Numbers of functions are counted as floating-point numbers, which are exact below.
 MOST_COUNTED = 10**15
-INDEX_SETS = ("total", "hyperbolic")
 
 
 def indices_of(
@@ -35,18 +34,18 @@ def indices_of(
     The set is counted first and refused if it is too large. It grows one input at a time and drops at once
     what no later input can bring back in, so its cost is that of the set, not of the full tensor product.
     """
-    one_of("index_set", kind, INDEX_SETS)
+    one_of("index_set", kind, ("total", "hyperbolic"))
     limits = max_degree_per_input or [max_degree] * len(families)
     pairs = zip(families, limits, strict=True)
     own_degrees = [family.degrees_up_to(min(max_degree, limit)) for family, limit in pairs]
     # Both sets limit a running size: the sum of the degrees, or the product of degree + 1.
-    highest = [int(own[-1]) for own in own_degrees]
     join: np.ufunc
     if kind == "total":
-        join, sizes, start, most = np.add, own_degrees, 0, min(max_degree, sum(highest))
+        join, sizes, start = np.add, own_degrees, 0
+        most = min(max_degree, sum(int(own[-1]) for own in sizes))
     else:
         join, sizes, start = np.multiply, [own + 1 for own in own_degrees], 1
-        most = min(max_degree + 1, prod(degree + 1 for degree in highest))
+        most = min(max_degree + 1, prod(int(own[-1]) for own in sizes))
     if most > LARGEST_SIZE:
         raise ParameterError(
             f"`max_degree={max_degree}` is too large to count with; give less than {LARGEST_SIZE:,}."
