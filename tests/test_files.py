@@ -193,7 +193,7 @@ def test_what_a_format_cannot_hold_is_said(tmp_path):
     with pytest.raises(DataError, match="acquired holds datetime64"):
         infocap.Recording(U[:1], X[:1], np.arange(1), acquired=np.zeros(1, "M8[s]")).save(tmp_path / "r.nc")
     for suffix in (".xls", ".mat", ".zarr", ".h5"):
-        with pytest.raises(ParameterError, match=rf"suffix='\{suffix}' is not one of '\.nc', '\.csv'"):
+        with pytest.raises(ParameterError, match=rf"suffix='\{suffix}'` is not one of '\.nc', '\.csv'"):
             recording().save(tmp_path / f"run{suffix}")
     assert list(tmp_path.iterdir()) == []
 
@@ -872,7 +872,8 @@ def fuzz(folder, rounds, seed):
     rng, refused = random.Random(seed), []
     np.save(folder / "partner.npy", U)
     for whole in examples(folder / "whole"):
-        for _ in range(rounds):
+        slow = whole.suffix == ".mat" and "v7.3" not in whole.name  # a process for each
+        for _ in range(rounds // 2 if slow else rounds):
             path = folder / whole.name
             if whole.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -890,7 +891,7 @@ def fuzz(folder, rounds, seed):
 
 
 def test_damaged_files_are_one_clear_error(tmp_path):
-    assert fuzz(tmp_path, 15, seed=1) > 100
+    assert fuzz(tmp_path, 16, seed=1) > 100
 
 
 @pytest.mark.slow
@@ -906,17 +907,8 @@ def test_files_cut_at_any_length_are_refused(tmp_path, name):
     examples(tmp_path / "whole")
     whole = (tmp_path / "whole" / name).read_bytes()
     np.save(tmp_path / "partner.npy", U)
-    for length in {
-        0,
-        1,
-        2,
-        8,
-        127,
-        128,
-        129,
-        *range(0, len(whole) - 2, max(1, len(whole) // 40)),
-        len(whole) - 2,
-    }:
+    step = max(1, len(whole) // (20 if name.endswith(".mat") else 40))  # reading those starts a process
+    for length in {0, 1, 2, 8, 127, 128, 129, *range(0, len(whole) - 2, step), len(whole) - 2}:
         (tmp_path / name).write_bytes(whole[:length])
         with pytest.raises(DataError):
             read_anything(tmp_path / name, tmp_path / "partner.npy")
