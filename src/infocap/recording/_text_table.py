@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,7 +126,15 @@ def load_sheet(path: Path) -> Sheet:
     names = head if any(_value(cell, separator) is None for cell in head) else None
     if names and len(lines) == 1:
         raise DataError(f"{path} holds no rows of numbers, only the names of {len(head)} columns.")
-    values = _numbers(path, lines[1:] if names else lines, separator, len(head), names)
+    lines = lines[1:] if names else lines
+    text = (line if separator == "," else line.replace(",", ".") for _, line in lines)
+    try:
+        values = np.loadtxt(text, delimiter=separator, comments=None, quotechar='"', ndmin=2)
+    except ValueError:
+        values = np.empty((0, 0))
+    if values.shape != (len(lines), len(head)):  # a gap, a date, a complex number, or a mistake
+        columns = names or [str(column + 1) for column in range(len(head))]
+        values = np.array([_one_by_one(path, *line, separator, columns) for line in lines])
     if len(head) > 1 and (names is None or not names[-1]) and np.isnan(values[:, -1]).all():
         values, names = values[:, :-1], names and names[:-1]  # every line ended in a separator
     return Sheet(path, names, values, comments)
@@ -153,7 +162,6 @@ def _separator(first: str, second: str) -> str | None:
 
 
 def _cells(path: Path, number: int, line: str, separator: str | None) -> list[str]:
-    """The cells of one line."""
     if separator is None or '"' not in line:
         return line.split(separator)
     try:
@@ -161,56 +169,25 @@ def _cells(path: Path, number: int, line: str, separator: str | None) -> list[st
     except csv.Error as problem:
         raise DataError(
             f"{path} has quotes that do not match in line {number} ({problem}); repair that line."
-        ) from problem
-
-
-def _numbers(
-    path: Path, lines: list[tuple[int, str]], separator: str | None, width: int, names: list[str] | None
-) -> np.ndarray:
-    """Read all numbers by pandas, or one by one where it finds something else: a date, a complex number, a mistake."""
-    import pandas as pd
-
-    for number, line in lines:
-        plain = separator is not None and '"' not in line
-        count = line.count(str(separator)) + 1 if plain else len(_cells(path, number, line, separator))
-        if count != width:
-            raise DataError(
-                f"{path} has {count} cells in line {number} and {width} in its first line; repair that line (those "
-                "before it are whole)."
-            )
-    text = "\n".join(line for _, line in lines)
-    # Later versions of pandas are exact to the last digit by default, and deprecate the option.
-    old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
-    missing = {word for one in MISSING for word in (one, one.upper(), one.capitalize())} | {"NaN"}
-    try:
-        table = pd.read_csv(
-            io.StringIO(text if separator == "," else text.replace(",", ".")),
-            sep=separator or r"\s+",
-            header=None,
-            low_memory=False,
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=list(missing),
-            **exact,
-        )
-    except (ValueError, OverflowError):
-        table = pd.DataFrame()
-    if table.shape == (len(lines), width) and all(dtype.kind in "iuf" for dtype in table.dtypes):
-        return table.to_numpy(np.float64)
-    return np.array([_one_by_one(path, *line, separator, names) for line in lines])
+        ) from None
 
 
 def _one_by_one(
-    path: Path, number: int, line: str, separator: str | None, names: list[str] | None
+    path: Path, number: int, line: str, separator: str | None, names: list[str]
 ) -> list[float | complex]:
-    """The numbers of one line, and dates among times; anything else is refused with its place."""
+    """Read one line that may hold gaps, complex numbers and, in columns of times, dates."""
+    cells = _cells(path, number, line, separator)
+    if len(cells) != len(names):
+        raise DataError(
+            f"{path} has {len(cells)} cells in line {number} and {len(names)} in its first line; repair that line."
+        )
     values = []
-    for column, cell in enumerate(_cells(path, number, line, separator)):
-        name = names[column] if names else str(column + 1)
+    for name, cell in zip(names, cells, strict=True):
         value = _value(cell, separator)
         if value is None and name.lower() in TIMES:
-            value = _seconds(cell)
+            with suppress(ValueError):
+                when = datetime.fromisoformat(cell.strip())
+                value = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         if value is None:
             raise DataError(
                 f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}; give numbers only."
@@ -227,17 +204,6 @@ def _value(cell: str, separator: str | None) -> float | complex | None:
     if separator != "," and "." not in cell:
         cell = cell.replace(",", ".")
     for kind in (float, complex):
-        try:
+        with suppress(ValueError):
             return kind(cell.replace("i", "j") if kind is complex and cell.endswith("i") else cell)
-        except ValueError:
-            continue
     return None
-
-
-def _seconds(cell: str) -> float | None:
-    """A date and time such as 2026-01-31T23:59:58 as seconds since 1970, in UTC unless it says otherwise."""
-    try:
-        when = datetime.fromisoformat(cell.strip())
-    except ValueError:
-        return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
