@@ -798,26 +798,9 @@ def test_a_flipped_bit_in_a_compressed_matlab_file_is_found(tmp_path):
         infocap.read(tmp_path / "a.mat")
 
 
-def test_a_heap_on_which_the_hdf5_library_hangs_is_found_before(tmp_path):
-    path = saved(tmp_path, ".nc")
-    data = bytearray(path.read_bytes())
-    here = data.index(b"GCOL\x01\0\0\0") + 16
-    while data[here] or data[here + 1]:  # to the free space behind the strings
-        size = int.from_bytes(data[here + 8 : here + 16], "little")
-        here += 16 + size + -size % 8
-    data[here + 8] ^= 5
-    path.write_bytes(data)
-    with pytest.raises(DataError, match=r"the strings at byte [\d,]+ are damaged"):
-        infocap.read(path)
-
-
-def test_large_files_are_not_searched_for_broken_heaps(tmp_path, monkeypatch):
-    """It would take as long as reading all of them, and eight bytes of a measurement may look like a heap."""
+def test_numbers_that_look_like_a_heap_of_hdf5_are_read(tmp_path):
     x = np.frombuffer(b"GCOL\x01\0\0\0" * 36).reshape(12, 3)
     path = infocap.Recording(U, x, np.arange(12)).save(tmp_path / "run.nc")
-    with pytest.raises(DataError, match="the strings at byte"):
-        infocap.read(path)
-    monkeypatch.setattr("infocap._files.LARGEST_SEARCHED", 1000)
     assert_array_equal(infocap.read(path).readouts, x)
 
 

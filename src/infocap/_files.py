@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import os
-import re
-import struct
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,10 +37,6 @@ ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
 LARGEST_ATTRIBUTE = 10_000_000
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
-# Larger files are not searched for broken heaps: it would take longer than reading what is wanted of them.
-LARGEST_SEARCHED = 64_000_000
-HEAP = re.compile(rb"GCOL\x01\0\0\0(.{8})", re.DOTALL)  # signature, version and size of a collection
-HEAP_OBJECT = struct.Struct("<HHIQ")  # number, uses, reserved, size; padded to 8 bytes
 # Bytes reserved on the disk beyond the arrays, for names and attributes.
 SLACK = 1_000_000
 
@@ -51,18 +46,18 @@ def readable(path: Path, folder: bool = False) -> Path:
     try:
         if not path.exists():
             raise DataError(f"{path} does not exist.")
-        if folder != path.is_dir() or not (folder or path.is_file()):
+        if not (path.is_dir() if folder else path.is_file()):
             found = "a folder" if path.is_dir() else "a file" if path.is_file() else "no regular file"
             raise DataError(f"{path} is {found}; a {'folder' if folder else 'file'} is needed.")
         if folder:
             next(path.iterdir(), None)
-            return path
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
+        else:
+            with path.open("rb") as file:
+                if not file.read(1):
+                    raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
+    except DataError:
+        raise
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
-        if isinstance(problem, InfocapError):
-            raise
         reason = getattr(problem, "strerror", None) or problem
         raise DataError(f"{path} cannot be opened ({reason}); look at its name and permissions.") from problem
     return path
@@ -75,14 +70,9 @@ def blame(path: Path, kind: str) -> Iterator[None]:
         yield
     except InfocapError:
         raise
-    except MemoryError as problem:
-        raise DataError(
-            f"{path} asks for more memory than there is; it is damaged, or larger than this machine can read."
-        ) from problem
     # On damaged files h5py, zarr, zipfile and NumPy were seen to raise nearly every built-in exception.
     except Exception as problem:
-        said = " ".join(str(problem).split()) or type(problem).__name__
-        said = said if len(said) <= 200 else said[:197] + "..."
+        said = textwrap.shorten(str(problem), 200) or type(problem).__name__
         raise DataError(
             f"{path} cannot be read as {kind} ({said}); it is truncated or of another format, and nothing of "
             "it can be recovered."
@@ -180,10 +170,7 @@ def plain_numbers(values: np.ndarray) -> np.ndarray:
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "b":
         return values.astype(np.uint8)
-    if kind == "f":
-        size = min(max(size, 4), 8)
-    if kind == "c":
-        size = min(size, 16)
+    size = {"f": min(max(size, 4), 8), "c": min(size, 16)}.get(kind, size)
     return values.astype(np.dtype(f"{kind}{size}"), copy=False)
 
 
@@ -198,7 +185,6 @@ def open_hdf5(path: Path, kind: str = "HDF5") -> Iterator[Contents]:
             raise DataError(
                 f"{path} is a NetCDF file of the classic format; convert it with nccopy -k nc4 {path.name} new.nc."
             )
-    refuse_broken_heaps(path, kind)
     with blame(path, kind):
         file = h5py.File(path, "r")
     try:
@@ -210,26 +196,6 @@ def open_hdf5(path: Path, kind: str = "HDF5") -> Iterator[Contents]:
     finally:
         with blame(path, kind):
             file.close()
-
-
-def refuse_broken_heaps(path: Path, kind: str) -> None:
-    """Refuse a small file whose strings are damaged: on some of those older HDF5 libraries never return.
-
-    The objects of a global heap must fill it exactly (HDF5 file format, III.E).
-    """
-    data = path.read_bytes() if path.stat().st_size <= LARGEST_SEARCHED else b""
-    for heap in HEAP.finditer(data):
-        here, end = heap.end(), heap.start() + int.from_bytes(heap[1], "little")
-        whole = end <= len(data)
-        while whole and end - here >= HEAP_OBJECT.size:
-            number, _, _, size = HEAP_OBJECT.unpack_from(data, here)
-            whole = bool(number) or size == end - here  # number 0 is free space, up to the end
-            here = here + HEAP_OBJECT.size + size + -size % 8 if number else end
-        if not whole or here > end:
-            raise DataError(
-                f"{path} cannot be read as {kind} (the strings at byte {heap.start():,} are damaged); it is truncated "
-                "or damaged, and nothing of it can be recovered."
-            )
 
 
 def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) -> None:

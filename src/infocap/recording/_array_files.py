@@ -44,8 +44,7 @@ def _open_npy(path: Path) -> Iterator[Contents]:
     variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
     if variable.dtype.hasobject:
         raise DataError(
-            f"{path} holds pickled Python objects, which can run any program and are never loaded; write it as an "
-            "array of numbers."
+            f"{path} holds pickled Python objects, which can run any program and are never loaded; write numbers."
         )
     yield Contents(path, "npy", {"array": variable})
 
@@ -74,7 +73,7 @@ def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -
             raise DataError(f"{path} is of npy version {version}; write it with np.save.")
         shape, _, dtype = readers[version](file)
         n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if min(shape, default=0) < 0 or n_bytes > there:
+    if min(shape, default=0) < 0 or (n_bytes > there and not dtype.hasobject):
         whole = there * shape[0] // n_bytes if shape and n_bytes > 0 else 0
         raise DataError(
             f"{path} is cut short: {name} of shape {shape} takes {n_bytes:,} bytes and {there:,} are there, "
@@ -94,9 +93,7 @@ def _open_mat(path: Path) -> Iterator[Contents]:
     import h5py
 
     readable(path)
-    with blame(path, "MATLAB"):
-        newer = h5py.is_hdf5(path)
-    if newer:
+    if h5py.is_hdf5(path):
         with open_hdf5(path, "MATLAB v7.3") as contents:
             yield contents
         return
@@ -152,57 +149,47 @@ def _open_zarr(path: Path) -> Iterator[Contents]:
 
 def _described(file: Path) -> dict[str, Any]:
     """Read a description of an array or a group; refuse codecs that may unpickle, even while an array is opened."""
+
+    def refuse_strange_codecs(one: dict[str, Any]) -> dict[str, Any]:
+        for key in ("filters", "compressor", "codecs", "index_codecs"):
+            codecs = one.get(key) or []
+            for codec in codecs if isinstance(codecs, list) else [codecs]:
+                name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
+                if name.removeprefix("numcodecs.") not in CODECS:
+                    raise DataError(
+                        f"{file} asks for the codec {name!r}, which is not one of those that only unpack numbers "
+                        f"({', '.join(sorted(CODECS))}); write the array with one of them."
+                    )
+        return one
+
     refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
-    found = json.loads(file.read_bytes())
+    found = json.loads(file.read_bytes(), object_hook=refuse_strange_codecs)
     if not isinstance(found, dict):
         raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
-    stack: list[Any] = [found]  # codecs hold codecs, in versions 2 and 3
-    while stack:
-        one = stack.pop()
-        if isinstance(one, list):
-            stack += one
-        elif isinstance(one, dict):
-            stack += one.values()
-            for key in ("filters", "compressor", "codecs", "index_codecs"):
-                named = one.get(key) or []
-                for codec in named if isinstance(named, list) else [named]:
-                    _refuse_strange(file, codec)
     return found
-
-
-def _refuse_strange(file: Path, codec: Any) -> None:
-    """Refuse a codec that is not known to only unpack numbers."""
-    name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
-    if name.removeprefix("numcodecs.") not in CODECS:
-        raise DataError(
-            f"{file} asks for the codec {name!r}, which is not one of those that only unpack numbers "
-            f"({', '.join(sorted(CODECS))}); write the array with one of them."
-        )
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
     """Describe one zarr array; refuse one of which nearly nothing is there."""
-    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
+    corners = [range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True)]
+    n_chunks = math.prod(map(len, corners))
     n_files = sum(len(files) for _, _, files in os.walk(path if name == "array" else path / name))
     if n_chunks > MOST_EMPTY * n_files:
         raise DataError(
             f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks, of which at most {n_files} are "
             "there; it is damaged."
         )
-    return Variable(
-        tuple(array.shape), array.dtype, partial(_load_zarr, path, name, array), n_chunks=n_chunks
-    )
 
+    def load() -> Any:  # one chunk at a time: of several that fail at once zarr prints tracebacks later
+        for chunks in (array.chunks, array.shards or ()):
+            refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
+        out = np.empty(array.shape, array.dtype)
+        for corner in product(*corners):
+            here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
+            out[here] = array[here]
+        return out
 
-def _load_zarr(path: Path, name: str, array: Any) -> Any:
-    """Read one chunk at a time: of several that fail at once zarr prints tracebacks later."""
-    for chunks in (array.chunks, array.shards or ()):
-        refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
-    out = np.empty(array.shape, array.dtype)
-    for corner in product(*(range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True))):
-        here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
-        out[here] = array[here]
-    return out
+    return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks)
 
 
 OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of
-from .._files import open_hdf5, readable, refuse_broken_heaps, refuse_too_large, replaced, save_dataset
+from .._files import open_hdf5, readable, refuse_too_large, replaced, save_dataset
 from .._version import __version__
 from ..basis import ProductBasis
 from ..errors import Check, DataError
@@ -235,7 +235,6 @@ def is_result(path: str | Path) -> bool:
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
-        refuse_broken_heaps(path, "a result")
         with h5py.File(path, "r") as file:
             return str(file.attrs.get("format")) in FORMATS
     except (OSError, RuntimeError, TypeError, ValueError, UnicodeError):
