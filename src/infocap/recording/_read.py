@@ -15,6 +15,7 @@ from ..typing import ArrayLike
 from ._array_files import OPENERS
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, table
+from ._salvage import MAGIC
 from ._several import join
 from ._store import load_store
 from ._text_table import table_rows
@@ -22,7 +23,6 @@ from ._variables import rows_of
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
-SQLITE = b"SQLite format 3\0"
 UNKNOWN_ROWS = (
     "; if instead a row was lost in between, all after it belong to other inputs: "
     "write the index along with the readouts"
@@ -113,7 +113,7 @@ def _is_store(path: Path) -> bool:
     if not path.is_file() or not os.access(path, os.R_OK):
         return False
     with path.open("rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: bool) -> Recording:
@@ -137,7 +137,15 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     rows = replace(measured, u=inputs, x=readouts, metadata=given.metadata, checks=checks)
     rows.index = measured.index if index is None else index
     rows.acquired = None if acquired is None else acquired.ravel()[:n]
-    return _as_planned(arrange(rows))
+    plan = given.metadata.get("plan")
+    if isinstance(plan, dict):
+        rows.input_unit, rows.readout_unit = (
+            str(plan.get(f"{one}_unit", "")) for one in ("input", "readout")
+        )
+        planned = plan.get("channel")
+        if not rows.channel and isinstance(planned, list) and len(planned) == readouts.shape[1]:
+            rows.channel = tuple(map(str, planned))
+    return arrange(rows)
 
 
 def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
@@ -149,22 +157,6 @@ def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
         return table_rows(path, u, x, role)
     with OPENERS[suffix](path) as contents:
         return rows_of(contents, u, x, role, in_memory)
-
-
-def _as_planned(recording: Recording) -> Recording:
-    """Add the units and names of the plan, where the files tell none."""
-    plan = recording.metadata.get("plan")
-    if not isinstance(plan, dict):
-        return recording
-    planned = plan.get("channel")
-    names = tuple(map(str, planned)) if isinstance(planned, list) else ()
-    fits = not recording.channel and len(names) == recording.readouts.shape[1]
-    return replace(
-        recording,
-        input_unit=str(plan.get("input_unit", "")),
-        readout_unit=str(plan.get("readout_unit", "")),
-        channel=names if fits else recording.channel,
-    )
 
 
 def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLike, known: bool) -> str:
