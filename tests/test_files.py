@@ -362,7 +362,7 @@ def test_other_files_under_these_names_are_told_apart(tmp_path):
     with pytest.raises(DataError, match="classic format; convert it with nccopy"):
         infocap.read(tmp_path / "classic.nc")
     (tmp_path / "octave.mat").write_text("# Created by Octave 8.4.0\n" + "# name: u\n" * 20)
-    with pytest.raises(DataError, match="save with -v7"):
+    with pytest.raises(DataError, match="save it with -v7"):
         infocap.read(tmp_path / "octave.mat")
     (tmp_path / "a.csv").write_bytes(saved(tmp_path, ".nc").read_bytes())
     with pytest.raises(DataError, match="is binary, not text"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,10 +24,6 @@ from ._variables import rows_of
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
-UNKNOWN_ROWS = (
-    "; if instead a row was lost in between, all after it belong to other inputs: "
-    "write the index along with the readouts"
-)
 
 
 def read(
@@ -70,11 +67,8 @@ def read(
     >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/lab.npz", volts=np.zeros((4, 2)), spectra=np.ones((4, 3)))
-    ...     np.savez(f"{folder}/lab2.npz", volts=np.ones((4, 2)), spectra=np.ones((4, 3)))
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
-    ...     read([f"{folder}/lab.npz", f"{folder}/lab2.npz"], u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
-    Recording: 8 samples, 2 inputs, 3 readouts
     """
     in_memory = yes_or_no("in_memory", in_memory)
     if isinstance(path, str | os.PathLike):
@@ -89,7 +83,6 @@ def read(
 
 
 def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
-    """Read one file, or one of inputs and one of readouts."""
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
         return load_store(path, in_memory)
@@ -110,10 +103,9 @@ def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, i
 
 def _is_store(path: Path) -> bool:
     """Whether a file is a database, whatever its name."""
-    if not path.is_file() or not os.access(path, os.R_OK):
-        return False
-    with path.open("rb") as file:
+    with suppress(OSError, ValueError), path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
+    return False
 
 
 def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: bool) -> Recording:
@@ -170,9 +162,13 @@ def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLi
         raise DataError(
             f"{other} has {len(readouts)} rows for {len(inputs)} inputs in {path}; give one for each, in their order."
         )
+    doubt = (
+        "; if instead a row was lost in between, all after it belong to other inputs: write the index along with "
+        "the readouts"
+    )
     return (
         f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, taken for the "
-        f"first in the order of acquisition{'' if known else UNKNOWN_ROWS}."
+        f"first in the order of acquisition{'' if known else doubt}."
     )
 
 

@@ -87,9 +87,8 @@ class Recording:
                 said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
         if self.channel and len(self.channel) != sizes["channel"]:
-            raise DataError(
-                f"channel has {len(self.channel)} names for {sizes['channel']} readouts; give one each."
-            )
+            said = f"{len(self.channel)} names for {sizes['channel']} readouts"
+            raise DataError(f"channel has {said}; give one each.")
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
@@ -187,18 +186,14 @@ def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     if index.dtype.kind in "iu":
         return index
     if index.dtype.kind != "f" or not (np.abs(index) <= 2**53).all() or (index != np.round(index)).any():
-        raise DataError(
-            f"index in {path} holds {index.dtype} values that are no whole numbers below 2^53; repair it."
-        )
+        raise DataError(f"index in {path} holds {index.dtype} values that are no whole numbers below 2^53.")
     return index.astype(np.int64)
 
 
 def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
     """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
     if values is None:
-        raise DataError(
-            f"{path} has no {name}; name the variable by {name}=... (--{name} on the command line)."
-        )
+        raise DataError(f"{path} has no {name}; name it by {name}=... (--{name} on the command line).")
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if len(values.shape) != 2 or 0 in values.shape:
@@ -216,9 +211,7 @@ def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Inte
             f"noise repeats or {REFERENCE} for references."
         )
     if index.max() < 0:
-        raise DataError(
-            f"{path} has no row of the design, only noise repeats and references; nothing to estimate."
-        )
+        raise DataError(f"{path} has no row of the design, only noise repeats and references.")
     order = np.argsort(index, kind="stable")
     order = order[index[order] >= 0]
     points, start, count = np.unique(index[order], return_index=True, return_counts=True)
@@ -243,7 +236,5 @@ def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Inte
 
 def _one_per_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
     if values.size != n_rows or max(values.shape, default=0) != n_rows:
-        raise DataError(
-            f"{name} in {path} has shape {values.shape}; give one value for each of {n_rows} rows."
-        )
+        raise DataError(f"{name} in {path} has shape {values.shape}; give one for each of {n_rows} rows.")
     return values.ravel()

@@ -51,10 +51,9 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
     plans = {part.metadata.get("fingerprint") for part in parts}
     if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
         index = order = np.arange(len(index))
-    if len(plans - {None}) > 1:
-        checks.append(
-            f"the files are of {len(plans - {None})} plans; their rows are in the order of the files."
-        )
+    plans.discard(None)
+    if len(plans) > 1:
+        checks.append(f"the files are of {len(plans)} plans; their rows are in the order of the files.")
     in_order = bool((np.diff(order) == 1).all())
     joined: dict[str, Any] = {name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS}
     for name in ("inputs", "readouts"):
@@ -65,8 +64,9 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
         else:
             joined[name] = JoinedRows(sources, None if in_order else order)
     if any(part.repeats is not None for part in parts):
+        gaps = (np.full(part.readouts.shape, np.nan) for part in parts)
         filled = [
-            np.full(part.readouts.shape, np.nan) if part.repeats is None else part.repeats for part in parts
+            gap if part.repeats is None else part.repeats for part, gap in zip(parts, gaps, strict=True)
         ]
         joined["repeats"] = np.concatenate(filled)[order]
     for name in ("noise", "reference"):

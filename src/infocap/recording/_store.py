@@ -231,10 +231,9 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
     width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
     x = readouts.get("sample", np.empty((0, width)))
-    repeats = np.full_like(x, np.nan) if parts["repeat"] else None
-    for row, index in enumerate(samples):
-        if repeats is not None and index in parts["repeat"]:
-            repeats[row] = parts["repeat"][index][2]
+    gap = (np.nan, u[:0], np.full(width, np.nan))
+    again = [parts["repeat"].get(index, gap)[2] for index in samples]
+    repeats = np.array(again, x.dtype).reshape(x.shape) if parts["repeat"] else None
     return Recording(
         u,
         x,
@@ -253,7 +252,7 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
 
 
 def _measured(times: Floats) -> dict[str, Any]:
-    """When the first and the last measurement were made, for the metadata."""
+    """When the first and the last measurement were made."""
     ends = [datetime.fromtimestamp(time, UTC) for time in (times.min(), times.max())] if len(times) else []
     return {"measured": [end.isoformat(timespec="seconds") for end in ends]} if ends else {}
 
@@ -272,20 +271,18 @@ class StoreRows:
         out = np.empty((len(wanted), self.shape[1]), self.dtype)
         if not len(wanted):
             return out
-        count = 0
+        asked = "SELECT number, time, data, crc FROM entry WHERE kind = 'sample' AND number BETWEEN ? AND ?"
         with _connected(Path(self.path)) as connection:
-            found = connection.execute(
-                "SELECT number, time, data, crc FROM entry WHERE kind = 'sample' AND number BETWEEN ? AND ? "
-                "ORDER BY number",
-                (int(wanted[0]), int(wanted[-1])),
+            ends = (int(wanted[0]), int(wanted[-1]))
+            found = connection.execute(f"{asked} ORDER BY number", ends).fetchall()
+        if len(found) != len(wanted):
+            raise DataError(
+                f"{self.path} holds {len(found)} of {len(wanted)} samples; it changed: read it whole."
             )
-            for number, time, data, crc in found:
-                if Entry("sample", number, time, bytes(data)).crc != crc or count == len(wanted):
-                    raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
-                out[count] = unpack(bytes(data))["ux".index(self._role)]
-                count += 1
-        if count < len(wanted):
-            raise DataError(f"{len(wanted) - count} samples of {self.path} are gone; read it whole.")
+        for row, (number, time, data, crc) in enumerate(found):
+            if Entry("sample", number, time, bytes(data)).crc != crc:
+                raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
+            out[row] = unpack(bytes(data))["ux".index(self._role)]
         return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import readable, refuse_too_large
+from .._files import blame, readable, refuse_too_large
 from .._words import listed
 from ..errors import DataError
 from ..typing import Floats
@@ -63,8 +64,7 @@ def table_rows(path: Path, u: str | None, x: str | None, roles: str) -> Rows:
     sheet = load_sheet(path)
     names = sheet.names or [str(column + 1) for column in range(sheet.values.shape[1])]
     held = listed(names, 20)
-    index = one_of_these(names, ("index",)) if sheet.names else []
-    times = one_of_these(names, TIMES) if sheet.names else []
+    index, times = one_of_these(names, ("index",)), one_of_these(names, TIMES)
     inputs = numbered(names) or one_of_these(names, INPUTS)
     inputs = inputs if u is None else matching(path, names, u, "u", held)
     if not inputs and roles == "u":
@@ -94,16 +94,16 @@ def table_rows(path: Path, u: str | None, x: str | None, roles: str) -> Rows:
 def _told(sheet: Sheet) -> dict[str, Any]:
     """What the comments tell: the plan that `infocap draw` wrote, or all words of a recording of an older version."""
     old = sheet.words(OLD)
-    if old:
-        if sheet.comments[-1] != OLD_END:
-            raise DataError(
-                f"{sheet.path} is cut short after {len(sheet.values)} rows; without its first line those can be read."
-            )
-        units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
-        checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
-        return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
-    found = sheet.words(PLAN)
-    return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
+    if not old:
+        found = sheet.words(PLAN)
+        return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
+    if sheet.comments[-1] != OLD_END:
+        raise DataError(
+            f"{sheet.path} is cut short after {len(sheet.values)} rows; without its first line those can be read."
+        )
+    units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
+    checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
+    return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
 
 
 def load_sheet(path: Path) -> Sheet:
@@ -128,11 +128,13 @@ def load_sheet(path: Path) -> Sheet:
         raise DataError(f"{path} holds no rows of numbers, only the names of {len(head)} columns.")
     lines = lines[1:] if names else lines
     text = (line if separator == "," else line.replace(",", ".") for _, line in lines)
+    if separator:  # nothing before, and nothing up to the next separator
+        text = (re.sub(f"(?<![^{separator}])(?={separator}|$)", "nan", line) for line in text)
     try:
         values = np.loadtxt(text, delimiter=separator, comments=None, quotechar='"', ndmin=2)
     except ValueError:
         values = np.empty((0, 0))
-    if values.shape != (len(lines), len(head)):  # a gap, a date, a complex number, or a mistake
+    if values.shape != (len(lines), len(head)):  # a date, a complex number, or a mistake
         columns = names or [str(column + 1) for column in range(len(head))]
         values = np.array([_one_by_one(path, *line, separator, columns) for line in lines])
     if len(head) > 1 and (names is None or not names[-1]) and np.isnan(values[:, -1]).all():
@@ -146,11 +148,12 @@ def _decoded(path: Path) -> str:
     utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not utf16 and b"\0" in data[:4096]:
         raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
+    if utf16:
+        with blame(path, "text in UTF-16"):
+            return data.decode("utf-16")
     try:
-        return data.decode("utf-16" if utf16 else "utf-8-sig")
-    except UnicodeError as problem:
-        if utf16:
-            raise DataError(f"{path} is no text in utf-16 ({problem}); write it as UTF-8.") from problem
+        return data.decode("utf-8-sig")
+    except UnicodeError:
         return data.decode("latin-1")
 
 
@@ -167,9 +170,7 @@ def _cells(path: Path, number: int, line: str, separator: str | None) -> list[st
     try:
         return next(csv.reader([line], delimiter=separator, strict=True))
     except csv.Error as problem:
-        raise DataError(
-            f"{path} has quotes that do not match in line {number} ({problem}); repair that line."
-        ) from None
+        raise DataError(f"{path} has quotes that do not match in line {number} ({problem}).") from None
 
 
 def _one_by_one(
@@ -189,9 +190,8 @@ def _one_by_one(
                 when = datetime.fromisoformat(cell.strip())
                 value = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         if value is None:
-            raise DataError(
-                f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}; give numbers only."
-            )
+            place = f"in line {number}, column {name!r}"
+            raise DataError(f"{path} has {cell.strip()!r:.60} {place}; give numbers only.")
         values.append(value)
     return values
 
