@@ -712,7 +712,7 @@ def test_an_acquisition_that_stopped_early_is_used_as_far_as_it_goes(tmp_path):
     assert_array_equal(found.index, np.unique(codes[:12][codes[:12] >= 0]))
     assert "check: the acquisition stopped early" in repr(found)
     write_readouts(tmp_path / "readouts.csv", np.vstack([x, x[:1]]))
-    with pytest.raises(DataError, match=f"has {n + 1} rows for {n} inputs"):
+    with pytest.raises(DataError, match="unequal numbers of samples; give one row for each sample"):
         infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
     np.save(tmp_path / "flat.npy", x.T)
     with pytest.raises(DataError, match="the lengths agree with x transposed"):

@@ -114,13 +114,20 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
-    cut = given.index is not None and readouts.shape[0] != n
+    cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
         return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
     if cut:
-        known = measured.index is not None or measured.u is not None
-        checks = (_stopped_early(path, other, inputs, readouts, known),)
-        n = len(readouts)
+        said = (
+            f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, taken for the first in "
+            "the order of acquisition"
+        )
+        if measured.index is None and measured.u is None:
+            said += (
+                "; if instead a row was lost in between, all after it belong to other inputs: write the index along "
+                "with the readouts"
+            )
+        checks, n = (f"{said}.",), len(readouts)
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
@@ -149,27 +156,6 @@ def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
         return table_rows(path, u, x, role)
     with OPENERS[suffix](path) as contents:
         return rows_of(contents, u, x, role, in_memory)
-
-
-def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLike, known: bool) -> str:
-    """Say that only the first measurements of a design were made; more than all is an error."""
-    if readouts.shape[1] == len(inputs):
-        raise DataError(
-            f"x in {other} has shape {readouts.shape} for {len(inputs)} inputs; the lengths agree with x transposed, "
-            "x.T (MATLAB: x.'): write it so."
-        )
-    if len(readouts) > len(inputs):
-        raise DataError(
-            f"{other} has {len(readouts)} rows for {len(inputs)} inputs in {path}; give one for each, in their order."
-        )
-    doubt = (
-        "; if instead a row was lost in between, all after it belong to other inputs: write the index along with "
-        "the readouts"
-    )
-    return (
-        f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, taken for the "
-        f"first in the order of acquisition{'' if known else doubt}."
-    )
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:
