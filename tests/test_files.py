@@ -798,6 +798,36 @@ def test_a_flipped_bit_in_a_compressed_matlab_file_is_found(tmp_path):
         infocap.read(tmp_path / "a.mat")
 
 
+@pytest.mark.parametrize(("program", "message"), [
+    ("import os; os.abort()", "crashed"),
+    ("import time; time.sleep(60)", "did not end within 0 s"),
+    ("raise ValueError('first\\nlast')", "cannot be read as MATLAB .last.; it is damaged or cut short"),
+])  # fmt: skip
+def test_a_reader_that_crashes_or_hangs_is_one_clear_error(tmp_path, monkeypatch, program, message):
+    import scipy.io
+
+    scipy.io.savemat(tmp_path / "a.mat", {"u": U, "x": X})
+    (tmp_path / "reader.py").write_text(program)
+    monkeypatch.setattr("infocap.recording._array_files.MAT5", str(tmp_path / "reader.py"))
+    if "sleep" in program:
+        monkeypatch.setattr("infocap.recording._array_files.START_S", 0.3)
+    with pytest.raises(DataError, match=message):
+        infocap.read(tmp_path / "a.mat")
+
+
+def test_integers_that_matlab_stores_as_doubles_stay_doubles(tmp_path):
+    """MATLAB stores numbers in the smallest type that holds them, and keeps their class beside them."""
+    import scipy.io
+
+    scipy.io.savemat(tmp_path / "a.mat", {"u": U, "x": np.arange(36, dtype="u1").reshape(12, 3)})
+    data = bytearray((tmp_path / "a.mat").read_bytes())
+    data[data.index(b"\6\0\0\0\x08\0\0\0\x09") + 8] = 6  # class 9, uint8, becomes class 6, double
+    (tmp_path / "a.mat").write_bytes(data)
+    found = infocap.read(tmp_path / "a.mat").readouts
+    assert found.dtype == np.float64
+    assert_array_equal(found, np.arange(36).reshape(12, 3))
+
+
 def test_numbers_that_look_like_a_heap_of_hdf5_are_read(tmp_path):
     x = np.frombuffer(b"GCOL\x01\0\0\0" * 36).reshape(12, 3)
     path = infocap.Recording(U, x, np.arange(12)).save(tmp_path / "run.nc")
