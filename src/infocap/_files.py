@@ -5,10 +5,9 @@ from __future__ import annotations
 import errno
 import math
 import os
-import re
-import struct
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -36,12 +35,9 @@ PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
 # Attributes are words and single numbers; more bytes than these are damage, and would be allocated.
 LARGEST_ATTRIBUTE = 10_000_000
+COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
-# Larger files are not searched for broken heaps: it would take longer than reading what is wanted of them.
-LARGEST_SEARCHED = 64_000_000
-HEAP = re.compile(rb"GCOL\x01\0\0\0(.{8})", re.DOTALL)  # signature, version and size of a collection
-HEAP_OBJECT = struct.Struct("<HHIQ")  # number, uses, reserved, size; padded to 8 bytes
 # Bytes reserved on the disk beyond the arrays, for names and attributes.
 SLACK = 1_000_000
 
@@ -51,17 +47,17 @@ def readable(path: Path, folder: bool = False) -> Path:
     try:
         if not path.exists():
             raise DataError(f"{path} does not exist.")
-        if folder != path.is_dir() or not (folder or path.is_file()):
+        if not (path.is_dir() if folder else path.is_file()):
             found = "a folder" if path.is_dir() else "a file" if path.is_file() else "no regular file"
             raise DataError(f"{path} is {found}; a {'folder' if folder else 'file'} is needed.")
         if folder:
             next(path.iterdir(), None)
-            return path
-        with path.open("rb") as file:
-            if not file.read(1):
-                raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
+        else:
+            with path.open("rb") as file:
+                if not file.read(1):
+                    raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
-        if isinstance(problem, InfocapError):
+        if isinstance(problem, DataError):
             raise
         reason = getattr(problem, "strerror", None) or problem
         raise DataError(f"{path} cannot be opened ({reason}); look at its name and permissions.") from problem
@@ -75,14 +71,9 @@ def blame(path: Path, kind: str) -> Iterator[None]:
         yield
     except InfocapError:
         raise
-    except MemoryError as problem:
-        raise DataError(
-            f"{path} asks for more memory than there is; it is damaged, or larger than this machine can read."
-        ) from problem
     # On damaged files h5py, zarr, zipfile and NumPy were seen to raise nearly every built-in exception.
     except Exception as problem:
-        said = " ".join(str(problem).split()) or type(problem).__name__
-        said = said if len(said) <= 200 else said[:197] + "..."
+        said = textwrap.shorten(str(problem), 200) or type(problem).__name__
         raise DataError(
             f"{path} cannot be read as {kind} ({said}); it is truncated or of another format, and nothing of "
             "it can be recovered."
@@ -92,16 +83,11 @@ def blame(path: Path, kind: str) -> Iterator[None]:
 def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int, n_chunks: int = 1) -> None:
     """Refuse an array that would not fit into memory, before anything is allocated."""
     n_bytes = math.prod(shape) * max(itemsize, 1)
-    if n_bytes > FRACTION * memory():
+    if n_bytes > FRACTION * memory() or n_chunks > MOST_CHUNKS:
         raise DataError(
-            f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than {FRACTION:.0%} of this "
-            "machine's memory; it is damaged, or must be read in parts with its own library and given to "
-            "infocap.estimate."
-        )
-    if n_chunks > MOST_CHUNKS:
-        raise DataError(
-            f"{path} declares {what} of shape {tuple(shape)} in {n_chunks:,} chunks; at most {MOST_CHUNKS:,} are read: "
-            "it is damaged, or should be rewritten in larger chunks."
+            f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes in {n_chunks:,} chunks, more than "
+            f"{FRACTION:.0%} of this machine's memory or {MOST_CHUNKS:,} chunks; it is damaged, or must be rewritten "
+            "in larger chunks, or read in parts with its own library and given to infocap.estimate."
         )
 
 
@@ -145,7 +131,6 @@ class Contents:
         return name in self.variables
 
     def __str__(self) -> str:
-        """List the names and shapes, for messages."""
         held = [f"{name} {one.shape}" for name, one in self.variables.items()]
         return listed(held, 20) or "no arrays"
 
@@ -153,9 +138,8 @@ class Contents:
         """Read an array of numbers."""
         variable = self._variable(name)
         if variable.dtype.kind not in NUMBERS:
-            raise DataError(
-                f"{name} in {self.path} holds {variable.dtype} values; give an array of plain numbers."
-            )
+            said = f"{name} in {self.path} holds {variable.dtype} values"
+            raise DataError(f"{said}; give an array of plain numbers.")
         refuse_too_large(self.path, name, variable.shape, variable.dtype.itemsize, variable.n_chunks)
         with blame(self.path, self.kind):
             values = np.asarray(variable.load())
@@ -180,10 +164,7 @@ def plain_numbers(values: np.ndarray) -> np.ndarray:
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "b":
         return values.astype(np.uint8)
-    if kind == "f":
-        size = min(max(size, 4), 8)
-    if kind == "c":
-        size = min(size, 16)
+    size = {"f": min(max(size, 4), 8), "c": min(size, 16)}.get(kind, size)
     return values.astype(np.dtype(f"{kind}{size}"), copy=False)
 
 
@@ -198,42 +179,13 @@ def open_hdf5(path: Path, kind: str = "HDF5") -> Iterator[Contents]:
             raise DataError(
                 f"{path} is a NetCDF file of the classic format; convert it with nccopy -k nc4 {path.name} new.nc."
             )
-    refuse_broken_heaps(path, kind)
-    with blame(path, kind):
-        file = h5py.File(path, "r")
-    try:
-        with blame(path, kind):
-            variables: dict[str, Variable] = {}
-            file.visititems(partial(_visit, path, variables))
-            attributes = _attributes(file, file.attrs)
-        yield Contents(path, kind, variables, attributes)
-    finally:
-        with blame(path, kind):
-            file.close()
-
-
-def refuse_broken_heaps(path: Path, kind: str) -> None:
-    """Refuse a small file whose strings are damaged: on some of those older HDF5 libraries never return.
-
-    The objects of a global heap must fill it exactly (HDF5 file format, III.E).
-    """
-    data = path.read_bytes() if path.stat().st_size <= LARGEST_SEARCHED else b""
-    for heap in HEAP.finditer(data):
-        here, end = heap.end(), heap.start() + int.from_bytes(heap[1], "little")
-        whole = end <= len(data)
-        while whole and end - here >= HEAP_OBJECT.size:
-            number, _, _, size = HEAP_OBJECT.unpack_from(data, here)
-            whole = bool(number) or size == end - here  # number 0 is free space, up to the end
-            here = here + HEAP_OBJECT.size + size + -size % 8 if number else end
-        if not whole or here > end:
-            raise DataError(
-                f"{path} cannot be read as {kind} (the strings at byte {heap.start():,} are damaged); it is truncated "
-                "or damaged, and nothing of it can be recovered."
-            )
+    with blame(path, kind), h5py.File(path, "r") as file:
+        variables: dict[str, Variable] = {}
+        file.visititems(partial(_visit, path, variables))
+        yield Contents(path, kind, variables, _attributes(file, file.attrs))
 
 
 def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) -> None:
-    """Describe one data set of an HDF5 file."""
     import h5py
 
     if not isinstance(found, h5py.Dataset) or name.startswith("#") or found.external:
@@ -241,18 +193,17 @@ def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) ->
     attributes = _attributes(found, ATTRIBUTES)
     if str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
         return
-    try:
+    dtype: np.dtype[Any] = np.dtype(object)
+    with suppress(TypeError):  # a type that NumPy does not have
         dtype = found.dtype
-    except TypeError:  # a type that NumPy does not have
-        dtype = np.dtype(object)
     shape = tuple(int(n) for n in found.shape or ())
-    if dtype.names in (("real", "imag"), ("r", "i")):
+    if dtype.names in COMPLEX:
         dtype = np.result_type(dtype[0], np.complex64)
     elif h5py.check_string_dtype(dtype) is not None or attributes.get("MATLAB_class") == "char":
         dtype = np.dtype(str)
     if dtype.kind in "iu" and attributes.keys() & set(PACKING):
         dtype = np.dtype(float)
-    chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks, strict=True)) if found.chunks else 1
+    chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks or shape, strict=True) if c)
     load = partial(_load, path, name, found, attributes)
     shape = shape[::-1] if "MATLAB_class" in attributes else shape
     variables[name] = Variable(shape, dtype, load, attributes, chunks)
@@ -269,9 +220,8 @@ def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> An
     values = dataset[...]
     if attributes.get("MATLAB_class") == "char":
         return "".join(map(chr, values.ravel()))
-    if values.dtype.names in (("real", "imag"), ("r", "i")):
-        real, imaginary = (values[part] for part in values.dtype.names)
-        values = real + 1j * imaginary
+    if values.dtype.names in COMPLEX:
+        values = values[values.dtype.names[0]] + 1j * values[values.dtype.names[1]]
     if "MATLAB_class" in attributes:
         return np.ascontiguousarray(values.T)
     packed = values
@@ -319,8 +269,8 @@ def sync(path: Path) -> None:
     """Wait until a file, or the list of names of a folder, is on the disk."""
     if path.is_dir() and os.name == "nt":
         return  # folders cannot be opened there, and need not be
-    mode = os.O_RDONLY if path.is_dir() else os.O_RDWR  # Windows syncs only what may be written
-    handle = os.open(path, mode)
+    # Windows syncs only what may be written.
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

@@ -1,6 +1,5 @@
 """A measured or simulated data set, and the files it comes from and goes to."""
 
-from ._array_files import open_npz
 from ._own_file import WRITERS
 from ._read import read
 from ._recording import NOISE, REFERENCE, Recording, names_of
@@ -28,7 +27,6 @@ __all__ = [
     "Recording",
     "StoreContents",
     "names_of",
-    "open_npz",
     "pack",
     "pack_schedule",
     "read",

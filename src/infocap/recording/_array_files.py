@@ -5,25 +5,31 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from .._files import Contents, Variable, blame, open_hdf5, readable, refuse_too_large
+from .._files import Contents, Variable, blame, memory, open_hdf5, readable, refuse_too_large
 from ..errors import DataError, ParameterError
-from ._mat5 import mat5_variables
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 # Bytes of memory per byte of JSON, at most: a list of single digits takes 28 for each two.
 TEXT_EXPANSION = 40
 # Chunks that are not there hold the same number everywhere; more than these per file are damage, and read for hours.
 MOST_EMPTY = 1000
+MAT5 = str(Path(__file__).with_name("_mat5.py"))  # the program that reads MATLAB files
+# Seconds for Python to start on a busy machine, and bytes per second of a slow disk: what takes longer hangs.
+START_S, SLOWEST = 60.0, 1e6
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
     "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
@@ -38,8 +44,7 @@ def _open_npy(path: Path) -> Iterator[Contents]:
     variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
     if variable.dtype.hasobject:
         raise DataError(
-            f"{path} holds pickled Python objects, which can run any program and are never loaded; write it as an "
-            "array of numbers."
+            f"{path} holds pickled Python objects, which can run any program and are never loaded; write numbers."
         )
     yield Contents(path, "npy", {"array": variable})
 
@@ -48,9 +53,7 @@ def _open_npy(path: Path) -> Iterator[Contents]:
 def open_npz(path: Path) -> Iterator[Contents]:
     """Open the arrays of an archive, by name."""
     readable(path)
-    with blame(path, "npz"):
-        archive = zipfile.ZipFile(path)
-    with archive:
+    with blame(path, "npz"), zipfile.ZipFile(path) as archive:
         variables = {}
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
@@ -63,16 +66,11 @@ def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -
     """Describe an array by its head, and refuse one of which not all bytes are there; pickles are never loaded."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     with blame(path, "NumPy's format"), opened() as file:
-        version = np.lib.format.read_magic(file)
-        if version not in readers:
-            raise DataError(f"{path} is of npy version {version}; write it with np.save.")
-        shape, _, dtype = readers[version](file)
+        shape, _, dtype = readers[np.lib.format.read_magic(file)](file)  # version 3 is of named fields
         n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if min(shape, default=0) < 0 or n_bytes > there:
-        whole = there * shape[0] // n_bytes if shape and n_bytes > 0 else 0
+    if min(shape, default=0) < 0 or (n_bytes > there and not dtype.hasobject):
         raise DataError(
-            f"{path} is cut short: {name} of shape {shape} takes {n_bytes:,} bytes and {there:,} are there, "
-            f"{whole} whole rows."
+            f"{path} is cut short: {name} of shape {shape} takes {n_bytes:,} bytes and {there:,} are there."
         )
 
     def load() -> Any:
@@ -88,15 +86,28 @@ def _open_mat(path: Path) -> Iterator[Contents]:
     import h5py
 
     readable(path)
-    with blame(path, "MATLAB"):
-        newer = h5py.is_hdf5(path)
-    if newer:
+    if h5py.is_hdf5(path):
         with open_hdf5(path, "MATLAB v7.3") as contents:
             yield contents
         return
-    with blame(path, "MATLAB"):
-        variables = mat5_variables(path)
-    yield Contents(path, "MATLAB", variables)
+    with path.open("rb") as file:
+        if file.read(128)[126:] not in (b"IM", b"MI"):
+            raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
+    seconds = START_S + path.stat().st_size / SLOWEST
+    with TemporaryDirectory() as folder:
+        archive = Path(folder, "arrays.npz")
+        command = [sys.executable, "-P", "-W", "ignore", MAT5, str(path), str(archive), str(int(memory()))]
+        said = ""
+        try:
+            ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
+            if ran.returncode:
+                said = ran.stderr.decode(errors="replace").strip().split("\n")[-1] or "SciPy crashed"
+        except subprocess.TimeoutExpired:
+            said = f"SciPy did not end within {seconds:.0f} s"
+        if said:
+            raise DataError(f"{path} cannot be read as MATLAB ({said:.200}); it is damaged or cut short.")
+        with open_npz(archive) as contents:
+            yield replace(contents, path=path, kind="MATLAB")
 
 
 @contextmanager
@@ -108,14 +119,12 @@ def _open_zarr(path: Path) -> Iterator[Contents]:
         raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].") from None
     readable(path, folder=True)
     variables: dict[str, Variable] = {}
-    attributes: Any = {}
+    attributes: Any = {}  # of the folder itself
     with blame(path, "zarr"):
         # Not by zarr's own list of members: on damaged ones it prints tracebacks of its tasks.
         files = [Path(at, name) for at, _, names in os.walk(path) for name in names if name in DESCRIPTIONS]
         if not files:
-            raise DataError(
-                f"{path} is a folder without zarr.json, .zgroup or .zarray; it is no zarr folder."
-            )
+            raise DataError(f"{path} is without zarr.json, .zgroup or .zarray; it is no zarr folder.")
         for file in sorted(files):
             described, folder = _described(file), file.parent
             if file.name == ".zarray" or described.get("node_type") == "array":
@@ -131,57 +140,47 @@ def _open_zarr(path: Path) -> Iterator[Contents]:
 
 def _described(file: Path) -> dict[str, Any]:
     """Read a description of an array or a group; refuse codecs that may unpickle, even while an array is opened."""
+
+    def refuse_strange_codecs(one: dict[str, Any]) -> dict[str, Any]:
+        for key in ("filters", "compressor", "codecs", "index_codecs"):
+            codecs = one.get(key) or []
+            for codec in codecs if isinstance(codecs, list) else [codecs]:
+                name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
+                if name.removeprefix("numcodecs.") not in CODECS:
+                    raise DataError(
+                        f"{file} asks for the codec {name!r}, which is not one of those that only unpack numbers "
+                        f"({', '.join(sorted(CODECS))}); write the array with one of them."
+                    )
+        return one
+
     refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
-    found = json.loads(file.read_bytes())
+    found = json.loads(file.read_bytes(), object_hook=refuse_strange_codecs)
     if not isinstance(found, dict):
         raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
-    stack: list[Any] = [found]  # codecs hold codecs, in versions 2 and 3
-    while stack:
-        one = stack.pop()
-        if isinstance(one, list):
-            stack += one
-        elif isinstance(one, dict):
-            stack += one.values()
-            for key in ("filters", "compressor", "codecs", "index_codecs"):
-                named = one.get(key) or []
-                for codec in named if isinstance(named, list) else [named]:
-                    _refuse_strange(file, codec)
     return found
-
-
-def _refuse_strange(file: Path, codec: Any) -> None:
-    """Refuse a codec that is not known to only unpack numbers."""
-    name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
-    if name.removeprefix("numcodecs.") not in CODECS:
-        raise DataError(
-            f"{file} asks for the codec {name!r}, which is not one of those that only unpack numbers "
-            f"({', '.join(sorted(CODECS))}); write the array with one of them."
-        )
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
     """Describe one zarr array; refuse one of which nearly nothing is there."""
-    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
+    corners = [range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True)]
+    n_chunks = math.prod(map(len, corners))
     n_files = sum(len(files) for _, _, files in os.walk(path if name == "array" else path / name))
     if n_chunks > MOST_EMPTY * n_files:
         raise DataError(
             f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks, of which at most {n_files} are "
             "there; it is damaged."
         )
-    return Variable(
-        tuple(array.shape), array.dtype, partial(_load_zarr, path, name, array), n_chunks=n_chunks
-    )
 
+    def load() -> Any:  # one chunk at a time: of several that fail at once zarr prints tracebacks later
+        for chunks in (array.chunks, array.shards or ()):
+            refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
+        out = np.empty(array.shape, array.dtype)
+        for corner in product(*corners):
+            here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
+            out[here] = array[here]
+        return out
 
-def _load_zarr(path: Path, name: str, array: Any) -> Any:
-    """Read one chunk at a time: of several that fail at once zarr prints tracebacks later."""
-    for chunks in (array.chunks, array.shards or ()):
-        refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
-    out = np.empty(array.shape, array.dtype)
-    for corner in product(*(range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True))):
-        here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
-        out[here] = array[here]
-    return out
+    return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks)
 
 
 OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {

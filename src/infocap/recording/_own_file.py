@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import Contents, plain_numbers, replaced, save_dataset
+from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, whole_numbers
@@ -18,6 +18,7 @@ from ._variables import in_place
 FORMAT = "infocap recording 1"
 NEEDED = ("inputs", "readouts", "index")
 PARTS = "re, im"  # of complex numbers, which NetCDF does not have, along the last axis
+UNITS = {"inputs": "input_unit", "readouts": "readout_unit"}
 MATLAB_NAMES = {"inputs": "u", "readouts": "x"}  # in the .mat files that older versions wrote
 # A chunk is what is read to get one row: 1 MB costs a disk little more than its seek.
 CHUNK_BYTES = 1 << 20
@@ -27,11 +28,11 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     """Write everything, in chunks with a checksum, so that a flipped bit is found."""
     import xarray as xr
 
-    units = {"inputs": recording.input_unit, "readouts": recording.readout_unit}
     variables: dict[str, Any] = {}
     encoding: dict[str, Any] = {}
     for name, values in _arrays(recording).items():
-        dimensions, attributes = DIMENSIONS[name], {"units": units[name]} if name in units else {}
+        dimensions = DIMENSIONS[name]
+        attributes = {"units": getattr(recording, UNITS[name])} if name in UNITS else {}
         if values.dtype.kind == "c":
             values, dimensions = np.stack([values.real, values.imag], axis=-1), (*dimensions, "part")
             attributes["parts"] = PARTS
@@ -60,10 +61,9 @@ def _save_table(recording: Recording, path: Path) -> None:
         if values.dtype.kind in "fc":  # all digits of what single precision holds
             arrays[name] = values.astype(np.result_type(values, np.float64))
     index, inputs, x = (arrays[name] for name in ("index", "inputs", "readouts"))
+    channel = [" ".join(name.split()) for name in recording.channel]
     names = [f"u{k + 1}" for k in range(inputs.shape[1])]
-    names += [" ".join(name.split()) for name in recording.channel] or [
-        f"x{k + 1}" for k in range(x.shape[1])
-    ]
+    names += channel or [f"x{k + 1}" for k in range(x.shape[1])]
     blocks: list[tuple[Any, Any, Any, Any]] = [(index, arrays.get("acquired"), inputs, x)]
     if "repeats" in arrays:
         twice = ~np.isnan(arrays["repeats"]).all(axis=1)
@@ -87,59 +87,46 @@ WRITERS: dict[str, Callable[[Recording, Path], None]] = {".nc": _save_netcdf, ".
 
 def load_own(contents: Contents, in_memory: bool) -> Recording | None:
     """Restore what `Recording.save` wrote, now or in an older version; None for files of others."""
-    words = _words(contents)
-    if words is None:
-        return None
-    stored = MATLAB_NAMES if contents.kind == "MATLAB" else {}
-    arrays: dict[str, Any] = {}
-    for name, dimensions in DIMENSIONS.items():
-        here = stored.get(name, name)
-        if here not in contents:
-            continue
-        lazy = None if in_memory or name not in ("inputs", "readouts") else in_place(contents, here)
-        arrays[name] = _joined_parts(contents, here) if lazy is None else lazy
-        if stored and len(dimensions) == 1:
-            arrays[name] = arrays[name].ravel()  # MATLAB has nothing below two dimensions
-    lost = [name for name in NEEDED if name not in arrays]
-    told = words.get("arrays")  # of .mat files, which can end after any variable
-    lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
-    if lost:
-        raise DataError(
-            f"{contents.path} is an {FORMAT!r} file without {', '.join(lost)}; it is damaged or cut short, and holds "
-            f"{contents}."
-        )
-    path = contents.path
-    return Recording(
-        **(arrays | {"index": whole_numbers(path, arrays["index"])}),
-        readout_unit=str(words.get("readout_unit", "")),
-        input_unit=str(words.get("input_unit", "")),
-        channel=tuple(map(str, from_json(path, "channel", words, []))),
-        metadata=from_json(path, "metadata", words, {}),
-        checks=tuple(map(str, from_json(path, "checks", words, []))),
-    )
-
-
-def _words(contents: Contents) -> dict[str, Any] | None:
-    """What our files tell beside the arrays; None for files of others, an error for one of our other kinds."""
+    path, matlab = contents.path, contents.kind == "MATLAB"
     words: Any = dict(contents.attributes)
-    if contents.kind == "MATLAB" and "metadata" in contents:
+    if matlab and "metadata" in contents:
         try:
             words = json.loads("".join(contents.text("metadata")))
         except (DataError, ValueError, RecursionError):
             return None  # somebody else's
     found = str(words.get("format", "")) if isinstance(words, dict) else ""
     if found.startswith("infocap ") and found != FORMAT:
-        raise DataError(f"{contents.path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
+        raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
     if found != FORMAT:
         return None
-    if contents.kind != "MATLAB":
+    if not matlab:
         words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
-        if "channel" in contents:
-            words["channel"] = json.dumps(contents.text("channel"))
-        for name, word in (("inputs", "input_unit"), ("readouts", "readout_unit")):
-            if name in contents and "units" in contents.variables[name].attributes:
-                words[word] = contents.variables[name].attributes["units"]
-    return dict(words)
+        words |= {"channel": json.dumps(contents.text("channel"))} if "channel" in contents else {}
+    arrays: dict[str, Any] = {}
+    for name, dimensions in DIMENSIONS.items():
+        here = MATLAB_NAMES.get(name, name) if matlab else name
+        if here in contents:
+            lazy = None if in_memory or name not in UNITS else in_place(contents, here)
+            arrays[name] = _joined_parts(contents, here) if lazy is None else lazy
+            if matlab and len(dimensions) == 1:
+                arrays[name] = arrays[name].ravel()  # MATLAB has nothing below two dimensions
+            if name in UNITS:
+                unit = contents.variables[here].attributes.get("units", words.get(UNITS[name], ""))
+                words[UNITS[name]] = str(unit)
+    lost = [name for name in NEEDED if name not in arrays]
+    told = words.get("arrays")  # of .mat files, which can end after any variable
+    lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
+    if lost:
+        raise DataError(
+            f"{path} is an {FORMAT!r} file without {', '.join(lost)}; it is damaged or cut short, and holds {contents}."
+        )
+    return Recording(
+        **(arrays | {"index": whole_numbers(path, arrays["index"])}),
+        **{unit: words[unit] for unit in UNITS.values()},
+        channel=tuple(map(str, from_json(path, "channel", words, []))),
+        metadata=from_json(path, "metadata", words, {}),
+        checks=tuple(map(str, from_json(path, "checks", words, []))),
+    )
 
 
 def _joined_parts(contents: Contents, name: str) -> np.ndarray:
@@ -160,7 +147,7 @@ def _arrays(recording: Recording) -> dict[str, np.ndarray]:
     for name in DIMENSIONS:
         if getattr(recording, name) is not None:
             values = np.asarray(getattr(recording, name)[:])
-            if values.dtype.kind not in "biufc":
+            if values.dtype.kind not in NUMBERS:
                 raise DataError(
                     f"{name} holds {values.dtype} values; files hold plain numbers, times in seconds."
                 )
@@ -183,9 +170,7 @@ def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> An
     try:
         value = json.loads(words[name])
     except (TypeError, ValueError, RecursionError) as problem:
-        raise DataError(
-            f"{name} in {path} is damaged ({problem}); the arrays can be read by u=..., x=...."
-        ) from None
+        value = problem
     if not isinstance(value, type(empty)):
         raise DataError(
             f"{name} in {path} is {value!r:.60}; it is damaged, the arrays can be read by u=..., x=...."

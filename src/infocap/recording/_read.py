@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ..typing import ArrayLike
 from ._array_files import OPENERS
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, table
+from ._salvage import MAGIC
 from ._several import join
 from ._store import load_store
 from ._text_table import table_rows
@@ -22,11 +24,6 @@ from ._variables import rows_of
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
-SQLITE = b"SQLite format 3\0"
-UNKNOWN_ROWS = (
-    "; if instead a row was lost in between, all after it belong to other inputs: "
-    "write the index along with the readouts"
-)
 
 
 def read(
@@ -70,11 +67,8 @@ def read(
     >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/lab.npz", volts=np.zeros((4, 2)), spectra=np.ones((4, 3)))
-    ...     np.savez(f"{folder}/lab2.npz", volts=np.ones((4, 2)), spectra=np.ones((4, 3)))
     ...     read(f"{folder}/lab.npz", u="volts", x="spectra")
-    ...     read([f"{folder}/lab.npz", f"{folder}/lab2.npz"], u="volts", x="spectra")
     Recording: 4 samples, 2 inputs, 3 readouts
-    Recording: 8 samples, 2 inputs, 3 readouts
     """
     in_memory = yes_or_no("in_memory", in_memory)
     if isinstance(path, str | os.PathLike):
@@ -89,7 +83,6 @@ def read(
 
 
 def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
-    """Read one file, or one of inputs and one of readouts."""
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
         return load_store(path, in_memory)
@@ -110,10 +103,9 @@ def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, i
 
 def _is_store(path: Path) -> bool:
     """Whether a file is a database, whatever its name."""
-    if not path.is_file() or not os.access(path, os.R_OK):
-        return False
-    with path.open("rb") as file:
-        return file.read(len(SQLITE)) == SQLITE
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+    return False
 
 
 def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: bool) -> Recording:
@@ -122,13 +114,20 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
-    cut = given.index is not None and readouts.shape[0] != n
+    cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
         return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
     if cut:
-        known = measured.index is not None or measured.u is not None
-        checks = (_stopped_early(path, other, inputs, readouts, known),)
-        n = len(readouts)
+        said = (
+            f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, taken for the first in "
+            "the order of acquisition"
+        )
+        if measured.index is None and measured.u is None:
+            said += (
+                "; if instead a row was lost in between, all after it belong to other inputs: write the index along "
+                "with the readouts"
+            )
+        checks, n = (f"{said}.",), len(readouts)
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
@@ -137,7 +136,15 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     rows = replace(measured, u=inputs, x=readouts, metadata=given.metadata, checks=checks)
     rows.index = measured.index if index is None else index
     rows.acquired = None if acquired is None else acquired.ravel()[:n]
-    return _as_planned(arrange(rows))
+    plan = given.metadata.get("plan")
+    if isinstance(plan, dict):
+        rows.input_unit, rows.readout_unit = (
+            str(plan.get(f"{one}_unit", "")) for one in ("input", "readout")
+        )
+        planned = plan.get("channel")
+        if not rows.channel and isinstance(planned, list) and len(planned) == readouts.shape[1]:
+            rows.channel = tuple(map(str, planned))
+    return arrange(rows)
 
 
 def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
@@ -149,39 +156,6 @@ def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
         return table_rows(path, u, x, role)
     with OPENERS[suffix](path) as contents:
         return rows_of(contents, u, x, role, in_memory)
-
-
-def _as_planned(recording: Recording) -> Recording:
-    """Add the units and names of the plan, where the files tell none."""
-    plan = recording.metadata.get("plan")
-    if not isinstance(plan, dict):
-        return recording
-    planned = plan.get("channel")
-    names = tuple(map(str, planned)) if isinstance(planned, list) else ()
-    fits = not recording.channel and len(names) == recording.readouts.shape[1]
-    return replace(
-        recording,
-        input_unit=str(plan.get("input_unit", "")),
-        readout_unit=str(plan.get("readout_unit", "")),
-        channel=names if fits else recording.channel,
-    )
-
-
-def _stopped_early(path: Path, other: Path, inputs: ArrayLike, readouts: ArrayLike, known: bool) -> str:
-    """Say that only the first measurements of a design were made; more than all is an error."""
-    if readouts.shape[1] == len(inputs):
-        raise DataError(
-            f"x in {other} has shape {readouts.shape} for {len(inputs)} inputs; the lengths agree with x transposed, "
-            "x.T (MATLAB: x.'): write it so."
-        )
-    if len(readouts) > len(inputs):
-        raise DataError(
-            f"{other} has {len(readouts)} rows for {len(inputs)} inputs in {path}; give one for each, in their order."
-        )
-    return (
-        f"the acquisition stopped early: {len(readouts)} of {len(inputs)} measurements are there, taken for the "
-        f"first in the order of acquisition{'' if known else UNKNOWN_ROWS}."
-    )
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ DIMENSIONS = {
     "reference": ("reference_repeat", "channel"),
     "reference_acquired": ("reference_repeat",),
 }
+TOLD = ("channel", "metadata", "checks", "readout_unit", "input_unit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,26 +77,24 @@ class Recording:
             said = "{}, {} and {}".format(*lengths)
             raise DataError(f"a recording needs as many inputs as readouts and indices; got {said}.")
         sizes = {"sample": lengths[0]}
-        held = {name: np.shape(getattr(self, name)) for name in DIMENSIONS if getattr(self, name) is not None}
-        for name, shape in held.items():
-            wanted = DIMENSIONS[name]
-            if len(shape) != len(wanted) or any(
-                sizes.setdefault(axis, size) != size for axis, size in zip(wanted, shape, strict=True)
+        for name, wanted in DIMENSIONS.items():
+            values = getattr(self, name)
+            shape = np.shape(values)
+            if values is not None and (
+                len(shape) != len(wanted)
+                or any(sizes.setdefault(*one) != one[1] for one in zip(wanted, shape, strict=True))
             ):
                 said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
         if self.channel and len(self.channel) != sizes["channel"]:
-            raise DataError(
-                f"channel has {len(self.channel)} names for {sizes['channel']} readouts; give one each."
-            )
+            said = f"{len(self.channel)} names for {sizes['channel']} readouts"
+            raise DataError(f"channel has {said}; give one each.")
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
-        lines = [
-            f"Recording: {len(self.inputs)} samples, {self.inputs.shape[1]} inputs, "
-            f"{self.readouts.shape[1]} readouts{unit}"
-        ]
-        return "\n".join(lines + [f"  check: {check}" for check in self.checks])
+        (n, n_inputs), n_readouts = self.inputs.shape, self.readouts.shape[1]
+        first = f"Recording: {n} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"
+        return "\n".join([first, *(f"  check: {check}" for check in self.checks)])
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a plain table of the numbers."""
@@ -124,24 +124,33 @@ class Rows:
 
 def arrange(rows: Rows) -> Recording:
     """Sort rows into a recording in design order; without an index, in the order of the rows."""
-    u, x = table(rows.path, "u", rows.u), table(rows.path, "x", rows.x)
+    path = rows.path
+    u, x = table(path, "u", rows.u), table(path, "x", rows.x)
     n = u.shape[0]
-    _refuse_unequal(rows.path, u.shape, x.shape)
-    acquired = None if rows.acquired is None else _one_per_row(rows.path, "acquired", rows.acquired, n)
+    if n != x.shape[0]:
+        flip = "x" if x.shape[1] == n else "u" if u.shape[1] == x.shape[0] else ""
+        agree = f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): write it so"
+        raise DataError(
+            f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples; "
+            f"{agree if flip else 'give one row for each sample'}."
+        )
+    acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
     if acquired is not None and np.isnan(acquired).all():
         acquired = None  # a column left empty
-    told = {
-        name: getattr(rows, name) for name in ("channel", "metadata", "checks", "readout_unit", "input_unit")
-    }
+    told = {name: getattr(rows, name) for name in TOLD}
     if rows.index is None:
         return Recording(u, x, np.arange(n), acquired=acquired, **told)
-    index = whole_numbers(rows.path, _one_per_row(rows.path, "index", rows.index, n))
+    index = whole_numbers(path, _one_per_row(path, "index", rows.index, n))
     when = np.arange(n, dtype=float) if acquired is None else acquired
     if not (isinstance(u, np.ndarray) and isinstance(x, np.ndarray)):
-        _refuse_unsorted(rows.path, index)
+        if (np.diff(index) <= 0).any():
+            row = int(np.argmax(np.diff(index) <= 0)) + 1
+            raise DataError(
+                f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}; what is read in blocks "
+                "must be in the order of the design: read it whole, or write it sorted."
+            )
         return Recording(u, x, index, acquired=when, **told)
-    first, second = _appearances(rows.path, index)
-    _refuse_moved(rows.path, index, u, first, second)
+    first, second = _appearances(path, index, u)
     twice, repeats = second >= 0, None
     if twice.any():
         repeats = np.full((len(second), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
@@ -163,17 +172,12 @@ def arrange(rows: Rows) -> Recording:
 
 def names_of(codes: Integers) -> list[tuple[str, int]]:
     """Kind and number of every measurement of a schedule: a design index that comes a second time is a repeat."""
-    seen: set[int] = set()
-    counts = {"noise": 0, "reference": 0}
+    seen: Counter[int] = Counter()
     out = []
     for code in codes.tolist():
-        kind = {NOISE: "noise", REFERENCE: "reference"}.get(code)
-        if kind is not None:
-            out.append((kind, counts[kind]))
-            counts[kind] += 1
-        else:
-            out.append(("repeat" if code in seen else "sample", code))
-            seen.add(code)
+        special = {NOISE: "noise", REFERENCE: "reference"}.get(code)
+        out.append((special, seen[code]) if special else ("repeat" if seen[code] else "sample", code))
+        seen[code] += 1
     return out
 
 
@@ -181,21 +185,15 @@ def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     """Convert a design index to integers."""
     if index.dtype.kind in "iu":
         return index
-    if index.dtype.kind != "f" or not np.isfinite(index).all() or (index != np.round(index)).any():
-        raise DataError(f"index in {path} holds {index.dtype} values that are no whole numbers; repair it.")
-    if np.abs(index).max(initial=0) > 2**53:
-        raise DataError(
-            f"index in {path} reaches {np.abs(index).max():g}; give numbers of points of a design."
-        )
+    if index.dtype.kind != "f" or not (np.abs(index) <= 2**53).all() or (index != np.round(index)).any():
+        raise DataError(f"index in {path} holds {index.dtype} values that are no whole numbers below 2^53.")
     return index.astype(np.int64)
 
 
 def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
     """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
     if values is None:
-        raise DataError(
-            f"{path} has no {name}; name the variable by {name}=... (--{name} on the command line)."
-        )
+        raise DataError(f"{path} has no {name}; name it by {name}=... (--{name} on the command line).")
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if len(values.shape) != 2 or 0 in values.shape:
@@ -204,30 +202,7 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
     return values
 
 
-def _refuse_unequal(path: Path, u: tuple[int, ...], x: tuple[int, ...]) -> None:
-    """Refuse unequal numbers of rows, and name the transpose when that fits; nothing is turned silently."""
-    if u[0] != x[0]:
-        flip = "x" if x[1] == u[0] else "u" if u[1] == x[0] else None
-        hint = (
-            f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): write it so"
-            if flip
-            else "give one row for each sample"
-        )
-        raise DataError(f"u has shape {u} and x has shape {x} in {path}: unequal numbers of samples; {hint}.")
-
-
-def _refuse_unsorted(path: Path, index: Integers) -> None:
-    """Refuse rows out of design order, for those that stay in their file."""
-    steps = np.flatnonzero(np.diff(index) <= 0)
-    if len(steps):
-        row = int(steps[0]) + 1
-        raise DataError(
-            f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}; what is read in blocks "
-            "must be in the order of the design: read it whole, or write it sorted."
-        )
-
-
-def _appearances(path: Path, index: Integers) -> tuple[Integers, Integers]:
+def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
     """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
     if index.min() < REFERENCE:
         row = int(np.argmax(index < REFERENCE))
@@ -235,12 +210,10 @@ def _appearances(path: Path, index: Integers) -> tuple[Integers, Integers]:
             f"index in {path} is {index[row]} in row {row + 1}; it is the number of a point of the design, {NOISE} for "
             f"noise repeats or {REFERENCE} for references."
         )
-    samples = np.flatnonzero(index >= 0)
-    if not len(samples):
-        raise DataError(
-            f"{path} has no row of the design, only noise repeats and references; nothing to estimate."
-        )
-    order = samples[np.argsort(index[samples], kind="stable")]
+    if index.max() < 0:
+        raise DataError(f"{path} has no row of the design, only noise repeats and references.")
+    order = np.argsort(index, kind="stable")
+    order = order[index[order] >= 0]
     points, start, count = np.unique(index[order], return_index=True, return_counts=True)
     if count.max() > 2:
         many = int(np.argmax(count > 2))
@@ -248,14 +221,9 @@ def _appearances(path: Path, index: Integers) -> tuple[Integers, Integers]:
             f"index in {path} has {points[many]} {count[many]} times; a point of the design is measured once or twice: "
             "keep two of its rows, or give them another index."
         )
+    first, twice = order[start], count == 2
     second = np.full(len(points), -1)
-    second[count == 2] = order[start[count == 2] + 1]
-    return order[start], second
-
-
-def _refuse_moved(path: Path, index: Integers, u: Floats, first: Integers, second: Integers) -> None:
-    """Refuse a repeat that is not at the input of its sample: the file is not what it says."""
-    twice = second >= 0
+    second[twice] = order[start[twice] + 1]
     moved = (u[first[twice]] != u[second[twice]]) & ~np.isnan(u[second[twice]])
     if moved.any():
         row = int(second[twice][np.argmax(moved.any(axis=1))])
@@ -263,12 +231,10 @@ def _refuse_moved(path: Path, index: Integers, u: Floats, first: Integers, secon
             f"u in {path} differs between the two rows of index {index[row]}, the second of them row {row + 1}; a "
             "repeat is measured at the same input."
         )
+    return first, second
 
 
 def _one_per_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
-    """Require one value per row, in whatever dimensions."""
     if values.size != n_rows or max(values.shape, default=0) != n_rows:
-        raise DataError(
-            f"{name} in {path} has shape {values.shape}; give one value for each of {n_rows} rows."
-        )
+        raise DataError(f"{name} in {path} has shape {values.shape}; give one for each of {n_rows} rows.")
     return values.ravel()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +28,18 @@ def records(path: Path) -> Iterator[tuple[Any, ...]]:
         if file.is_file():
             refuse_too_large(file, "a store", (file.stat().st_size,), 2)
     data = path.read_bytes()
-    size = _page_size(data)
+    size = int.from_bytes(data[16:18], "big") if data.startswith(MAGIC) else PAGE_BYTES
+    size = 65536 if size == 1 else size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
     main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
     current, stale = _logged_pages(log, size)
     for pages in (main | current, main, main | stale):
         for number, page in pages.items():
-            for cell in _cells(page, 100 if number == 1 else 0):
-                record = _record(page, cell, pages, size)
-                if record is not None:
-                    yield record
-
-
-def _page_size(data: bytes) -> int:
-    """From the head of the file, or ours if that is damaged."""
-    if len(data) < 100 or not data.startswith(MAGIC):
-        return PAGE_BYTES
-    size = 65536 if data[16:18] == b"\0\1" else int.from_bytes(data[16:18], "big")
-    return size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
+            start = 100 if number == 1 else 0
+            # Not all pages list cells here; what is read of others is nonsense that no checksum passes.
+            for k in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 8)):
+                place = start + 8 + 2 * k
+                with suppress(IndexError, KeyError, ValueError, struct.error):
+                    yield _record(page, int.from_bytes(page[place : place + 2], "big"), pages, size)
 
 
 def _logged_pages(path: Path, size: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
@@ -61,35 +57,27 @@ def _logged_pages(path: Path, size: int) -> tuple[dict[int, bytes], dict[int, by
     return current, stale
 
 
-def _cells(page: bytes, start: int) -> Iterator[int]:
-    """Where the cells of a leaf page begin; on another page the answers are nonsense that no checksum passes."""
-    count = int.from_bytes(page[start + 3 : start + 5], "big")
-    for k in range(min(count, len(page) // 8)):
-        place = start + 8 + 2 * k
-        cell = int.from_bytes(page[place : place + 2], "big")
-        if place + 2 <= cell < len(page):
-            yield cell
-
-
-def _record(page: bytes, cell: int, pages: dict[int, bytes], size: int) -> tuple[Any, ...] | None:
-    """(id, kind, number, time, data, crc) of a cell, or None when it cannot be one."""
-    try:
-        length, place = _varint(page, cell)
-        identity, place = _varint(page, place)
-        payload = _payload(page, place, length, pages, size)
-        head, place = _varint(payload, 0)
-        types = []
-        while place < head:
-            kind, place = _varint(payload, place)
-            types.append(kind)
-        if place != head or len(types) != 6 or types[0] != 0 or types[4] < 12 or types[4] % 2:
-            return None
-        values = []
-        for kind in types:
-            value, place = _value(payload, place, kind)
-            values.append(value)
-    except (IndexError, KeyError, struct.error):
-        return None
+def _record(page: bytes, cell: int, pages: dict[int, bytes], size: int) -> tuple[Any, ...]:
+    length, place = _varint(page, cell)
+    identity, place = _varint(page, place)
+    payload = _payload(page, place, length, pages, size)
+    head, place = _varint(payload, 0)
+    types = []
+    while place < head:
+        kind, place = _varint(payload, place)
+        types.append(kind)
+    if place != head or len(types) != 6 or types[0] != 0 or types[4] < 12 or types[4] % 2:
+        raise ValueError(types)
+    values: list[Any] = []
+    for kind in types:
+        length = (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
+        part, place = payload[place : place + length], place + length
+        if kind >= 12:
+            values.append(part)
+        elif kind == 7:
+            values.append(struct.unpack(">d", part)[0])
+        else:
+            values.append(kind - 8 if kind >= 8 else int.from_bytes(part, "big", signed=True))
     return (identity, *values[1:])
 
 
@@ -102,44 +90,24 @@ def _payload(page: bytes, place: int, length: int, pages: dict[int, bytes], size
     if length > most:
         local = least + (length - least) % (size - 4)
         local = local if local <= most else least
-    payload = page[place : place + local]
-    if local < length:
-        parts = [payload]
-        following = int.from_bytes(page[place + local : place + local + 4], "big")
-        while local < length:
-            part = pages[following][4 : 4 + length - local]
-            if not part:
-                raise IndexError(following)
-            following = int.from_bytes(pages[following][:4], "big")
-            parts.append(part)
-            local += len(part)
-        payload = b"".join(parts)
-    return payload
+    parts = [page[place : place + local]]
+    following = int.from_bytes(page[place + local : place + local + 4], "big")
+    while local < length:
+        part = pages[following][4 : 4 + length - local]
+        if not part:
+            raise IndexError(following)
+        following = int.from_bytes(pages[following][:4], "big")
+        parts.append(part)
+        local += len(part)
+    return b"".join(parts)
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
     """A number of one to nine bytes, and the place after it."""
     value = 0
-    for k in range(9):
+    for k in range(8):
         byte = data[place + k]
-        if k == 8:
-            return value << 8 | byte, place + 9
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             return value, place + k + 1
-    raise IndexError(place)
-
-
-def _value(data: bytes, place: int, kind: int) -> tuple[Any, int]:
-    """One value of a record, by its type."""
-    if kind >= 12:
-        length = (kind - 12) // 2
-        return data[place : place + length], place + length
-    if kind == 7:
-        return struct.unpack_from(">d", data, place)[0], place + 8
-    if kind in (8, 9):
-        return kind - 8, place
-    length = (0, 1, 2, 3, 4, 6, 8)[kind]
-    return (
-        int.from_bytes(data[place : place + length], "big", signed=True) if kind else None
-    ), place + length
+    return value << 8 | data[place + 8], place + 9

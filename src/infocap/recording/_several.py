@@ -17,13 +17,9 @@ WORDS = ("readout_unit", "input_unit", "channel")
 
 
 class JoinedRows:
-    """The rows of several sources as one, read from their files when asked for; `order` tells which comes where.
+    """The rows of several sources as one, read from their files when asked for; `order` tells which comes where."""
 
-    Of the sources only ``.shape`` and slices of rows are used. It travels to other processes as they do: those that
-    lie in files by name.
-    """
-
-    sent_by_name = True
+    sent_by_name = True  # sources in files travel to other processes by name
 
     def __init__(self, sources: Sequence[Any], order: Integers | None = None) -> None:
         self.sources, self.order = list(sources), order
@@ -49,17 +45,15 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
     if not paths:
         raise ParameterError("path=[] names no file; give at least one.")
     _refuse_different(paths, parts)
-    _refuse_twice(paths, parts)
     index = np.concatenate([part.index for part in parts])
     order = np.argsort(index, kind="stable")
     checks = [check for part in parts for check in part.checks]
     plans = {part.metadata.get("fingerprint") for part in parts}
     if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
         index = order = np.arange(len(index))
-    if len(plans - {None}) > 1:
-        checks.append(
-            f"the files are of {len(plans - {None})} plans; their rows are in the order of the files."
-        )
+    plans.discard(None)
+    if len(plans) > 1:
+        checks.append(f"the files are of {len(plans)} plans; their rows are in the order of the files.")
     in_order = bool((np.diff(order) == 1).all())
     joined: dict[str, Any] = {name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS}
     for name in ("inputs", "readouts"):
@@ -69,6 +63,12 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
             joined[name] = rows if in_order else rows[order]
         else:
             joined[name] = JoinedRows(sources, None if in_order else order)
+    if any(part.repeats is not None for part in parts):
+        gaps = (np.full(part.readouts.shape, np.nan) for part in parts)
+        filled = [
+            gap if part.repeats is None else part.repeats for part, gap in zip(parts, gaps, strict=True)
+        ]
+        joined["repeats"] = np.concatenate(filled)[order]
     for name in ("noise", "reference"):
         held = [getattr(part, name) for part in parts if getattr(part, name) is not None]
         joined[name] = np.concatenate(held) if held else None
@@ -78,14 +78,13 @@ def join(paths: list[Path], parts: list[Recording]) -> Recording:
         **joined,
         index=index[order],
         acquired=None if unknown else acquired[order],
-        repeats=_repeats(parts, order),
         metadata=parts[0].metadata | {"sources": [str(path) for path in paths]},
         checks=tuple(dict.fromkeys(checks)),
     )
 
 
 def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
-    """Refuse files that differ in inputs, channels or units, as far as they tell them."""
+    """Refuse files that differ in what they tell of inputs, channels or units, and those that hold a row twice."""
     told: dict[str, list[Any]] = {
         "the number of inputs": [part.inputs.shape[1] for part in parts],
         "the number of readouts": [part.readouts.shape[1] for part in parts],
@@ -99,31 +98,16 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
                     f"{what} is {value!r:.80} in {path} and {its!r:.80} in {other}; only files of one experiment make "
                     "one recording: estimate them apart."
                 )
-
-
-def _refuse_twice(paths: list[Path], parts: list[Recording]) -> None:
-    """Refuse a file that is given twice, and points of one plan that are in two files: they would count twice."""
-    for (path, part), (other, its) in combinations(zip(paths, parts, strict=True), 2):
+    for (path, part), (other, that) in combinations(zip(paths, parts, strict=True), 2):
         if path.resolve() == other.resolve():
             raise ParameterError(f"{other} is given twice; give every file once.")
         plan = part.metadata.get("fingerprint")
-        if plan is not None and plan == its.metadata.get("fingerprint"):
-            common = np.intersect1d(part.index, its.index)
-            if len(common):
-                raise DataError(
-                    f"{path} and {other} hold {len(common)} points of the same plan twice, the first of them index "
-                    f"{common[0]}; a point counts once: leave one of the files out."
-                )
-
-
-def _repeats(parts: list[Recording], order: Integers) -> Floats | None:
-    """The repeats of all files, NaN for the rows of those that have none."""
-    held = [part.repeats for part in parts]
-    if all(one is None for one in held):
-        return None
-    shapes = [part.readouts.shape for part in parts]
-    filled = [np.full(shape, np.nan) if one is None else one for one, shape in zip(held, shapes, strict=True)]
-    return np.concatenate(filled)[order]
+        common = np.intersect1d(part.index, that.index)
+        if len(common) and plan is not None and plan == that.metadata.get("fingerprint"):
+            raise DataError(
+                f"{path} and {other} hold {len(common)} points of the same plan twice, the first of them index "
+                f"{common[0]}; a point counts once: leave one of the files out."
+            )
 
 
 def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
@@ -132,12 +116,12 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
     Times stay as they are. Numbers of an order go on from file to file, and where only some files tell times their
     ranks do.
     """
-    told = []
+    told, counted = [], []
     for part in parts:
         rows = np.arange(len(part.index)) if part.acquired is None else part.acquired
         references = rows[:0] if part.reference_acquired is None else part.reference_acquired
         told.append(np.concatenate([rows, references]))
-    counted = [_is_order(part, values) for part, values in zip(parts, told, strict=True)]
+        counted.append(_is_order(part, told[-1]))
     acquired, reference_acquired, start = [], [], 0
     for part, values, is_order in zip(parts, told, counted, strict=True):
         if any(counted):
@@ -152,8 +136,7 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
 
 def _is_order(part: Recording, values: Floats) -> bool:
     """Whether numbers count measurements, rather than tell seconds: whole, and below the number of measurements."""
-    if values.dtype.kind in "iu":
-        return True
     others = [one for one in (part.repeats, part.noise, part.reference) if one is not None]
     most = len(part.index) + sum(map(len, others))
-    return bool(((values == np.round(values)) & (values >= 0) & (values < most)).all())
+    whole = (values == np.round(values)) & (values >= 0) & (values < most)
+    return values.dtype.kind in "iu" or bool(whole.all())

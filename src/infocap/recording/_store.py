@@ -10,8 +10,8 @@ import shutil
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,64 +65,60 @@ class StoreContents:
     problem: str = ""  # what the database itself has to say
 
     @property
-    def sound(self) -> bool:
-        """Whether nothing is amiss."""
-        return not (self.problem or self.damaged or self.lost)
+    def left_out(self) -> list[str]:
+        """The names, as far as they are known, of entries that are damaged or of which nothing is left."""
+        told = {1: "plan", 2: "schedule"} | {one: name for one, name in self.damaged.items() if name}
+        last = max([*self.entries, *self.damaged], default=0)
+        missing = {*range(1, last + 1), *self.damaged} - self.entries.keys()
+        return [told.get(one, f"entry {one}") for one in sorted(missing)]
 
     @property
-    def lost(self) -> list[int]:
-        """Entries of which nothing is left."""
-        last = max([*self.entries, *self.damaged], default=0)
-        return [one for one in range(1, last + 1) if one not in self.entries and one not in self.damaged]
+    def sound(self) -> bool:
+        """Whether nothing is amiss."""
+        return not (self.problem or self.left_out)
 
-    def one(self, kind: str) -> Entry | None:
-        """The only entry of its kind."""
-        return next((entry for entry in self.entries.values() if entry.kind == kind), None)
+    def _one(self, kind: str) -> bytes:
+        return next((entry.data for entry in self.entries.values() if entry.kind == kind), b"")
 
     @property
     def story(self) -> dict[str, Any]:
         """The plan as plain data, its fingerprint, and how the store began."""
-        entry = self.one("plan")
-        return {} if entry is None else json.loads(entry.data)
+        return dict(json.loads(self._one("plan") or "{}"))
 
     @property
     def schedule(self) -> tuple[Integers, Floats] | None:
         """Codes and inputs of every measurement planned, if that is still there."""
-        entry = self.one("schedule")
-        if entry is None:
+        data = self._one("schedule")
+        if not data:
             return None
-        (n,) = struct.unpack_from("<I", entry.data)
-        inputs = np.frombuffer(entry.data[4 + 8 * n :], dtype="<f8").astype(float)
-        return np.frombuffer(entry.data[4 : 4 + 8 * n], dtype="<i8").astype(int), inputs.reshape(n, -1)
+        (n,) = struct.unpack_from("<I", data)
+        inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
+        return np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int), inputs.reshape(n, -1)
 
     def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
         """Take an entry in if it is whole; otherwise keep what its name looks like."""
-        try:
+        name = ""
+        with suppress(AttributeError, TypeError, ValueError, OverflowError, struct.error):
             entry = Entry(kind.decode(), int(number), float(time), bytes(data))
-            whole = entry.crc == crc
-        except (AttributeError, TypeError, ValueError, OverflowError, struct.error):
-            entry, whole = None, False
-        if whole and entry is not None:
-            self.entries[identity] = entry
-            self.damaged.pop(identity, None)
-        elif identity not in self.entries:
-            named = entry is not None and entry.kind in (*MEASURED, "plan", "schedule")
-            self.damaged[identity] = f"{entry.kind} {entry.number}" if named and entry is not None else ""
+            if entry.crc == crc:
+                self.entries[identity] = entry
+                self.damaged.pop(identity, None)
+            elif entry.kind in (*MEASURED, "plan", "schedule"):
+                name = f"{entry.kind} {entry.number}"
+        if identity not in self.entries:
+            self.damaged[identity] = name
 
     def check(self, path: Path) -> tuple[str, ...]:
         """One sentence on what is damaged, or nothing."""
         if self.sound:
             return ()
-        told = {1: "plan", 2: "schedule"} | {one: name for one, name in self.damaged.items() if name}
-        names = [told.get(one, f"entry {one}") for one in sorted([*self.damaged, *self.lost])]
-        left_out = (
-            f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
-        )
+        names = self.left_out
+        said = f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
         if self.problem:
-            left_out += ", what came after the last one found cannot be known"
+            said += ", what came after the last one found cannot be known"
         count = sum(entry.kind in MEASURED for entry in self.entries.values())
         return (
-            f"{path.name} is damaged ({self.problem or 'checksums do not agree'}): {left_out}, {count} measurements "
+            f"{path.name} is damaged ({self.problem or 'checksums do not agree'}): {said}, {count} measurements "
             "are whole. Make a new store of them with `infocap export` to another .db file, and go on there.",
         )
 
@@ -153,7 +149,7 @@ def read_entries(path: Path) -> StoreContents:
     if not path.is_file():
         raise DataError(f"{path} does not exist.")
     try:
-        return _read_in_place_or_copied(path)
+        return _select(path)
     except (sqlite3.Error, UnicodeDecodeError) as problem:  # SQLite's own words may be damaged too
         if _code(problem) in BUSY:
             raise DataError(f"{path} is held by another process ({problem}); try again.") from None
@@ -167,52 +163,46 @@ def read_entries(path: Path) -> StoreContents:
     return found
 
 
-def _read_in_place_or_copied(path: Path) -> StoreContents:
-    """After a loss of power the log must be worked in first, which only a writer can do: then in a copy."""
+def _select(path: Path, mode: str = "ro") -> StoreContents:
+    """All entries, after SQLite's own check of the file, both at one moment."""
+    found = StoreContents()
     try:
-        with closing(_open_read_only(path)) as connection:
-            return _select(connection)
+        with _connected(path, mode) as connection:
+            connection.execute("BEGIN")
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            if not tables:
+                return found  # the process was ended before anything was in it
+            _refuse_malformed(connection)
+            for row in connection.execute(f"{SELECT} ORDER BY id"):
+                if not isinstance(row[0], int):
+                    raise sqlite3.DatabaseError("malformed: an entry without a number")
+                found.accept(*row)
+            return found
     except sqlite3.Error as problem:
-        if _code(problem) not in UNREADY:
+        if mode != "ro" or _code(problem) not in UNREADY:
             raise
+    # After a loss of power the log must be worked in first, which only a writer can do: then in a copy.
     with TemporaryDirectory() as folder:
+        copy = Path(folder, "copy.db")
         for suffix in ("", "-wal", "-journal"):
             if path.with_name(path.name + suffix).is_file():
-                shutil.copy(path.with_name(path.name + suffix), Path(folder, "copy.db" + suffix))
-        with closing(sqlite3.connect(Path(folder, "copy.db"))) as connection:
-            connection.text_factory = bytes
-            return _select(connection)
+                shutil.copy(path.with_name(path.name + suffix), f"{copy}{suffix}")
+        return _select(copy, "rw")
 
 
 def _code(problem: Exception) -> int:
-    """SQLite's own number of an error, without its details."""
-    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
 
 
-def _open_read_only(path: Path) -> sqlite3.Connection:
-    """A connection that changes nothing, while another process may write."""
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30.0)
-    connection.text_factory = bytes  # damaged text must not stop the reading of the rest
-    return connection
-
-
-def _select(connection: sqlite3.Connection) -> StoreContents:
-    """All entries, after SQLite's own check of the file, both at one moment."""
-    connection.execute("BEGIN")
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if not tables:
-        return StoreContents()  # the process was ended before anything was in it
-    _refuse_malformed(connection)
-    found = StoreContents()
-    for row in connection.execute(f"{SELECT} ORDER BY id"):
-        if not isinstance(row[0], int):
-            raise sqlite3.DatabaseError("malformed: an entry without a number")
-        found.accept(*row)
-    return found
+@contextmanager
+def _connected(path: Path, mode: str = "ro") -> Iterator[sqlite3.Connection]:
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
+        connection.text_factory = bytes  # damaged text must not stop the reading of the rest
+        yield connection
 
 
 def _refuse_malformed(connection: sqlite3.Connection) -> None:
-    """Ask SQLite whether the file is whole."""
     (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if said != b"ok":
         last = said.decode(errors="replace").split("\n")[-1]
@@ -221,8 +211,7 @@ def _refuse_malformed(connection: sqlite3.Connection) -> None:
 
 def load_store(path: Path, in_memory: bool) -> Recording:
     """What has been measured so far, in design order."""
-    there = None if in_memory else _in_place(path)
-    if there is not None:
+    if not in_memory and (there := _in_place(path)) is not None:
         return there
     found = read_entries(path)
     if not found.entries:
@@ -236,42 +225,36 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     for entry in sorted(found.entries.values(), key=lambda entry: entry.number):
         if entry.kind in parts:
             parts[entry.kind][entry.number] = (entry.time, *unpack(entry.data))
-    times = {kind: [time for time, _, _ in part.values()] for kind, part in parts.items()}
-    readouts = {kind: [x for _, _, x in part.values()] for kind, part in parts.items()}
-    story = found.story
-    plan = story.get("plan", {})
-    width = next((len(one[0]) for one in readouts.values() if one), len(plan.get("channel", ())))
-    n = len(parts["sample"])
-    u = np.array([u for _, u, _ in parts["sample"].values()]) if n else np.empty((0, plan.get("n_inputs", 0)))
-    x = np.array(readouts["sample"]).reshape(n, width)
-    repeats = np.full(x.shape, np.nan, dtype=x.dtype) if parts["repeat"] else None
-    for row, index in enumerate(parts["sample"]):
-        if repeats is not None and index in parts["repeat"]:
-            repeats[row] = parts["repeat"][index][2]
+    times = {kind: np.array([one[0] for one in part.values()], float) for kind, part in parts.items()}
+    readouts = {kind: np.array([one[2] for one in part.values()]) for kind, part in parts.items() if part}
+    samples, plan = parts["sample"], found.story.get("plan", {})
+    u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
+    width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
+    x = readouts.get("sample", np.empty((0, width)))
+    gap = (np.nan, u[:0], np.full(width, np.nan))
+    again = [parts["repeat"].get(index, gap)[2] for index in samples]
+    repeats = np.array(again, x.dtype).reshape(x.shape) if parts["repeat"] else None
     return Recording(
         u,
         x,
-        np.array(list(parts["sample"]), dtype=int),
+        np.array(list(samples), dtype=int),
         plan.get("readout_unit", ""),
         tuple(plan.get("channel", ())),
-        story | _measured(found),
+        found.story | _measured(np.concatenate(list(times.values()))),
         plan.get("input_unit", ""),
-        acquired=np.array(times["sample"], dtype=float),
+        acquired=times["sample"],
         repeats=repeats,
-        noise=np.array(readouts["noise"]) if parts["noise"] else None,
-        reference=np.array(readouts["reference"]) if parts["reference"] else None,
-        reference_acquired=np.array(times["reference"]) if parts["reference"] else None,
+        noise=readouts.get("noise"),
+        reference=readouts.get("reference"),
+        reference_acquired=times["reference"] if parts["reference"] else None,
         checks=found.check(path),
     )
 
 
-def _measured(found: StoreContents, more: Iterable[float] = ()) -> dict[str, Any]:
-    """When the first and the last measurement were made, for the metadata."""
-    times = [*more, *(entry.time for entry in found.entries.values() if entry.kind in MEASURED)]
-    if not times:
-        return {}
-    first_and_last = (datetime.fromtimestamp(time, UTC) for time in (min(times), max(times)))
-    return {"measured": [time.isoformat(timespec="seconds") for time in first_and_last]}
+def _measured(times: Floats) -> dict[str, Any]:
+    """When the first and the last measurement were made."""
+    ends = [datetime.fromtimestamp(time, UTC) for time in (times.min(), times.max())] if len(times) else []
+    return {"measured": [end.isoformat(timespec="seconds") for end in ends]} if ends else {}
 
 
 class StoreRows:
@@ -288,20 +271,18 @@ class StoreRows:
         out = np.empty((len(wanted), self.shape[1]), self.dtype)
         if not len(wanted):
             return out
-        with closing(_open_read_only(Path(self.path))) as connection:
-            found = connection.execute(
-                "SELECT number, time, data, crc FROM entry WHERE kind = 'sample' AND number BETWEEN ? AND ? "
-                "ORDER BY number",
-                (int(wanted[0]), int(wanted[-1])),
+        asked = "SELECT number, time, data, crc FROM entry WHERE kind = 'sample' AND number BETWEEN ? AND ?"
+        with _connected(Path(self.path)) as connection:
+            ends = (int(wanted[0]), int(wanted[-1]))
+            found = connection.execute(f"{asked} ORDER BY number", ends).fetchall()
+        if len(found) != len(wanted):
+            raise DataError(
+                f"{self.path} holds {len(found)} of {len(wanted)} samples; it changed: read it whole."
             )
-            count = 0
-            for number, time, data, crc in found:
-                if Entry("sample", number, time, bytes(data)).crc != crc or count == len(wanted):
-                    raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
-                out[count] = unpack(bytes(data))["ux".index(self._role)]
-                count += 1
-        if count < len(wanted):
-            raise DataError(f"{len(wanted) - count} samples of {self.path} are gone; read it whole.")
+        for row, (number, time, data, crc) in enumerate(found):
+            if Entry("sample", number, time, bytes(data)).crc != crc:
+                raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
+            out[row] = unpack(bytes(data))["ux".index(self._role)]
         return out
 
 
@@ -310,7 +291,7 @@ def _in_place(path: Path) -> Recording | None:
     samples = "FROM entry WHERE kind = 'sample' ORDER BY number"
     small = StoreContents()
     try:
-        with closing(_open_read_only(path)) as connection:
+        with _connected(path) as connection:
             _refuse_malformed(connection)
             rows = connection.execute(f"SELECT number, time {samples}").fetchall()
             some = f"id IN (SELECT id {samples} LIMIT 1) OR kind NOT IN ('sample', 'schedule')"
@@ -327,5 +308,6 @@ def _in_place(path: Path) -> Recording | None:
         name: StoreRows(str(path.resolve()), role, index, values.shape[1], values.dtype)
         for name, role, values in (("inputs", "u", one.inputs), ("readouts", "x", one.readouts))
     }
-    metadata = one.metadata | _measured(small, times.tolist())
+    others = [entry.time for entry in small.entries.values() if entry.kind in MEASURED]
+    metadata = one.metadata | _measured(np.append(times, others))
     return replace(one, **held, index=index, acquired=times, metadata=metadata, checks=())

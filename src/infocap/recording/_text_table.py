@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import readable, refuse_too_large
+from .._files import blame, readable, refuse_too_large
 from .._words import listed
 from ..errors import DataError
 from ..typing import Floats
@@ -62,8 +64,7 @@ def table_rows(path: Path, u: str | None, x: str | None, roles: str) -> Rows:
     sheet = load_sheet(path)
     names = sheet.names or [str(column + 1) for column in range(sheet.values.shape[1])]
     held = listed(names, 20)
-    index = one_of_these(names, ("index",)) if sheet.names else []
-    times = one_of_these(names, TIMES) if sheet.names else []
+    index, times = one_of_these(names, ("index",)), one_of_these(names, TIMES)
     inputs = numbered(names) or one_of_these(names, INPUTS)
     inputs = inputs if u is None else matching(path, names, u, "u", held)
     if not inputs and roles == "u":
@@ -93,16 +94,16 @@ def table_rows(path: Path, u: str | None, x: str | None, roles: str) -> Rows:
 def _told(sheet: Sheet) -> dict[str, Any]:
     """What the comments tell: the plan that `infocap draw` wrote, or all words of a recording of an older version."""
     old = sheet.words(OLD)
-    if old:
-        if sheet.comments[-1] != OLD_END:
-            raise DataError(
-                f"{sheet.path} is cut short after {len(sheet.values)} rows; without its first line those can be read."
-            )
-        units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
-        checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
-        return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
-    found = sheet.words(PLAN)
-    return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
+    if not old:
+        found = sheet.words(PLAN)
+        return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
+    if sheet.comments[-1] != OLD_END:
+        raise DataError(
+            f"{sheet.path} is cut short after {len(sheet.values)} rows; without its first line those can be read."
+        )
+    units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
+    checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
+    return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
 
 
 def load_sheet(path: Path) -> Sheet:
@@ -125,7 +126,17 @@ def load_sheet(path: Path) -> Sheet:
     names = head if any(_value(cell, separator) is None for cell in head) else None
     if names and len(lines) == 1:
         raise DataError(f"{path} holds no rows of numbers, only the names of {len(head)} columns.")
-    values = _numbers(path, lines[1:] if names else lines, separator, len(head), names)
+    lines = lines[1:] if names else lines
+    text = (line if separator == "," else line.replace(",", ".") for _, line in lines)
+    if separator:  # nothing before, and nothing up to the next separator
+        text = (re.sub(f"(?<![^{separator}])(?={separator}|$)", "nan", line) for line in text)
+    try:
+        values = np.loadtxt(text, delimiter=separator, comments=None, quotechar='"', ndmin=2)
+    except ValueError:
+        values = np.empty((0, 0))
+    if values.shape != (len(lines), len(head)):  # a date, a complex number, or a mistake
+        columns = names or [str(column + 1) for column in range(len(head))]
+        values = np.array([_one_by_one(path, *line, separator, columns) for line in lines])
     if len(head) > 1 and (names is None or not names[-1]) and np.isnan(values[:, -1]).all():
         values, names = values[:, :-1], names and names[:-1]  # every line ended in a separator
     return Sheet(path, names, values, comments)
@@ -137,11 +148,12 @@ def _decoded(path: Path) -> str:
     utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     if not utf16 and b"\0" in data[:4096]:
         raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
+    if utf16:
+        with blame(path, "text in UTF-16"):
+            return data.decode("utf-16")
     try:
-        return data.decode("utf-16" if utf16 else "utf-8-sig")
-    except UnicodeError as problem:
-        if utf16:
-            raise DataError(f"{path} is no text in utf-16 ({problem}); write it as UTF-8.") from problem
+        return data.decode("utf-8-sig")
+    except UnicodeError:
         return data.decode("latin-1")
 
 
@@ -153,68 +165,33 @@ def _separator(first: str, second: str) -> str | None:
 
 
 def _cells(path: Path, number: int, line: str, separator: str | None) -> list[str]:
-    """The cells of one line."""
     if separator is None or '"' not in line:
         return line.split(separator)
     try:
         return next(csv.reader([line], delimiter=separator, strict=True))
     except csv.Error as problem:
-        raise DataError(
-            f"{path} has quotes that do not match in line {number} ({problem}); repair that line."
-        ) from problem
-
-
-def _numbers(
-    path: Path, lines: list[tuple[int, str]], separator: str | None, width: int, names: list[str] | None
-) -> np.ndarray:
-    """Read all numbers by pandas, or one by one where it finds something else: a date, a complex number, a mistake."""
-    import pandas as pd
-
-    for number, line in lines:
-        plain = separator is not None and '"' not in line
-        count = line.count(str(separator)) + 1 if plain else len(_cells(path, number, line, separator))
-        if count != width:
-            raise DataError(
-                f"{path} has {count} cells in line {number} and {width} in its first line; repair that line (those "
-                "before it are whole)."
-            )
-    text = "\n".join(line for _, line in lines)
-    # Later versions of pandas are exact to the last digit by default, and deprecate the option.
-    old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
-    exact: dict[str, Any] = {"float_precision": "round_trip"} if old else {}
-    missing = {word for one in MISSING for word in (one, one.upper(), one.capitalize())} | {"NaN"}
-    try:
-        table = pd.read_csv(
-            io.StringIO(text if separator == "," else text.replace(",", ".")),
-            sep=separator or r"\s+",
-            header=None,
-            low_memory=False,
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=list(missing),
-            **exact,
-        )
-    except (ValueError, OverflowError):
-        table = pd.DataFrame()
-    if table.shape == (len(lines), width) and all(dtype.kind in "iuf" for dtype in table.dtypes):
-        return table.to_numpy(np.float64)
-    return np.array([_one_by_one(path, *line, separator, names) for line in lines])
+        raise DataError(f"{path} has quotes that do not match in line {number} ({problem}).") from None
 
 
 def _one_by_one(
-    path: Path, number: int, line: str, separator: str | None, names: list[str] | None
+    path: Path, number: int, line: str, separator: str | None, names: list[str]
 ) -> list[float | complex]:
-    """The numbers of one line, and dates among times; anything else is refused with its place."""
+    """Read one line that may hold gaps, complex numbers and, in columns of times, dates."""
+    cells = _cells(path, number, line, separator)
+    if len(cells) != len(names):
+        raise DataError(
+            f"{path} has {len(cells)} cells in line {number} and {len(names)} in its first line; repair that line."
+        )
     values = []
-    for column, cell in enumerate(_cells(path, number, line, separator)):
-        name = names[column] if names else str(column + 1)
+    for name, cell in zip(names, cells, strict=True):
         value = _value(cell, separator)
         if value is None and name.lower() in TIMES:
-            value = _seconds(cell)
+            with suppress(ValueError):
+                when = datetime.fromisoformat(cell.strip())
+                value = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         if value is None:
-            raise DataError(
-                f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}; give numbers only."
-            )
+            place = f"in line {number}, column {name!r}"
+            raise DataError(f"{path} has {cell.strip()!r:.60} {place}; give numbers only.")
         values.append(value)
     return values
 
@@ -227,17 +204,6 @@ def _value(cell: str, separator: str | None) -> float | complex | None:
     if separator != "," and "." not in cell:
         cell = cell.replace(",", ".")
     for kind in (float, complex):
-        try:
+        with suppress(ValueError):
             return kind(cell.replace("i", "j") if kind is complex and cell.endswith("i") else cell)
-        except ValueError:
-            continue
     return None
-
-
-def _seconds(cell: str) -> float | None:
-    """A date and time such as 2026-01-31T23:59:58 as seconds since 1970, in UTC unless it says otherwise."""
-    try:
-        when = datetime.fromisoformat(cell.strip())
-    except ValueError:
-        return None
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import PACKING, Contents, blame
+from .._files import NUMBERS, PACKING, Contents, blame
 from ..errors import DataError
 from ..samples import Hdf5Rows
 from ._recording import Rows
@@ -58,10 +58,8 @@ def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str
 
 def numbered(names: Sequence[str]) -> list[int]:
     """Find the positions of names such as u1, u2, ..., in the order of their numbers."""
-    found = [
-        (int(match[1]), k) for k, name in enumerate(names) if (match := NUMBERED.fullmatch(name.strip()))
-    ]
-    return [k for _, k in sorted(found)]
+    matches = {k: NUMBERED.fullmatch(name.strip()) for k, name in enumerate(names)}
+    return [k for _, k in sorted((int(match[1]), k) for k, match in matches.items() if match)]
 
 
 def one_of_these(names: Sequence[str], known: Sequence[str]) -> list[int]:
@@ -90,7 +88,6 @@ def in_place(contents: Contents, name: str) -> Any | None:
 
 
 def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> list[str]:
-    """The names of the variables that are the inputs or the readouts."""
     names = list(contents.variables)
     if asked is not None:
         return [names[k] for k in matching(contents.path, names, asked, role, str(contents))]
@@ -98,7 +95,7 @@ def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> li
     if not found and role == "u":
         found = numbered(names)
     if not found and alone:
-        numeric = [k for k, name in enumerate(names) if contents.variables[name].dtype.kind in "biufc"]
+        numeric = [k for k, name in enumerate(names) if contents.variables[name].dtype.kind in NUMBERS]
         found = numeric if len(numeric) == 1 else []
     if not found:
         what = "inputs (u)" if role == "u" else "readouts (x)"
@@ -110,7 +107,6 @@ def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> li
 
 
 def _joined(contents: Contents, role: str, names: list[str], in_memory: bool) -> Any:
-    """One table; several variables become columns side by side."""
     if len(names) == 1:
         lazy = None if in_memory else in_place(contents, names[0])
         return contents.numbers(names[0]) if lazy is None else lazy
