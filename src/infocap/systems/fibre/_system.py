@@ -17,10 +17,17 @@ from ._fibre import Fibre
 from ._stages import CELL_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm
 
 Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
-AS_ENCODER = "as the encoder"
+AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
+# The stages, and what can be given to the system in place of its stage.
+STAGES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "pulse": (Pulse, ("power_dbm",)),
+    "encoder": (Encoder, ("n_inputs", "phase_noise")),
+    "fibre": (Fibre, ("length_m", "tolerance")),
+    "detector": (Detector, ()),
+    "grid": (Grid, ()),
+}
 # Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
 WEAKEST_EDGE = 5e-4
-UNSET = {"power_dbm": None, "length_m": None, "n_inputs": None, "phase_noise": AS_ENCODER, "tolerance": None}
 # Samples that are propagated together on a processor: their fields (8 MB) stay near its cores. Each stage draws the
 # noise of so many samples from one random stream, wherever they are propagated.
 HOST_ROWS = 512
@@ -57,16 +64,9 @@ class FibreSystem:
 
     def __post_init__(self) -> None:
         """Make the stages that are not given; a value given here goes into its stage, others come from there."""
-        stages: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-            ("pulse", Pulse, ("power_dbm",)),
-            ("encoder", Encoder, ("n_inputs", "phase_noise")),
-            ("fibre", Fibre, ("length_m", "tolerance")),
-            ("detector", Detector, ()),
-            ("grid", Grid, ()),
-        )
-        for stage, make, names in stages:
+        for stage, (make, names) in STAGES.items():
             given = {name: getattr(self, name) for name in names}
-            changes = {name: value for name, value in given.items() if value != UNSET[name]}
+            changes = {name: value for name, value in given.items() if value != getattr(FibreSystem, name)}
             made = replace(getattr(self, stage) or make(), **changes)
             object.__setattr__(self, stage, made)
             for name in names:
@@ -78,7 +78,7 @@ class FibreSystem:
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
         if edge / centre > WEAKEST_EDGE:
             raise ParameterError(
-                f"width_nm={self.pulse.width_nm:g} is too wide for a band of {self.grid.band_thz:g} THz; "
+                f"`width_nm={self.pulse.width_nm:g}` is too wide for a band of {self.grid.band_thz:g} THz; "
                 "give Grid(band_thz=2.048) or more."
             )
 
@@ -160,9 +160,7 @@ class FibreSystem:
         cell). The sums of both series are known, so the weighted mean of the two samplings that is free of
         both is the light itself.
         """
-        offset = 0.5
-        between = self.encoder.seen(cells, self.grid, offset)
-        between = between * self._pulse_coefficients(field, offset)
+        between = self.encoder.seen(cells, self.grid, 0.5) * self._pulse_coefficients(field, 0.5)
         turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
         angle = np.pi * np.where(turns == 0, 0.1, turns)
         if self.encoder.filter is None:
@@ -171,10 +169,8 @@ class FibreSystem:
             alternating = np.cos(angle) / np.sin(angle) ** 2 - 1 / angle**2
             equal = 1 / np.sin(angle) ** 2 - 1 / angle**2
         alternating[0], equal[0] = -1.0, 2.0  # their ratio at the centre
-        folded, folded_between = (
-            (alternating, equal) if self.grid.points_per_cell % 2 else (equal, alternating)
-        )
-        share = folded / (folded - folded_between)
+        odd = self.grid.points_per_cell % 2
+        share = alternating / (alternating - equal) if odd else equal / (equal - alternating)
         halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
         return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
@@ -213,7 +209,6 @@ class FibreSystem:
 
 
 def _root(seed: Any) -> np.random.SeedSequence:
-    """The seed from which the streams of one measurement are derived; None makes a fresh one."""
     return seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
 
