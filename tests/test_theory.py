@@ -173,7 +173,7 @@ def test_bad_arguments_are_refused():
         random_mixture(BASIS, n_active=16, n_readouts=4)
     with pytest.raises(ParameterError, match="noise=-1"):
         random_mixture(BASIS, n_active=6, n_readouts=4, noise=-1)
-    with pytest.raises(DataError, match="negative eigenvalue"):
+    with pytest.raises(DataError, match="negative eigenvalue, -"):
         noisy_capacities(np.eye(2), -np.eye(2))
     with pytest.raises(DataError, match=r"give \(2, 2\)"):
         noisy_capacities(np.eye(2), np.eye(3))

@@ -12,7 +12,7 @@ from ..._array import array_namespace, as_like, fft, ifft, rotation, to_numpy
 from ..._check import number, one_of, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
-from ._stages import Grid, widened
+from ._stages import Grid, nearest, widened
 
 # Share of a cropped window in which the field is used as it is; towards the ends it is faded out.
 FLAT = 0.8
@@ -105,7 +105,7 @@ class Fibre:
         crop = self._crop(shape, field, grid, total[-1])
         for n_points in np.unique(crop).tolist():
             rows = np.flatnonzero(crop == n_points)
-            near = _ends(xp.take(shape, as_like(rows, field), axis=0), n_points)
+            near = nearest(xp.take(shape, as_like(rows, field), axis=0), n_points)
             start = ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
                 out[position][as_like(rows, field)] += ifft(widened(fft(correction), grid.n_points))
@@ -166,7 +166,7 @@ class Fibre:
             for target, best, length in zip(out, better, lengths, strict=True):
                 linear = xp.take(first, kept, axis=0) * as_like(np.exp(exponent * length), first)
                 change = xp.take(best, kept, axis=0) - linear
-                target[as_like(rows[done], start)] = xp.astype(_ends(change, target.shape[1]), target.dtype)
+                target[as_like(rows[done], start)] = xp.astype(nearest(change, target.shape[1]), target.dtype)
             if narrow.any():
                 waiting.append((rows[narrow], steps, 2 * band, None))
             if slow.any():
@@ -211,9 +211,8 @@ class Fibre:
 
 
 def _power(field: Any) -> Any:
-    """|field|², without the square root that abs takes."""
     xp = array_namespace(field)
-    return xp.real(field) ** 2 + xp.imag(field) ** 2
+    return xp.real(field) ** 2 + xp.imag(field) ** 2  # without the square root that abs takes
 
 
 def _fade(n_points: int, n_total: int) -> Floats:
@@ -223,11 +222,3 @@ def _fade(n_points: int, n_total: int) -> Floats:
     distance = np.abs(np.fft.fftfreq(n_points) * 2)
     ramp = np.clip((distance - FLAT) / (1 - FLAT), 0.0, 1.0)
     return np.cos(np.pi / 2 * ramp) ** 2
-
-
-def _ends(array: Any, n_points: int) -> Any:
-    """The points next to zero, from an array in the order of the Fourier transform."""
-    if array.shape[1] == n_points:
-        return array
-    half = n_points // 2
-    return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)

@@ -139,6 +139,14 @@ class Pulse:
         return self.repetition_mhz * 1e6 * 1e-24 * ghz_per_nm(self.wavelength_nm) * 1e9 * 1e3
 
 
+def nearest(array: Any, n_points: int) -> Any:
+    """The points next to zero, from an array in the order of the Fourier transform."""
+    half = n_points // 2
+    if array.shape[1] == n_points:
+        return array
+    return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
+
+
 def widened(array: Any, n_points: int, value: float = 0.0) -> Any:
     """More points far from zero, all of this value, for an array in the order of the Fourier transform."""
     xp = array_namespace(array)

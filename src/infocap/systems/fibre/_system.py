@@ -14,7 +14,7 @@ from ..._parallel import parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
 from ._fibre import Fibre
-from ._stages import CELL_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm
+from ._stages import CELL_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm, nearest
 
 Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
 AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
@@ -143,22 +143,18 @@ class FibreSystem:
 
     def _densities(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> list[Any]:
         """Power densities on the 1 GHz raster for one block of samples, after each length."""
-        xp = array_namespace(u)
-        _, _, fields = self._propagated(u, lengths_m, noise)
-        step, half = self.grid.points_per_cell, N_CELLS * self.grid.points_per_cell // 2
+        xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
-        rasters = [xp.concat([light[:, :half:step], light[:, -half::step]], axis=1) for light in fields]
-        return [xp.abs(raster) ** 2 * unit for raster in rasters]
+        fields = self._propagated(u, lengths_m, noise)[2]
+        return [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
 
     def _shape(self, field: Any, cells: Any) -> Any:
         """The light in time, without what the finite window folds back.
 
-        The kinks that the flat-top filter leaves in the spectrum, half-way between the cells, make tails
-        that fall as 1 / t² (without a filter there are jumps, and tails as 1 / t). Sampling the spectrum at
-        the points of the grid folds them back from multiples of the window with alternating signs, sampling
-        it half-way between with equal signs (or the other way round, for an even number of points in a
-        cell). The sums of both series are known, so the weighted mean of the two samplings that is free of
-        both is the light itself.
+        Kinks of the spectrum half-way between the cells make tails that fall as 1 / t² (without a filter as 1 / t).
+        Sampled at the points of the grid they fold back with alternating signs, half-way between with equal signs (or
+        the other way round, for an even number of points in a cell). Both series have known sums, so the light itself
+        is the weighted mean of the two samplings that is free of both.
         """
         between = self.encoder.seen(cells, self.grid, 0.5) * self._pulse_coefficients(field, 0.5)
         turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
