@@ -33,8 +33,8 @@ SAMPLES_PER_READOUT = 4
 class Accuracy:
     """Share of samples classified correctly when they are not trained on, fold by fold.
 
-    The standard errors are those of the mean over the folds, as in the paper. `linear_per_fold` is for the same
-    readout, trained on the inputs without the system.
+    The standard error is that of the mean over the folds, as in the paper. `linear_per_fold` is for the same readout,
+    trained on the inputs without the system.
 
     >>> score = Accuracy(np.array([0.9, 0.8]), np.array([0.5, 0.5]), "spirals", "drawn", 200, "least-squares", False)
     >>> round(score.mean, 3), round(score.standard_error, 3), score.linear_mean
@@ -53,7 +53,7 @@ class Accuracy:
     def __repr__(self) -> str:
         lines = [
             f"Accuracy: {self.mean:.1%} ± {self.standard_error:.1%} on {self.task}",
-            f"  linear model {self.linear_mean:.1%} ± {self.linear_standard_error:.1%}",
+            f"  linear model {self.linear_mean:.1%} ± {_standard_error(self.linear_per_fold):.1%}",
             f"  {self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
             *(f"  check: {check}" for check in self.checks),
         ]
@@ -73,11 +73,6 @@ class Accuracy:
     def linear_mean(self) -> float:
         """The mean accuracy over the folds without the system."""
         return float(np.mean(self.linear_per_fold))
-
-    @property
-    def linear_standard_error(self) -> float:
-        """The standard error of the mean accuracy without the system."""
-        return _standard_error(self.linear_per_fold)
 
 
 def accuracy(
@@ -102,10 +97,9 @@ def accuracy(
         wins. Or a classifier of scikit-learn, such as ``make_pipeline(StandardScaler(), RidgeClassifier())``: any
         object with ``fit(x, labels)`` and ``predict(x)``.
     leak_free
-        A reduced task such as `digits` has principal components and scale from all samples, as in the paper:
-        the test samples' features, though not their labels, had a say. True fits both to the training part of
-        each fold; the system is then measured anew in each fold, and test inputs beyond [-1, 1] are clipped.
-        For a task that was not reduced nothing is fitted, and nothing changes.
+        A reduced task such as `digits` has principal components and scale from all samples, as in the paper: the test
+        samples' features, though not their labels, had a say. True fits both to the training part of each fold; the
+        system is then measured anew in each, and test inputs beyond [-1, 1] are clipped. Other tasks do not change.
     seed
         Of the folds and, where the system takes one, of its noise.
 
@@ -313,12 +307,10 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         if np.ptp(values) == 0:
             raise DataError(f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more.")
     errors = [one.total_standard_error for one in found]
+    capacity_errors = None if None in errors else np.array(errors, dtype=float)
+    accuracy_errors = np.array([one.standard_error for one in scores])
+    linear = float(np.mean([one.linear_mean for one in scores]))
+    settings = settings or {"setting": tuple(range(len(found)))}
     return CapacityAccuracy(
-        total,
-        None if any(error is None for error in errors) else np.array(errors, dtype=float),
-        accuracy,
-        np.array([one.standard_error for one in scores]),
-        float(np.mean([one.linear_mean for one in scores])),
-        scores[0].task,
-        settings or {"setting": tuple(range(len(found)))},
+        total, capacity_errors, accuracy, accuracy_errors, linear, scores[0].task, settings
     )

@@ -82,8 +82,7 @@ class Demand:
     def target(self, label: Any) -> Callable[[Floats], Floats]:
         """The fitted indicator of one class as a function of the inputs: ``result.capacity_of(demand.target(3))``.
 
-        Of the functions that fit about as well it is the quietest under the basis's own distribution; where the
-        task has no samples it is still an extrapolation.
+        Of the functions that fit about as well it is the quietest; where the task has no samples it extrapolates.
         """
         found = np.flatnonzero(self.classes == label)
         if not len(found):
@@ -151,17 +150,8 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     # Centred: the constant, which every readout has, is left out.
     gram, cross = _moments(y - y.mean(axis=0), target - target.mean(axis=0))
     coefficients = np.linalg.solve(gram + quiet * np.eye(len(basis)), cross)
-    return Demand(
-        shares.max(axis=1),
-        condition,
-        coefficients,
-        task.classes,
-        target.var(axis=0),
-        basis,
-        task.name,
-        len(y),
-        tuple(checks),
-    )
+    fitted = (shares.max(axis=1), condition, coefficients, task.classes, target.var(axis=0))
+    return Demand(*fitted, basis, task.name, len(y), tuple(checks))
 
 
 def _predicted(y: Floats, target: Floats, fold_of: Integers, sizes: Integers) -> Floats:

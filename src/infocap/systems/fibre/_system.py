@@ -14,7 +14,7 @@ from ..._parallel import parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
 from ._fibre import Fibre
-from ._stages import CELL_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm, nearest
+from ._stages import CELLS_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm, nearest
 
 Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
 AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
@@ -123,8 +123,7 @@ class FibreSystem:
     @property
     def spectrum_wavelength_nm(self) -> Floats:
         """Wavelengths of `spectrum`, in the order of the Fourier transform; sort before plotting."""
-        frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
-        return self.pulse.wavelength_nm - frequency_ghz / ghz_per_nm(self.pulse.wavelength_nm)
+        return self.pulse.wavelength_nm - CELLS_GHZ / ghz_per_nm(self.pulse.wavelength_nm)
 
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
@@ -211,9 +210,8 @@ def _root(seed: Any) -> np.random.SeedSequence:
 def _noise(root: np.random.SeedSequence, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
     """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of HOST_ROWS.
 
-    Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample: what a sample gets depends
-    neither on how many come after it nor on what other stages draw. It is drawn on the processor, so that a seed gives
-    the same noise on every device.
+    Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample on the processor: what a
+    sample gets depends neither on how many come after it, nor on what other stages draw, nor on the device.
     """
 
     def draw(start: int) -> Floats:
