@@ -239,14 +239,10 @@ class CapacityAccuracy:
         It treats the settings as n independent draws of a normal pair, which the points of a sweep are not:
         read it as "with so few settings, no surer than this". Up to three settings say nothing: (-1, 1).
         """
-        from scipy.special import ndtri
+        from scipy.stats import pearsonr
 
-        n = len(self.total)
-        if n <= 3:
-            return -1.0, 1.0
-        half_width = float(ndtri(0.5 + probability("level", level) / 2)) / np.sqrt(n - 3)
-        centre = np.arctanh(np.clip(self.correlation, -1 + 1e-15, 1 - 1e-15))
-        return float(np.tanh(centre - half_width)), float(np.tanh(centre + half_width))
+        low, high = pearsonr(self.total, self.accuracy).confidence_interval(probability("level", level))
+        return float(low), float(high)
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""

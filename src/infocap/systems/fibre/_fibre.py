@@ -36,14 +36,11 @@ MOST_STEPS, WIDEST_BAND = 2**13, 64
 class Fibre:
     """``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``, the usual sign: beta2 < 0 is anomalous.
 
-    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang splitting
-    with n and 2n steps, extrapolated; the difference of the two decides, sample by sample, whether n is
-    enough, and the light at the edge of the band whether the band is. `tolerance` is the error aimed at,
-    relative to the largest readout of the sample: most samples are far better, the worst up to 30 times worse.
-
-    The nonlinear part is computed in a short window around the pulse only, and as a correction to linear
-    propagation, which is exact on the full window: the faint tails, stretched over the whole window by the
-    encoder, propagate linearly. The window is the shortest whose neglected nonlinear phase is harmless.
+    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang splitting with n and
+    2n steps, extrapolated; the difference of the two decides, sample by sample, whether n is enough, and the light at
+    the edge of the band whether the band is. `tolerance` is the error aimed at, relative to the largest readout of the
+    sample: most samples are far better, the worst up to 30 times worse. The nonlinear part is a correction to linear
+    propagation, computed in the shortest window around the pulse whose neglected nonlinear phase is harmless.
 
     >>> grid = Grid()
     >>> field = np.exp(-((grid.frequency_thz / 0.1) ** 2))[None, :] + 0j  # Fourier coefficients of a weak pulse
@@ -122,10 +119,8 @@ class Fibre:
         kept = np.vstack([widened(_fade(n, grid.n_points)[None], grid.n_points) for n in sizes])
         powers = [_power(shape)]
         if 2 * np.pi * abs(self.beta2_ps2_per_km) * 1e-3 * length_m * grid.band_thz / 2 > SPREAD_PS:
-            far = np.exp(self.exponent(grid.frequency_thz) * length_m)
-            powers.append(
-                _power(fft(field * as_like(far, field)))
-            )  # dispersion may carry light out of the window
+            far = np.exp(self.exponent(grid.frequency_thz) * length_m)  # may carry light out of the window
+            powers.append(_power(fft(field * as_like(far, field))))
         cubes = sum((power * xp.sqrt(power)) @ as_like(1 - kept.T, power) for power in powers)
         step_ps = grid.window_ps / grid.n_points
         largest = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps

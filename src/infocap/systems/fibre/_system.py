@@ -39,10 +39,9 @@ DEVICE_ROWS = 16 * HOST_ROWS
 class FibreSystem:
     """A picosecond pulse, shaped by the inputs, sent through a nonlinear fibre and seen by a spectrum analyser.
 
-    The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free
-    detector the system is deterministic. Everything else belongs to one of four stages, each of which can be
-    replaced: ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``. Power, length, number of
-    inputs, phase noise and tolerance may be given here or in their stage; what is given here wins.
+    The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free detector
+    the system is deterministic. Everything else belongs to a stage, each of which can be replaced:
+    ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``; what is given here wins over the stage.
 
     >>> system = FibreSystem(power_dbm=-1.9, length_m=40.0, n_inputs=2)
     >>> system(np.zeros((3, 2)), seed=0).shape
