@@ -121,21 +121,26 @@ def parameters_of(data: xr.Dataset) -> dict[str, Any]:
 def result_at(data: xr.Dataset, n_inputs: int, **point: float) -> infocap.CapacityResult:
     """The result at one setting of a sweep, for the functions that draw results."""
     here, parameters = data.sel(point), parameters_of(data)
-    numbers = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
-    error = numbers.get("total_standard_error")
-    return infocap.CapacityResult(
-        capacity=numbers["capacity"],
-        raw=numbers["raw"],
-        standard_error=numbers.get("standard_error"),
-        p_value=None,
-        threshold=None,
-        total=float(numbers["total"]),
-        total_standard_error=None if error is None else float(error),
-        n_samples=parameters["n_samples"][n_inputs],
-        n_readouts=int(numbers["n_readouts"]),
-        rank=int(numbers["rank"]),
-        basis=infocap.product_basis("legendre", n_inputs, parameters["max_degree"][n_inputs]),
+    found = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
+    numbers = ("total", "total_standard_error", "n_readouts", "maximum", "rank")
+    return as_result(
+        found["capacity"],
+        infocap.product_basis("legendre", n_inputs, parameters["max_degree"][n_inputs]),
+        parameters["n_samples"][n_inputs],
+        raw=found["raw"],
+        standard_error=found.get("standard_error"),
         method=parameters["method"],
+        **{name: found[name].item() for name in numbers if name in found},
+    )
+
+
+def as_result(capacity: Any, basis: Any, n_samples: int, **known: Any) -> infocap.CapacityResult:
+    """Capacities as a result; what is not known is that of 71 readouts and the constant, without error bars."""
+    missing = dict.fromkeys(("standard_error", "p_value", "threshold", "total_standard_error"))
+    usual = {"raw": capacity, "total": float(np.sum(capacity)), "method": ""}
+    usual |= {"n_readouts": MOST - 1, "maximum": MOST, "rank": MOST}
+    return infocap.CapacityResult(
+        capacity=capacity, basis=basis, n_samples=n_samples, **(missing | usual | known)
     )
 
 

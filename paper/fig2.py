@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import warnings
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +12,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import infocap
+from infocap.workflow import Convergence
 
-from ._common import SWEEP, Line, canvas, lettered, line, parameters_of, styled
+from ._common import SWEEP, Line, as_result, canvas, lettered, line, parameters_of, styled
 from ._work import Work
 
 TITLE = "Finite samples: bias, its removal, and the error of every estimator"
@@ -38,14 +38,7 @@ PARAMETERS: dict[str, Any] = {
     "seed": SWEEP["seed"],
 }
 QUICK: dict[str, Any] = {
-    "repeats": {
-        "raw": 10,
-        "threshold-richardson": 10,
-        "richardson-threshold": 10,
-        "chi2": 10,
-        "control-variate": 2,
-        "surrogate": 1,
-    }
+    "repeats": dict.fromkeys(PARAMETERS["repeats"], 10) | {"control-variate": 2, "surrogate": 1}
 }
 CHUNK = {"control-variate": 10, "surrogate": 5}
 USUAL_CHUNK = 50
@@ -74,29 +67,23 @@ CALLED = {"sobol": "Sobol", "random": "random"}
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     """Raw capacities of the fibre against N; errors over many systems whose capacities are known."""
     work, parameters = work or Work(), PARAMETERS | changes
-    same = {name: parameters[name] for name in ("n_inputs", "max_degree", "n_samples")}
-    mixture = same | {name: parameters[name] for name in ("n_active", "n_readouts")}
+    fibre, mixture = (
+        {name: parameters[name] for name in ("n_inputs", "max_degree", "n_samples", *others)}
+        for others in (("power_dbm", "length_m", "seed"), ("n_active", "n_readouts"))
+    )
     jobs = {
-        "fig2_convergence": functools.partial(
-            followed, parameters["power_dbm"], parameters["length_m"], seed=parameters["seed"], **same
-        ),
+        "fig2_convergence": functools.partial(followed, **fibre),
         "fig2_example": functools.partial(example, **mixture),
     }
-    groups: dict[str, list[str]] = {}
+    groups: dict[tuple[int, int], list[str]] = {}
     for method, count in parameters["repeats"].items():
-        groups.setdefault(f"{count}_{CHUNK.get(method, USUAL_CHUNK)}", []).append(method)
-    for group, methods in groups.items():  # methods with as many repeats share their data sets
-        count, chunk = map(int, group.split("_"))
+        groups.setdefault((count, CHUNK.get(method, USUAL_CHUNK)), []).append(method)
+    for (count, chunk), methods in groups.items():  # methods with as many repeats share their data sets
         for design in DESIGNS:
             for first in range(0, count, chunk):
-                name = f"fig2_{design}_{len(methods)}x{methods[0]}_{first}"
-                jobs[name] = functools.partial(
-                    repeated,
-                    design,
-                    methods,
-                    [first, min(first + chunk, count)],
-                    bin_width=parameters["bin_width"],
-                    **mixture,
+                numbers = [first, min(first + chunk, count)]
+                jobs[f"fig2_{design}_{len(methods)}x{methods[0]}_{first}"] = functools.partial(
+                    repeated, design, methods, numbers, parameters["bin_width"], **mixture
                 )
     done = work.do(jobs)
     parts = [done.pop("fig2_convergence"), done.pop("fig2_example"), *_summed(list(done.values()))]
@@ -106,7 +93,7 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
 
 
 def followed(
-    power_dbm: float, length_m: float, *, n_inputs: int, max_degree: int, n_samples: int, seed: int
+    *, n_inputs: int, max_degree: int, n_samples: int, power_dbm: float, length_m: float, seed: int
 ) -> xr.Dataset:
     """Raw capacities of the fibre from the first N samples."""
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
@@ -117,76 +104,62 @@ def followed(
 
 
 def repeated(
-    design: str,
-    methods: list[str],
-    numbers: list[int],
-    *,
-    bin_width: float,
-    n_inputs: int,
-    max_degree: int,
-    n_samples: int,
-    n_active: int,
-    n_readouts: int,
+    design: str, methods: list[str], numbers: list[int], bin_width: float, **mixture: int
 ) -> xr.Dataset:
     """Errors of several methods on the same data, each number a new system and a new design."""
-    basis = infocap.product_basis("legendre", n_inputs, max_degree)
     n_bins = round(2 * REACH / bin_width)
-    counts = np.zeros((len(methods), n_bins))
-    summed, squares = np.zeros((len(methods), len(basis))), np.zeros(len(methods))
-    totals = np.zeros((len(methods), numbers[1] - numbers[0]))
-    false = np.zeros_like(totals)
-    for place, number in enumerate(range(*numbers)):
-        system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=number)
-        exact = system.exact()
-        u = infocap.draw(basis, n_samples, design=design, seed=100_000 + number)
-        found = estimates(u, system(u), basis, methods)
-        for row, (capacity, total) in enumerate(found):
-            error = capacity - exact
+    counts, summed, squares, totals, false = ([[] for _ in methods] for _ in range(5))
+    for number in range(*numbers):
+        exact, found = estimates(number, design, methods, **mixture)
+        for row, result in enumerate(found):
+            error = result.capacity - exact
             bins = np.clip(np.floor((error + REACH) / bin_width + 1e-9), 0, n_bins - 1).astype(int)
-            counts[row] += np.bincount(bins, minlength=n_bins)
-            summed[row] += error
-            squares[row] += np.sum(error**2)
-            totals[row, place] = total - exact.sum()
-            false[row, place] = np.mean(capacity[exact < 1e-9] > 0)
+            counts[row].append(np.bincount(bins, minlength=n_bins))
+            summed[row].append(error)
+            squares[row].append(np.sum(error**2))
+            totals[row].append(result.total - exact.sum())
+            false[row].append(np.mean(result.capacity[exact < 1e-9] > 0))
     return xr.Dataset(
         {
-            "count": (("design", "estimator", "bin"), counts[None]),
-            "summed_error": (("design", "estimator", "term"), summed[None]),
-            "summed_square": (("design", "estimator"), squares[None]),
-            "total_error": (("design", "estimator", "repeat"), totals[None]),
-            "false_share": (("design", "estimator", "repeat"), false[None]),
+            "count": (("design", "estimator", "bin"), np.sum(counts, axis=1, dtype=float)[None]),
+            "summed_error": (("design", "estimator", "term"), np.sum(summed, axis=1)[None]),
+            "summed_square": (("design", "estimator"), np.sum(squares, axis=1)[None]),
+            "total_error": (("design", "estimator", "repeat"), [totals]),
+            "false_share": (("design", "estimator", "repeat"), [false]),
         },
         coords={"design": [design], "estimator": methods, "repeat": np.arange(*numbers)},
     )
 
 
-def estimates(u: Any, x: Any, basis: infocap.ProductBasis, methods: list[str]) -> list[tuple[Any, float]]:
-    """Capacities and total by each method, from one pass over the data."""
-    found: list[tuple[Any, float]] = []
-
-    def every(evidence: infocap.Evidence) -> Any:
-        for method in methods:
-            one = infocap.ESTIMATORS[method](evidence)
-            capacity = one.capacity if isinstance(one, infocap.Estimate) else np.asarray(one)
-            total = getattr(one, "total", None)
-            found.append((capacity, float(capacity.sum()) if total is None else total))
-        return found[-1][0]
-
+def estimates(
+    number: int,
+    design: str,
+    methods: list[str],
+    *,
+    n_inputs: int,
+    max_degree: int,
+    n_samples: int,
+    n_active: int,
+    n_readouts: int,
+) -> tuple[Any, list[infocap.CapacityResult]]:
+    """True capacities of a synthetic system, and what each method finds, from one pass over the data."""
+    basis = infocap.product_basis("legendre", n_inputs, max_degree)
+    system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=number)
+    u = infocap.draw(basis, n_samples, design=design, seed=100_000 + number)
     with warnings.catch_warnings():  # that some methods' totals exceed the maximum is what is shown here
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        infocap.estimate(u, x, basis, method=every)
-    return found
+        evidence = infocap.evidence(u, system(u), basis)
+        return system.exact(), [infocap.conclude(evidence, method) for method in methods]
 
 
-def example(*, n_inputs: int, max_degree: int, n_samples: int, n_active: int, n_readouts: int) -> xr.Dataset:
+def example(**mixture: int) -> xr.Dataset:
     """True capacities of one system, and what three methods find with Sobol points."""
-    basis = infocap.product_basis("legendre", n_inputs, max_degree)
-    system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=0)
-    u = infocap.draw(basis, n_samples, seed=100_000)
-    found = estimates(u, system(u), basis, ["raw", "threshold-richardson", "control-variate"])
-    columns = {"actual": system.exact()}
-    columns |= dict(zip(("before", "after", "ours"), (capacity for capacity, _ in found), strict=True))
-    return xr.Dataset({f"example_{name}": ("term", values) for name, values in columns.items()})
+    methods = {"before": "raw", "after": "threshold-richardson", "ours": "control-variate"}
+    exact, found = estimates(0, "sobol", list(methods.values()), **mixture)
+    columns = dict(zip(methods, (result.capacity for result in found), strict=True))
+    return xr.Dataset(
+        {f"example_{name}": ("term", values) for name, values in ({"actual": exact} | columns).items()}
+    )
 
 
 def _summed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
@@ -224,10 +197,8 @@ def draw(data: xr.Dataset) -> Figure:
     figure = canvas(255)
     rows = figure.subfigures(4, 1, height_ratios=[0.8, 1, 1.75, 1.2])
     ax = rows[0].subplots()
-    curve = SimpleNamespace(
-        n_samples=data["n"].values, raw=data["raw_against_n"].values, n_readouts=TRUTH, basis=basis
-    )
-    infocap.plot.convergence(curve, ax=ax)
+    raw = data["raw_against_n"]
+    infocap.plot.convergence(Convergence(raw["n"].values, raw.values, TRUTH, basis), ax=ax)
     lettered(ax, "a", "raw capacities of the fibre, -1.9 dBm, 40 m, five inputs")
     _histograms(rows[1].subplots(1, 2), data, parameters["bin_width"])
     axes = rows[2].subplots(2, 2, sharex=True, sharey=True)
@@ -238,7 +209,8 @@ def draw(data: xr.Dataset) -> Figure:
         "ours": "control-variate (ours)",
     }
     for ax, (name, title) in zip(axes.flat, titles.items(), strict=True):
-        infocap.plot.capacity_bars(_as_result(data[f"example_{name}"].values, basis, parameters), ax)
+        capacity = np.maximum(data[f"example_{name}"].values, 0.0)
+        infocap.plot.capacity_bars(as_result(capacity, basis, parameters["n_samples"]), ax)
         lettered(ax, "c", title)
         ax.label_outer()
         if name != "actual":
@@ -300,23 +272,6 @@ def _totals(ax: Any, data: xr.Dataset) -> None:
     ax.set_xlabel(f"error of the total capacity (truth {TRUTH}): mean and standard deviation over data sets")
     ax.legend(loc="center right")
     lettered(ax, "d", "error of the total")
-
-
-def _as_result(capacity: Any, basis: Any, parameters: dict[str, Any]) -> infocap.CapacityResult:
-    return infocap.CapacityResult(
-        capacity=np.maximum(capacity, 0.0),
-        raw=capacity,
-        standard_error=None,
-        p_value=None,
-        threshold=None,
-        total=float(capacity.sum()),
-        total_standard_error=None,
-        n_samples=parameters["n_samples"],
-        n_readouts=TRUTH,
-        rank=TRUTH,
-        basis=basis,
-        method="",
-    )
 
 
 def _total_error(data: xr.Dataset, method: str, design: str) -> tuple[float, float, int]:

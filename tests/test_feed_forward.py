@@ -35,8 +35,8 @@ def test_noise_has_its_size_and_its_seed():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"widths": []}, r"widths=\[\] must be a list of layer sizes"),
-        ({"widths": 40}, "widths=40 must be a list of layer sizes"),
+        ({"widths": []}, r"widths=\[\]` must be a list of layer sizes"),
+        ({"widths": 40}, "widths=40` must be a list of layer sizes"),
         ({"widths": [40, 0]}, "widths=0` must be a whole number"),
         ({"n_inputs": 0}, "n_inputs=0"),
         ({"activation": "step"}, "activation='step'` is not one of"),

@@ -66,7 +66,7 @@ def test_a_device_that_computes_the_demand_can_reach_it_and_one_that_does_not_ca
     assert found.reachable(able) > 0.6  # the rest is in P3(u1)·P1(u2) and beyond
     assert found.reachable(unable) < 0.05
     assert able.capacity_of(found.target(True)) == pytest.approx(found.reachable(able), abs=1e-6)
-    with pytest.raises(ParameterError, match=r"label='cat' is not one of \[False, True\]"):
+    with pytest.raises(ParameterError, match=r"label='cat'` is not one of \[False, True\]"):
         found.target("cat")
 
 

@@ -83,5 +83,5 @@ def test_features_have_names_for_tables():
 
 
 def test_wrong_parameters_are_refused_when_fitting():
-    with pytest.raises(ParameterError, match="system=None must be a callable"):
+    with pytest.raises(ParameterError, match="system=None` must be a callable"):
         SystemFeatures(None).fit(TASK.inputs, TASK.labels)

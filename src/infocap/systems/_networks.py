@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,33 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
+class _Network:
+    """What both networks share: checks of the settings, and layers with noise added to the last."""
+
+    n_inputs: int
+    activation: str
+    gain: float
+    noise: float
+    _layers: Any  # weights and bias of each
+
+    def __post_init__(self) -> None:
+        whole_number("n_inputs", self.n_inputs, 1)
+        one_of("activation", self.activation, ACTIVATIONS)
+        positive("gain", self.gain)
+        number("noise", self.noise, 0.0)
+
+    def __call__(self, u: Any, seed: Any = None) -> Floats:
+        """Readouts (samples, readouts); a seed makes the noise reproducible."""
+        x = np.asarray(u, dtype=float)
+        if x.ndim != 2 or x.shape[1] != self.n_inputs:
+            raise DataError(f"u has shape {x.shape}; this system wants (samples, {self.n_inputs}).")
+        for weights, bias in self._layers:
+            x = ACTIVATIONS[self.activation](x @ weights + bias)
+        return x + self.noise * np.random.default_rng(seed).standard_normal(x.shape) if self.noise else x
+
+
 @dataclass(frozen=True)
-class RandomFeatures:
+class RandomFeatures(_Network):
     """x_i = activation(gain w_i · u + bias_i), with fixed random weights, plus additive noise.
 
     >>> RandomFeatures(n_inputs=2, n_readouts=30)(np.zeros((5, 2))).shape
@@ -37,27 +63,18 @@ class RandomFeatures:
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
-        whole_number("n_inputs", self.n_inputs, 1)
+        super().__post_init__()
         whole_number("n_readouts", self.n_readouts, 1)
-        one_of("activation", self.activation, ACTIVATIONS)
-        positive("gain", self.gain)
-        number("noise", self.noise, 0.0)
 
     @cached_property
-    def _weights(self) -> tuple[Floats, Floats]:
+    def _layers(self) -> list[tuple[Floats, Floats]]:
         generator = np.random.default_rng(self.seed)
-        weights = generator.standard_normal((self.n_inputs, self.n_readouts))
-        return weights, generator.uniform(-1, 1, self.n_readouts)
-
-    def __call__(self, u: Floats, seed: Any = None) -> Floats:
-        """Readouts (samples, n_readouts); a seed makes the noise reproducible."""
-        weights, bias = self._weights
-        x = ACTIVATIONS[self.activation](self.gain * (_inputs(u, self.n_inputs) @ weights) + bias)
-        return _with_noise(x, self.noise, seed)
+        weights = self.gain * generator.standard_normal((self.n_inputs, self.n_readouts))
+        return [(weights, generator.uniform(-1, 1, self.n_readouts))]
 
 
 @dataclass(frozen=True)
-class FeedForward:
+class FeedForward(_Network):
     """Layers x -> activation(gain w x / sqrt(inputs of the layer) + bias), the last one read out, plus additive noise.
 
     Networks of one seed that begin with the same widths begin with the same layers: to read out an inner layer, make
@@ -76,40 +93,16 @@ class FeedForward:
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
-        whole_number("n_inputs", self.n_inputs, 1)
+        super().__post_init__()
         if isinstance(self.widths, str) or not isinstance(self.widths, Sequence) or not self.widths:
             raise ParameterError(f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40).")
         object.__setattr__(self, "widths", tuple(whole_number("widths", one, 1) for one in self.widths))
-        one_of("activation", self.activation, ACTIVATIONS)
-        positive("gain", self.gain)
         number("bias", self.bias, 0.0)
-        number("noise", self.noise, 0.0)
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats]]:
-        generator, fan_in, layers = np.random.default_rng(self.seed), self.n_inputs, []
-        for width in self.widths:
+        generator, layers = np.random.default_rng(self.seed), []
+        for fan_in, width in pairwise([self.n_inputs, *self.widths]):
             weights = self.gain / np.sqrt(fan_in) * generator.standard_normal((fan_in, width))
             layers.append((weights, self.bias * generator.standard_normal(width)))
-            fan_in = width
         return layers
-
-    def __call__(self, u: Floats, seed: Any = None) -> Floats:
-        """Outputs of the last layer, (samples, last width); a seed makes the noise reproducible."""
-        x = _inputs(u, self.n_inputs)
-        for weights, bias in self._layers:
-            x = ACTIVATIONS[self.activation](x @ weights + bias)
-        return _with_noise(x, self.noise, seed)
-
-
-def _inputs(u: Any, n_inputs: int) -> Floats:
-    """The inputs as numbers, or an error that names their shape."""
-    u = np.asarray(u, dtype=float)
-    if u.ndim != 2 or u.shape[1] != n_inputs:
-        raise DataError(f"u has shape {u.shape}; this system wants (samples, {n_inputs}).")
-    return u
-
-
-def _with_noise(x: Floats, deviation: float, seed: Any) -> Floats:
-    """The readouts plus normal noise of this standard deviation."""
-    return x + deviation * np.random.default_rng(seed).standard_normal(x.shape) if deviation else x

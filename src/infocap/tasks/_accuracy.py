@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,10 @@ from .._check import probability, whole_number, yes_or_no
 from .._files import axis_values
 from ..errors import DataError, ParameterError
 from ..result import CapacityResult
+from ..samples import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
-from ._task import Task, finite_table, reduction
+from ._task import Task, reduction
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,14 +33,12 @@ SAMPLES_PER_READOUT = 4
 class Accuracy:
     """Share of samples classified correctly when they are not trained on, fold by fold.
 
-    The standard errors are those of the mean over the folds, as in the paper. `linear_per_fold` is for the same
-    readout, trained on the inputs without the system.
+    The standard error is that of the mean over the folds, as in the paper. `linear_per_fold` is for the same readout,
+    trained on the inputs without the system.
 
-    >>> import infocap
-    >>> task = infocap.tasks.two_spirals(n_points=600, turns=1)
-    >>> score = infocap.tasks.accuracy(infocap.systems.RandomFeatures(2, 40, gain=3.0), task)
-    >>> len(score.per_fold), bool(score.mean > score.linear_mean)
-    (5, True)
+    >>> score = Accuracy(np.array([0.9, 0.8]), np.array([0.5, 0.5]), "spirals", "drawn", 200, "least-squares", False)
+    >>> round(score.mean, 3), round(score.standard_error, 3), score.linear_mean
+    (0.85, 0.05, 0.5)
     """
 
     per_fold: Floats
@@ -54,11 +53,11 @@ class Accuracy:
     def __repr__(self) -> str:
         lines = [
             f"Accuracy: {self.mean:.1%} ± {self.standard_error:.1%} on {self.task}",
-            f"  linear model {self.linear_mean:.1%} ± {self.linear_standard_error:.1%}",
-            f"  {self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, "
-            f"source: {self.source}",
+            f"  linear model {self.linear_mean:.1%} ± {_standard_error(self.linear_per_fold):.1%}",
+            f"  {self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
+            *(f"  check: {check}" for check in self.checks),
         ]
-        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
+        return "\n".join(lines)
 
     @property
     def mean(self) -> float:
@@ -74,11 +73,6 @@ class Accuracy:
     def linear_mean(self) -> float:
         """The mean accuracy over the folds without the system."""
         return float(np.mean(self.linear_per_fold))
-
-    @property
-    def linear_standard_error(self) -> float:
-        """The standard error of the mean accuracy without the system."""
-        return _standard_error(self.linear_per_fold)
 
 
 def accuracy(
@@ -103,10 +97,9 @@ def accuracy(
         wins. Or a classifier of scikit-learn, such as ``make_pipeline(StandardScaler(), RidgeClassifier())``: any
         object with ``fit(x, labels)`` and ``predict(x)``.
     leak_free
-        A reduced task such as `digits` has principal components and scale from all samples, as in the paper:
-        the test samples' features, though not their labels, had a say. True fits both to the training part of
-        each fold; the system is then measured anew in each fold, and test inputs beyond [-1, 1] are clipped.
-        For a task that was not reduced nothing is fitted, and nothing changes.
+        A reduced task such as `digits` has principal components and scale from all samples, as in the paper: the test
+        samples' features, though not their labels, had a say. True fits both to the training part of each fold; the
+        system is then measured anew in each, and test inputs beyond [-1, 1] are clipped. Other tasks do not change.
     seed
         Of the folds and, where the system takes one, of its noise.
 
@@ -126,16 +119,29 @@ def accuracy(
         )
     leak_free = yes_or_no("leak_free", leak_free)
     codes = task.codes
-    fold_of = stratified_folds(codes, whole_number("folds", folds, 2), seed, task.classes)
-    scores: list[list[float]] = []
+    folds = whole_number("folds", folds, 2)
+    fold_of = stratified_folds(codes, folds, seed, task.classes)
     checks: list[str] = []
-    for inputs, x, train in _parts(system, task, fold_of, leak_free, seed, checks):
+    seeds = [None] * (folds + 1) if seed is None else np.random.SeedSequence(seed).spawn(folds + 1)
+    in_each_fold = leak_free and task.features is not None
+    if in_each_fold and not callable(system):
+        raise ParameterError(
+            "`leak_free=True` encodes the samples anew in each fold, so the system must be a callable; readouts "
+            "measured beforehand belong to one encoding."
+        )
+    inputs = task.inputs
+    x = inputs if in_each_fold else _readouts(system, inputs, seeds[0], checks)
+    scores = []
+    for fold in range(folds):
+        train = fold_of != fold
+        if in_each_fold:
+            inputs = _encoded(task, train, fold, checks)
+            x = _readouts(system, inputs, seeds[fold + 1], checks)
         scores.append([_score(z, codes, train, readout) for z in (x, inputs)])
     per_fold, linear = np.array(scores).T
-    name = readout if isinstance(readout, str) else " ".join(repr(readout).split())
-    return Accuracy(
-        per_fold, linear, task.name, task.source, len(codes), name, leak_free, tuple(dict.fromkeys(checks))
-    )
+    name = " ".join(str(readout).split())
+    once = tuple(dict.fromkeys(checks))
+    return Accuracy(per_fold, linear, task.name, task.source, len(codes), name, leak_free, once)
 
 
 def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
@@ -154,34 +160,18 @@ def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.nd
     return fold_of
 
 
-def _parts(
-    system: Any, task: Task, fold_of: Integers, leak_free: bool, seed: int | None, checks: list[str]
-) -> Iterator[tuple[Floats, Floats, np.ndarray]]:
-    """For each fold: inputs, readouts, and which samples to train on."""
-    folds = int(fold_of.max()) + 1
-    seeds = [None] * (folds + 1) if seed is None else np.random.SeedSequence(seed).spawn(folds + 1)
-    if not leak_free or task.features is None:
-        x = _readouts(system, task.inputs, seeds[0], checks)
-        for fold in range(folds):
-            yield task.inputs, x, fold_of != fold
-        return
-    if not callable(system):
-        raise ParameterError(
-            "leak_free=True encodes the samples anew in each fold, so the system must be a callable; readouts "
-            "measured beforehand belong to one encoding."
-        )
-    for fold in range(folds):
-        train = fold_of != fold
-        free = reduction(task.features[train], task.n_inputs)(task.features)
-        clipped = int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1)))
-        if clipped:
-            checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
-        inputs = np.clip(free, -1.0, 1.0)
-        yield inputs, _readouts(system, inputs, seeds[fold + 1], checks), train
+def _encoded(task: Task, train: np.ndarray, fold: int, checks: list[str]) -> Floats:
+    """The inputs of all samples, with principal components and scale of the training samples alone."""
+    assert task.features is not None
+    free = reduction(task.features[train], task.n_inputs)(task.features)
+    clipped = int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1)))
+    if clipped:
+        checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
+    return np.clip(free, -1.0, 1.0)
 
 
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
-    x = finite_table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts")
+    x = Table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts").finite()
     if len(x) != len(inputs):
         raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
     if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
@@ -194,22 +184,16 @@ def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floa
 
 def _score(x: Floats, codes: Integers, train: np.ndarray, readout: Any) -> float:
     """Share of the samples outside `train` that a readout trained on `train` gets right."""
-    if readout == LEAST_SQUARES:
-        predicted = _least_squares(x[train], codes[train], x[~train])
-    else:
+    if readout != LEAST_SQUARES:
         predicted = deepcopy(readout).fit(x[train], codes[train]).predict(x[~train])
-    return float(np.mean(predicted == codes[~train]))
-
-
-def _least_squares(x: Floats, codes: Integers, others: Floats) -> Integers:
-    """The classes of other samples, by least squares on an indicator of each class; units do not matter."""
-    mean, deviation = x.mean(axis=0), np.std(x, axis=0)
+        return float(np.mean(predicted == codes[~train]))
+    mean, deviation = x[train].mean(axis=0), np.std(x[train], axis=0)
     varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
-    scale = np.where(varies, deviation, np.inf)
+    z = (x - mean) / np.where(varies, deviation, np.inf)  # units do not matter
     y = np.eye(codes.max() + 1)[codes]
-    offset = y.mean(axis=0)
-    weights = np.linalg.lstsq((x - mean) / scale, y - offset, rcond=None)[0]
-    return np.argmax((others - mean) / scale @ weights + offset, axis=1)
+    offset = y[train].mean(axis=0)
+    weights = np.linalg.lstsq(z[train], y[train] - offset, rcond=None)[0]
+    return float(np.mean(np.argmax(z[~train] @ weights + offset, axis=1) == codes[~train]))
 
 
 def _standard_error(per_fold: Floats) -> float:
@@ -255,35 +239,26 @@ class CapacityAccuracy:
         It treats the settings as n independent draws of a normal pair, which the points of a sweep are not:
         read it as "with so few settings, no surer than this". Up to three settings say nothing: (-1, 1).
         """
-        from scipy.special import ndtri
+        from scipy.stats import pearsonr
 
-        n = len(self.total)
-        if n <= 3:
-            return -1.0, 1.0
-        half_width = float(ndtri(0.5 + probability("level", level) / 2)) / np.sqrt(n - 3)
-        centre = np.arctanh(np.clip(self.correlation, -1 + 1e-15, 1 - 1e-15))
-        return float(np.tanh(centre - half_width)), float(np.tanh(centre + half_width))
+        low, high = pearsonr(self.total, self.accuracy).confidence_interval(probability("level", level))
+        return float(low), float(high)
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""
         import xarray as xr
 
-        names, shape = tuple(self.settings), tuple(len(values) for values in self.settings.values())
-        columns = {
-            "total": self.total,
-            "total_standard_error": self.total_standard_error,
-            "accuracy": self.accuracy,
-            "accuracy_standard_error": self.accuracy_standard_error,
-        }
-        low, high = self.interval()
+        shape = [len(values) for values in self.settings.values()]
+        names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
+        columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return xr.Dataset(
-            {name: (names, column.reshape(shape)) for name, column in columns.items() if column is not None},
+            {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
             coords={name: axis_values(values) for name, values in self.settings.items()},
             attrs={
                 "task": self.task,
                 "linear_accuracy": self.linear,
                 "correlation": self.correlation,
-                "correlation_interval": [low, high],
+                "correlation_interval": list(self.interval()),
                 "correlation_interval_method": "Fisher, 95 %",
             },
         )
@@ -303,40 +278,35 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     Examples
     --------
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(n_points=200)
     >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.01) for n in (2, 4, 8, 12)]
-    >>> task = infocap.tasks.two_spirals(n_points=200)
     >>> results = [infocap.probe(device, basis, 128, seed=1) for device in devices]
-    >>> scores = [infocap.tasks.accuracy(device, task) for device in devices]
-    >>> capacity_accuracy(results, scores).accuracy.shape
+    >>> capacity_accuracy(results, [accuracy(device, task) for device in devices]).accuracy.shape
     (4,)
     """
     settings = dict(getattr(results, "settings", {}))
     found: list[CapacityResult] = list(getattr(results, "results", results))
     scores = list(accuracies)
-    for kind, ones in ((CapacityResult, found), (Accuracy, scores)):
-        for one in ones:
-            if not isinstance(one, kind):
-                raise ParameterError(
-                    f"capacity_accuracy got a {type(one).__name__} where {kind.__name__} is needed."
-                )
+    for one, kind in [*((one, CapacityResult) for one in found), *((one, Accuracy) for one in scores)]:
+        if not isinstance(one, kind):
+            raise ParameterError(
+                f"capacity_accuracy got a {type(one).__name__} where {kind.__name__} is needed."
+            )
     if len(found) != len(scores) or len(found) < 2:
         raise DataError(
             f"{len(found)} results and {len(scores)} accuracies: give one accuracy for each result, two at least."
         )
-    if len({score.task for score in scores}) > 1:
-        raise DataError(f"the accuracies are of different tasks, {sorted({score.task for score in scores})}.")
+    if len(tasks := {score.task for score in scores}) > 1:
+        raise DataError(f"the accuracies are of different tasks, {sorted(tasks)}.")
     total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])
     for name, values in (("total capacities", total), ("accuracies", accuracy)):
         if np.ptp(values) == 0:
             raise DataError(f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more.")
     errors = [one.total_standard_error for one in found]
+    capacity_errors = None if None in errors else np.array(errors, dtype=float)
+    accuracy_errors = np.array([one.standard_error for one in scores])
+    linear = float(np.mean([one.linear_mean for one in scores]))
+    settings = settings or {"setting": tuple(range(len(found)))}
     return CapacityAccuracy(
-        total,
-        None if any(error is None for error in errors) else np.array(errors, dtype=float),
-        accuracy,
-        np.array([one.standard_error for one in scores]),
-        float(np.mean([one.linear_mean for one in scores])),
-        scores[0].task,
-        settings or {"setting": tuple(range(len(found)))},
+        total, capacity_errors, accuracy, accuracy_errors, linear, scores[0].task, settings
     )

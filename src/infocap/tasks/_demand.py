@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -42,12 +42,10 @@ class Demand:
     penalised as strongly as costs at most half a per cent of the share.
 
     >>> import infocap
-    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (500, 2))
-    >>> task = infocap.tasks.Task(inputs, inputs[:, 0] * inputs[:, 1] > 0, name="same sign")
-    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
-    >>> needs = infocap.tasks.demand(task, basis)
-    >>> int(needs.share.argmax())  # the product of the inputs, degree 2
-    2
+    >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 1))
+    >>> needs = demand(Task(u, u[:, 0] > 0), infocap.product_basis("legendre", 1, 3))
+    >>> bool(needs.target(True)(np.ones((1, 1))) > 0)
+    True
     """
 
     cumulative: Floats
@@ -61,11 +59,10 @@ class Demand:
     checks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
+        basis = self.basis
         lines = [
-            f"Demand of {self.task}: {1 - self.unexplained:.1%} of the target's variance up to degree "
-            f"{self.basis.max_degree}",
-            f"  {self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions of "
-            f"{self.basis.n_inputs} inputs",
+            f"Demand of {self.task}: {1 - self.unexplained:.1%} of the variance up to degree {basis.max_degree}",
+            f"  {self.n_samples} samples, {len(basis)} {basis.family_name} functions of {basis.n_inputs} inputs",
             *(f"  degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if share >= LEAST_SHOWN),
             *(f"  check: {check}" for check in self.checks),
         ]
@@ -85,8 +82,7 @@ class Demand:
     def target(self, label: Any) -> Callable[[Floats], Floats]:
         """The fitted indicator of one class as a function of the inputs: ``result.capacity_of(demand.target(3))``.
 
-        Of the functions that fit about as well it is the quietest under the basis's own distribution; where the
-        task has no samples it is still an extrapolation.
+        Of the functions that fit about as well it is the quietest; where the task has no samples it extrapolates.
         """
         found = np.flatnonzero(self.classes == label)
         if not len(found):
@@ -101,8 +97,7 @@ class Demand:
         """
         if self.basis.n_inputs != result.basis.n_inputs:
             raise ParameterError(
-                f"the demand is of {self.basis.n_inputs} inputs, the result of {result.basis.n_inputs}; compare what "
-                "has as many."
+                f"the demand has {self.basis.n_inputs} inputs, the result {result.basis.n_inputs}."
             )
         loud = float(np.sum(self.coefficients**2) / np.sum(self.variances))
         if loud > LOUD:
@@ -123,9 +118,8 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
 
     >>> import infocap
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 2))
-    >>> task = infocap.tasks.Task(u, u[:, 0] * u[:, 1] > 0, name="exclusive or")
-    >>> found = demand(task, infocap.product_basis("legendre", 2, 4))
-    >>> int(np.argmax(found.share))
+    >>> found = demand(Task(u, u[:, 0] * u[:, 1] > 0), infocap.product_basis("legendre", 2, 4))
+    >>> int(np.argmax(found.share))  # the product of the inputs has degree 2
     2
     """
     if not isinstance(task, Task) or not isinstance(basis, ProductBasis):
@@ -136,80 +130,62 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
         raise ParameterError(
             f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree."
         )
-    _refuse_outside(task, basis)
-    codes = task.codes
-    folds = whole_number("folds", folds, 2)
-    fold_of = stratified_folds(codes, folds, seed, task.classes)
-    y, target = basis(task.inputs), np.eye(len(task.classes))[codes]
+    for k, (family, column) in enumerate(zip(basis.families, task.inputs.T, strict=True)):
+        low, high = family.bounds
+        if column.min() < low - 1e-9 or column.max() > high + 1e-9:
+            raise DataError(
+                f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
+                f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or make the basis with another `domain`."
+            )
+    fold_of = stratified_folds(task.codes, whole_number("folds", folds, 2), seed, task.classes)
+    y, target = basis(task.inputs), np.eye(len(task.classes))[task.codes]
     sizes = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
-    unpredicted = np.zeros((len(sizes), len(PENALTIES)))
-    total = 0.0
-    for fold in range(folds):
-        train = fold_of != fold
-        moments = _moments(y[train], target[train])
-        test, wanted = y[~train] - moments.mean, target[~train] - moments.target_mean
-        total += float(np.sum(wanted**2))
-        for degree, size in enumerate(sizes):
-            unpredicted[degree] += _errors(moments, test, wanted, int(size))
-    cumulative = 1 - unpredicted.min(axis=1) / total
+    shares = _predicted(y, target, fold_of, sizes)
     condition = _condition(y, sizes)
-    checks = _checks(task, basis, sizes, condition)
+    checks = _checks(task, sizes, condition)
     for message in checks:
         warn(message)
-    shares = 1 - unpredicted[-1] / total
-    quiet = float(PENALTIES[shares >= QUIET * shares.max()].max()) if shares.max() > 0 else 1.0
-    moments = _moments(y, target)  # centred: the constant, which every readout has, is left out
-    return Demand(
-        cumulative,
-        condition,
-        np.linalg.solve(moments.gram + quiet * np.eye(len(basis)), moments.cross),
-        task.classes,
-        target.var(axis=0),
-        basis,
-        task.name,
-        len(y),
-        tuple(checks),
-    )
+    last = shares[-1]
+    quiet = float(PENALTIES[last >= QUIET * last.max()].max()) if last.max() > 0 else 1.0
+    # Centred: the constant, which every readout has, is left out.
+    gram, cross = _moments(y - y.mean(axis=0), target - target.mean(axis=0))
+    coefficients = np.linalg.solve(gram + quiet * np.eye(len(basis)), cross)
+    fitted = (shares.max(axis=1), condition, coefficients, task.classes, target.var(axis=0))
+    return Demand(*fitted, basis, task.name, len(y), tuple(checks))
 
 
-class Moments(NamedTuple):
-    """First and second moments of functions and target over some samples."""
+def _predicted(y: Floats, target: Floats, fold_of: Integers, sizes: Integers) -> Floats:
+    """Share of the variance of samples left out that is predicted, (degrees, penalties)."""
+    unpredicted, total = np.zeros((len(sizes), len(PENALTIES))), 0.0
+    for fold in range(int(fold_of.max()) + 1):
+        train = fold_of != fold
+        functions, wanted = y - y[train].mean(axis=0), target - target[train].mean(axis=0)
+        gram, cross = _moments(functions[train], wanted[train])
+        functions, wanted = functions[~train], wanted[~train]
+        total += float(np.sum(wanted**2))
+        for degree, size in enumerate(sizes):
+            powers, frame = np.linalg.eigh(gram[:size, :size])
+            weights, seen = frame.T @ cross[:size], functions[:, :size] @ frame
+            for k, penalty in enumerate(PENALTIES):
+                residual = wanted - seen @ (weights / (powers + penalty)[:, None])
+                unpredicted[degree, k] += np.sum(residual**2)
+    return 1 - unpredicted / total
 
-    gram: Floats  # (terms, terms), centred; the constant function becomes zero
-    cross: Floats  # (terms, classes), centred
-    mean: Floats
-    target_mean: Floats
 
-
-def _moments(y: Floats, target: Floats) -> Moments:
-    mean, target_mean = y.mean(axis=0), target.mean(axis=0)
-    centred = y - mean
-    return Moments(
-        centred.T @ centred / len(y), centred.T @ (target - target_mean) / len(y), mean, target_mean
-    )
-
-
-def _errors(moments: Moments, test: Floats, wanted: Floats, size: int) -> Floats:
-    """Summed square error on test samples of the first `size` functions, for every penalty."""
-    powers, frame = np.linalg.eigh(moments.gram[:size, :size])
-    cross, seen = frame.T @ moments.cross[:size], test[:, :size] @ frame
-    return np.array(
-        [np.sum((wanted - seen @ (cross / (powers + penalty)[:, None])) ** 2) for penalty in PENALTIES]
-    )
+def _moments(y: Floats, target: Floats) -> tuple[Floats, Floats]:
+    """Second moments of centred functions among each other and with the target."""
+    return y.T @ y / len(y), y.T @ target / len(y)
 
 
 def _condition(y: Floats, sizes: Integers) -> Floats:
     """Condition numbers of the first functions, from one QR: the triangle of fewer is a corner of it."""
     triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
-    out = np.full(len(sizes), np.inf)
-    for degree, size in enumerate(sizes):
-        if size <= len(y):
-            singular = np.linalg.svd(triangle[:size, :size], compute_uv=False)
-            out[degree] = singular[0] / singular[-1] if singular[-1] > 0 else np.inf
-    return out
+    enough = sizes[sizes <= len(y)]
+    found = [np.linalg.cond(triangle[:size, :size]) for size in enough]
+    return np.array(found + [np.inf] * (len(sizes) - len(enough)))
 
 
-def _checks(task: Task, basis: ProductBasis, sizes: Integers, condition: Floats) -> list[str]:
+def _checks(task: Task, sizes: Integers, condition: Floats) -> list[str]:
     messages = []
     ill = np.flatnonzero(condition > ILL)
     if len(ill):
@@ -224,13 +200,3 @@ def _checks(task: Task, basis: ProductBasis, sizes: Integers, condition: Floats)
             "demand there is a lower bound; lower the degree or take more samples."
         )
     return messages
-
-
-def _refuse_outside(task: Task, basis: ProductBasis) -> None:
-    for k, (family, column) in enumerate(zip(basis.families, task.inputs.T, strict=True)):
-        low, high = family.bounds
-        if column.min() < low - 1e-9 or column.max() > high + 1e-9:
-            raise DataError(
-                f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
-                f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or make the basis with another `domain`."
-            )

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import to_numpy
 from ..errors import ParameterError
+from ..samples import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, System
-from ._task import finite_table
 
 
 class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -70,4 +70,4 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.seed is not None:
             told_apart = hashlib.sha256(np.ascontiguousarray(u).tobytes()).digest()
             seed = np.random.SeedSequence([self.seed, int.from_bytes(told_apart[:8], "big")])
-        return finite_table(to_numpy(measure(self.system, u, seed)), "readouts")
+        return Table(to_numpy(measure(self.system, u, seed)), "readouts").finite()

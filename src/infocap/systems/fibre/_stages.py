@@ -18,6 +18,7 @@ SPEED_OF_LIGHT_NM_THZ = 299_792.458
 CELL_GHZ = 1.0
 # The raster spans ±512 GHz, more than the filter and the spectrum analyser see.
 N_CELLS = 1024
+CELLS_GHZ = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
 # Time-bandwidth product of a sech pulse: full widths at half maximum of its power in time and in frequency.
 TIME_BANDWIDTH = 0.315
 # Full width at half maximum of sech²(t) in units of its time constant, 2 arcosh(sqrt 2).
@@ -28,7 +29,7 @@ FWHM_OF_GAUSSIAN = 2.3548200450309493
 LOUDEST_DBM = 12.0
 # Full width at half maximum of the Gaussian that rounds the edges of the filter "smooth", relative to its own.
 SMOOTHING = 0.25
-PHASE_NOISE = ("cell", "bin", None)
+FILTERS = ("flat-top", "gaussian", "smooth")
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,22 @@ class Pulse:
         return self.repetition_mhz * 1e6 * 1e-24 * ghz_per_nm(self.wavelength_nm) * 1e9 * 1e3
 
 
+def nearest(array: Any, n_points: int) -> Any:
+    """The points next to zero, from an array in the order of the Fourier transform."""
+    half = n_points // 2
+    if array.shape[1] == n_points:
+        return array
+    return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
+
+
+def widened(array: Any, n_points: int, value: float = 0.0) -> Any:
+    """More points far from zero, all of this value, for an array in the order of the Fourier transform."""
+    xp = array_namespace(array)
+    half = array.shape[1] // 2
+    far = xp.full((array.shape[0], n_points - 2 * half), value, dtype=array.dtype, device=array.device)
+    return xp.concat([array[:, :half], far, array[:, half:]], axis=1) if far.shape[1] else array
+
+
 @dataclass(frozen=True)
 class Encoder:
     """Field mask sign(u) sqrt|u| in equal spectral bins, smoothed by the instrument's own filter.
@@ -154,7 +171,7 @@ class Encoder:
     20
     >>> Encoder(n_inputs=3)
     Traceback (most recent call last):
-    infocap.errors.ParameterError: n_inputs=3 does not divide 20 bins; it can be one of [1, 2, 4, 5, 10, 20].
+    infocap.errors.ParameterError: `n_inputs=3` does not divide 20 bins; it can be one of [1, 2, 4, 5, 10, 20].
     """
 
     n_inputs: int = 5
@@ -178,15 +195,14 @@ class Encoder:
             positive(name, getattr(self, name))
         number("phase_noise_rad", self.phase_noise_rad, least=0.0)
         one_of("filter", self.filter, (*FILTERS, None))
-        one_of("phase_noise", self.phase_noise, PHASE_NOISE)
+        one_of("phase_noise", self.phase_noise, ("cell", "bin", None))
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS * CELL_GHZ:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
 
     @cached_property
     def bin_of_cell(self) -> Integers:
         """The bin that each 1 GHz cell lies in; -1 outside the span."""
-        frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
-        offset_nm = -frequency_ghz / ghz_per_nm(self.wavelength_nm)
+        offset_nm = -CELLS_GHZ / ghz_per_nm(self.wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
         return np.where((bins >= 0) & (bins < self.n_bins), bins, -1)
 
@@ -200,8 +216,7 @@ class Encoder:
         xp = array_namespace(u)
         cells = self.bin_of_cell
         # one more column, the transmission outside, is what index -1 picks
-        amplitude = xp.sign(u) * xp.sqrt(xp.abs(u))
-        amplitude = xp.concat([amplitude, xp.ones_like(u[:, :1])], axis=1)
+        amplitude = xp.concat([xp.sign(u) * xp.sqrt(xp.abs(u)), xp.ones_like(u[:, :1])], axis=1)
         picked = np.where(cells < 0, self.n_inputs, cells % self.n_inputs)
         mask = xp.take(amplitude, as_like(picked, u), axis=1) + 0j
         if noise is not None and self.phase_noise is not None:
@@ -216,54 +231,35 @@ class Encoder:
         """The cells seen through the instrument's filter, at the points of the grid plus `offset` spacings."""
         xp = array_namespace(mask)
         spectrum, per_cell = fft(mask), grid.points_per_cell
-        responses = [
-            _response(self.filter, self.filter_ghz, (step + offset) / per_cell) for step in range(per_cell)
-        ]
+        offsets = [(step + offset) / per_cell for step in range(per_cell)]
+        responses = [_response(self.filter, self.filter_ghz, one) for one in offsets]
         parts = [ifft(spectrum * as_like(response, mask)) for response in responses]
-        out = parts[0] if per_cell == 1 else xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
-        if out.shape[1] == grid.n_points:
-            return out
-        beyond = xp.ones((out.shape[0], grid.n_points - out.shape[1]), dtype=out.dtype, device=out.device)
-        half = out.shape[1] // 2
-        return xp.concat([out[:, :half], beyond, out[:, half:]], axis=1)
+        out = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
+        return widened(out, grid.n_points, 1.0)
 
 
 @cache
 def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
     """Fourier transform of what each cell contributes to a point `offset` cells above the centre of cell 0."""
-    distance = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) + offset
+    distance = CELLS_GHZ / CELL_GHZ + offset
     if name is None:
         return np.fft.fft((np.abs(distance) < 0.5) + 0.5 * (np.abs(distance) == 0.5))
-    cumulative, width = FILTERS[name], width_ghz / CELL_GHZ
-    return np.fft.fft(cumulative(distance + 0.5, width) - cumulative(distance - 0.5, width))
+    above, below = (cumulative(name, distance + half, width_ghz / CELL_GHZ) for half in (0.5, -0.5))
+    return np.fft.fft(above - below)
 
 
-def _flat_top(x: Floats, width: float) -> Floats:
-    """A moving average over this width."""
-    return np.clip(x / width + 0.5, 0.0, 1.0)
-
-
-def _gaussian(x: Floats, width: float) -> Floats:
-    """A Gaussian of this full width at half maximum."""
+def cumulative(name: str, x: Floats, width: float) -> Floats:
+    """A filter's response, integrated up to x; `width` is its full width at half maximum."""
     from scipy.special import ndtr
 
-    return ndtr(x * FWHM_OF_GAUSSIAN / width)
-
-
-def _smooth(x: Floats, width: float) -> Floats:
-    """A moving average over this width, smoothed by a narrower Gaussian."""
-    from scipy.special import ndtr
-
-    deviation = SMOOTHING * width / FWHM_OF_GAUSSIAN
-
-    def integral(y: Floats) -> Floats:
-        z = y / deviation
-        return y * ndtr(z) + deviation * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-
-    return (integral(x + width / 2) - integral(x - width / 2)) / width
-
-
-FILTERS = {"flat-top": _flat_top, "gaussian": _gaussian, "smooth": _smooth}  # cumulative responses
+    if name == "flat-top":  # a moving average
+        return np.clip(x / width + 0.5, 0.0, 1.0)
+    if name == "gaussian":
+        return ndtr(x * FWHM_OF_GAUSSIAN / width)
+    deviation = SMOOTHING * width / FWHM_OF_GAUSSIAN  # a moving average, smoothed by a narrower Gaussian
+    z = np.stack([x + width / 2, x - width / 2]) / deviation
+    upper, lower = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
+    return (upper - lower) / width
 
 
 @dataclass(frozen=True)
@@ -298,7 +294,7 @@ class Detector:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
         if self.quantum_db and not self.floor_mw_per_nm:
             raise ParameterError(
-                "quantum_db rounds decibels; give floor_mw_per_nm too, since noise can make 0 mW."
+                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too: noise can make 0 mW."
             )
 
     @property

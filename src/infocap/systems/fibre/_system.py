@@ -14,13 +14,20 @@ from ..._parallel import parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
 from ._fibre import Fibre
-from ._stages import CELL_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm
+from ._stages import CELLS_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm, nearest
 
 Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
-AS_ENCODER = "as the encoder"
+AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
+# The stages, and what can be given to the system in place of its stage.
+STAGES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "pulse": (Pulse, ("power_dbm",)),
+    "encoder": (Encoder, ("n_inputs", "phase_noise")),
+    "fibre": (Fibre, ("length_m", "tolerance")),
+    "detector": (Detector, ()),
+    "grid": (Grid, ()),
+}
 # Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
 WEAKEST_EDGE = 5e-4
-UNSET = {"power_dbm": None, "length_m": None, "n_inputs": None, "phase_noise": AS_ENCODER, "tolerance": None}
 # Samples that are propagated together on a processor: their fields (8 MB) stay near its cores. Each stage draws the
 # noise of so many samples from one random stream, wherever they are propagated.
 HOST_ROWS = 512
@@ -32,10 +39,9 @@ DEVICE_ROWS = 16 * HOST_ROWS
 class FibreSystem:
     """A picosecond pulse, shaped by the inputs, sent through a nonlinear fibre and seen by a spectrum analyser.
 
-    The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free
-    detector the system is deterministic. Everything else belongs to one of four stages, each of which can be
-    replaced: ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``. Power, length, number of
-    inputs, phase noise and tolerance may be given here or in their stage; what is given here wins.
+    The defaults are the paper's. `phase_noise` is ``"cell"``, ``"bin"`` or None; with None and a noise-free detector
+    the system is deterministic. Everything else belongs to a stage, each of which can be replaced:
+    ``FibreSystem(length_m=40, detector=Detector(additive_fraction=1e-5))``; what is given here wins over the stage.
 
     >>> system = FibreSystem(power_dbm=-1.9, length_m=40.0, n_inputs=2)
     >>> system(np.zeros((3, 2)), seed=0).shape
@@ -57,16 +63,9 @@ class FibreSystem:
 
     def __post_init__(self) -> None:
         """Make the stages that are not given; a value given here goes into its stage, others come from there."""
-        stages: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-            ("pulse", Pulse, ("power_dbm",)),
-            ("encoder", Encoder, ("n_inputs", "phase_noise")),
-            ("fibre", Fibre, ("length_m", "tolerance")),
-            ("detector", Detector, ()),
-            ("grid", Grid, ()),
-        )
-        for stage, make, names in stages:
+        for stage, (make, names) in STAGES.items():
             given = {name: getattr(self, name) for name in names}
-            changes = {name: value for name, value in given.items() if value != UNSET[name]}
+            changes = {name: value for name, value in given.items() if value != getattr(FibreSystem, name)}
             made = replace(getattr(self, stage) or make(), **changes)
             object.__setattr__(self, stage, made)
             for name in names:
@@ -78,7 +77,7 @@ class FibreSystem:
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
         if edge / centre > WEAKEST_EDGE:
             raise ParameterError(
-                f"width_nm={self.pulse.width_nm:g} is too wide for a band of {self.grid.band_thz:g} THz; "
+                f"`width_nm={self.pulse.width_nm:g}` is too wide for a band of {self.grid.band_thz:g} THz; "
                 "give Grid(band_thz=2.048) or more."
             )
 
@@ -123,8 +122,7 @@ class FibreSystem:
     @property
     def spectrum_wavelength_nm(self) -> Floats:
         """Wavelengths of `spectrum`, in the order of the Fourier transform; sort before plotting."""
-        frequency_ghz = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
-        return self.pulse.wavelength_nm - frequency_ghz / ghz_per_nm(self.pulse.wavelength_nm)
+        return self.pulse.wavelength_nm - CELLS_GHZ / ghz_per_nm(self.pulse.wavelength_nm)
 
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
@@ -143,26 +141,20 @@ class FibreSystem:
 
     def _densities(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> list[Any]:
         """Power densities on the 1 GHz raster for one block of samples, after each length."""
-        xp = array_namespace(u)
-        _, _, fields = self._propagated(u, lengths_m, noise)
-        step, half = self.grid.points_per_cell, N_CELLS * self.grid.points_per_cell // 2
+        xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
-        rasters = [xp.concat([light[:, :half:step], light[:, -half::step]], axis=1) for light in fields]
-        return [xp.abs(raster) ** 2 * unit for raster in rasters]
+        fields = self._propagated(u, lengths_m, noise)[2]
+        return [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
 
     def _shape(self, field: Any, cells: Any) -> Any:
         """The light in time, without what the finite window folds back.
 
-        The kinks that the flat-top filter leaves in the spectrum, half-way between the cells, make tails
-        that fall as 1 / t² (without a filter there are jumps, and tails as 1 / t). Sampling the spectrum at
-        the points of the grid folds them back from multiples of the window with alternating signs, sampling
-        it half-way between with equal signs (or the other way round, for an even number of points in a
-        cell). The sums of both series are known, so the weighted mean of the two samplings that is free of
-        both is the light itself.
+        Kinks of the spectrum half-way between the cells make tails that fall as 1 / t² (without a filter as 1 / t).
+        Sampled at the points of the grid they fold back with alternating signs, half-way between with equal signs (or
+        the other way round, for an even number of points in a cell). Both series have known sums, so the light itself
+        is the weighted mean of the two samplings that is free of both.
         """
-        offset = 0.5
-        between = self.encoder.seen(cells, self.grid, offset)
-        between = between * self._pulse_coefficients(field, offset)
+        between = self.encoder.seen(cells, self.grid, 0.5) * self._pulse_coefficients(field, 0.5)
         turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
         angle = np.pi * np.where(turns == 0, 0.1, turns)
         if self.encoder.filter is None:
@@ -171,10 +163,8 @@ class FibreSystem:
             alternating = np.cos(angle) / np.sin(angle) ** 2 - 1 / angle**2
             equal = 1 / np.sin(angle) ** 2 - 1 / angle**2
         alternating[0], equal[0] = -1.0, 2.0  # their ratio at the centre
-        folded, folded_between = (
-            (alternating, equal) if self.grid.points_per_cell % 2 else (equal, alternating)
-        )
-        share = folded / (folded - folded_between)
+        odd = self.grid.points_per_cell % 2
+        share = alternating / (alternating - equal) if odd else equal / (equal - alternating)
         halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
         return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
@@ -213,16 +203,14 @@ class FibreSystem:
 
 
 def _root(seed: Any) -> np.random.SeedSequence:
-    """The seed from which the streams of one measurement are derived; None makes a fresh one."""
     return seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
 
 def _noise(root: np.random.SeedSequence, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
     """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of HOST_ROWS.
 
-    Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample: what a sample gets depends
-    neither on how many come after it nor on what other stages draw. It is drawn on the processor, so that a seed gives
-    the same noise on every device.
+    Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample on the processor: what a
+    sample gets depends neither on how many come after it, nor on what other stages draw, nor on the device.
     """
 
     def draw(start: int) -> Floats:
