@@ -16,30 +16,26 @@ from ..typing import ArrayLike, Floats
 from ._spectra import readouts
 from ._whiten import Whitened, noise_covariance, noise_share, whiten
 
-# Below this many inputs per independent readout the theory of small 1/N is out of range.
-ENOUGH = 5
-# The chance of a warning about drift when there is none.
-DRIFT_CHANCE = 1e-6
-# Drift is worth a warning when it lowers the total by more than this many standard errors.
-DRIFT_MATTERS = 0.1
-# The noise that rounding makes, relative to the variance of a readout.
-DRIFT_FLOOR = 1e-18
+ENOUGH = 5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
+DRIFT_CHANCE = 1e-6  # The chance of a warning about drift when there is none.
+DRIFT_MATTERS = (
+    0.1  # Drift is worth a warning when it lowers the total by more than this many standard errors.
+)
+DRIFT_FLOOR = 1e-18  # The noise that rounding makes, relative to the variance of a readout.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats:
     """What repeated measurements tell: the total capacity, and the functions that survive the noise.
 
-    `total` may scatter slightly below its lowest possible value when there is only noise; its interval
-    does not. ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13,
-    041020, 2023) for readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one
-    with the least noise first. `signal_fraction` is the share of that variance which the input explains,
-    hence the capacity of each eigentask; it is what the sample shows, kept within [0, 1], without the
-    correction that `total` has. The constant is not among the eigentasks.
+    `total` may scatter slightly below its lowest possible value when there is only noise; its interval does not.
+    ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
+    readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise first.
+    `signal_fraction` is the share of that variance which the input explains, hence the capacity of each eigentask, as
+    the sample shows it: within [0, 1], without the correction that `total` has. The constant is not among them.
 
     `n_readouts` is how many channels change with the input. `maximum` is the largest possible total and `rank` how
-    many readouts are linearly independent, both with the constant readout if it was asked for. `checks` holds every
-    warning and what was put right.
+    many readouts are linearly independent, both with the constant readout if it was asked for.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
@@ -81,8 +77,9 @@ class Repeats:
         from scipy.special import stdtrit
 
         half_width = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2) * self.standard_error
-        ends = self.total - half_width, self.total + half_width
-        low, high = np.clip(ends, float(self.constant), float(self.rank))
+        low, high = np.clip(
+            [self.total - half_width, self.total + half_width], float(self.constant), self.rank
+        )
         return float(low), float(high)
 
 
@@ -121,21 +118,20 @@ def from_repeats(
     True
     """
     constant = yes_or_no("constant", constant)
-    names = [f"x{number + 1}" for number in range(2 + len(more))]
-    measured = [readouts(x, name) for x, name in zip((x1, x2, *more), names, strict=True)]
-    table, first = measured[0][1], measured[0][0].shape
-    for name, (values, _) in zip(names, measured, strict=True):
-        if values.shape != first:
-            raise DataError(
-                f"x1 has shape {first} and {name} has shape {values.shape}; give the same readouts at the same "
-                "inputs (readouts at inputs that were not repeated go into measured_once=)."
-            )
-    repeated = np.stack([values for values, _ in measured], axis=1)
-    once = np.empty((0, first[1]))
-    if measured_once is not None:
-        once = readouts(measured_once, "measured_once")[0]
-        _refuse_overlap(repeated, once)
-    data = whiten(repeated, once, constant)
+    tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
+    once = None if measured_once is None else readouts(measured_once, "measured_once")
+    first = tables[0].shape
+    wrong = [table for table in tables if table.shape != first]
+    wrong += [once] if once is not None and once.shape[1] != first[1] else []
+    if wrong:
+        raise DataError(
+            f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts at the same "
+            "inputs, and the same readouts at inputs that were not repeated as measured_once=."
+        )
+    repeated = np.stack([table.finite() for table in tables], axis=1)
+    single = np.empty((0, first[1])) if once is None else once.finite()
+    _refuse_overlap(repeated[:, 0], single)
+    data = whiten(repeated, single, constant)
     rank, n_readouts = data.repeated.shape[2] + constant, int(np.sum(data.live))
     if len(repeated) < 2 or data.n_inputs <= rank:
         raise DataError(
@@ -145,7 +141,7 @@ def from_repeats(
     noise = noise_covariance(data.repeated)
     share, error = noise_share(data, noise, constant)
     fractions, vectors = np.linalg.eigh(noise)
-    messages = [*_same(repeated, names), *_few(data, rank, n_readouts + constant), *_drift(data, error)]
+    messages = [*_same(repeated), *_few(data, rank, n_readouts + constant), *_drift(data, error)]
     for message in messages:
         warn(message)
     return Repeats(
@@ -162,18 +158,13 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*map(Check, messages), *_dead(data, table, constant)),
+        checks=(*map(Check, messages), *_dead(data, tables[0], constant)),
     )
 
 
-def _refuse_overlap(repeated: Floats, once: Floats) -> None:
+def _refuse_overlap(first: Floats, once: Floats) -> None:
     """A row in both would count twice, and pretend to be independent of itself."""
-    if once.shape[1] != repeated.shape[2]:
-        raise DataError(
-            f"x1 has shape {repeated[:, 0].shape} and measured_once has shape {once.shape}; "
-            "give the same readouts in the same order."
-        )
-    known = {row.tobytes(): number for number, row in enumerate(repeated[:, 0])}
+    known = {row.tobytes(): number for number, row in enumerate(first)}
     for number, row in enumerate(once):
         if row.tobytes() in known:
             raise DataError(
@@ -182,34 +173,30 @@ def _refuse_overlap(repeated: Floats, once: Floats) -> None:
             )
 
 
-def _same(repeated: Floats, names: list[str]) -> Iterator[str]:
-    """Two repeats that are one measurement."""
-    for number, other in combinations(range(len(names)), 2):
-        if np.array_equal(repeated[:, number], repeated[:, other]):
-            yield (
-                f"{names[number]} and {names[other]} are equal to the last digit, so there is no noise "
-                "between them; were the repeats really measured twice?"
-            )
-            return
+def _same(repeated: Floats) -> Iterator[str]:
+    pairs = combinations(range(repeated.shape[1]), 2)
+    same = [(a, b) for a, b in pairs if np.array_equal(repeated[:, a], repeated[:, b])]
+    if same:
+        yield (
+            f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit, so there is no noise "
+            "between them; were the repeats really measured twice?"
+        )
 
 
 def _few(data: Whitened, rank: int, maximum: int) -> Iterator[str]:
     """Too few inputs, too few of them repeated, or readouts that depend on each other."""
-    n, shots = data.n_inputs, len(data.repeated) * (data.repeated.shape[1] - 1)
-    if n < ENOUGH * rank:
+    if data.n_inputs < ENOUGH * rank:
         yield (
-            f"{n} inputs are few for {rank} independent readouts: below {ENOUGH} K = {ENOUGH * rank} the bias is "
-            "larger than what the correction can be trusted with; take more inputs."
+            f"{data.n_inputs} inputs are few for {rank} independent readouts: below {ENOUGH} K = {ENOUGH * rank} the "
+            "bias is larger than what the correction can be trusted with; take more inputs."
         )
-    elif shots < ENOUGH * rank:
+    elif len(data.repeated) * (data.repeated.shape[1] - 1) < ENOUGH * rank:
         yield (
             f"{len(data.repeated)} repeated inputs are few for {rank} independent readouts: the total stands, with "
             "its standard error, but signal_fraction is too large for its first and too small for its last entries."
         )
     if rank < maximum:
-        yield (
-            f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
-        )
+        yield f"only {rank} of {maximum} readouts are linearly independent; the total cannot exceed {rank}."
 
 
 def _drift(data: Whitened, error: float) -> Iterator[str]:
@@ -241,7 +228,5 @@ def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[Check]:
     if constant and names and data.mean[~data.live][0] != 0:
         yield Check(f"{names.pop(0)} is constant and serves as the constant readout.", "note")
     if names:
-        dropped = (
-            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
-        )
-        yield Check(dropped, "note", channels=names)
+        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        yield Check(said, "note", channels=names)

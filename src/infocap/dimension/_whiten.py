@@ -10,10 +10,8 @@ from ..errors import DataError
 from ..kernels import span, summarise
 from ..typing import Floats, Integers
 
-# A channel whose relative range is below this is rounding around a constant.
-DEAD = 32 * np.finfo(float).eps
-# Keeps the inverse finite when a direction exists at one input only.
-ALONE = 1e-9
+DEAD = 32 * np.finfo(float).eps  # A channel whose relative range is below this is rounding around a constant.
+ALONE = 1e-9  # Keeps the inverse finite when a direction exists at one input only.
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,23 +97,19 @@ def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
     """
     n, n_repeated, repeats = data.n_inputs, len(data.repeated), data.repeated.shape[1]
     plain = np.trace(noise)
-    inner, gain = _inner(data.repeated, n, constant)
+    inner, gain, seen = _products(data.repeated, noise, n, constant)
     centring = (np.eye(repeats) - 1 / repeats) / (repeats - 1)
     own = np.sum(inner * centring, axis=(1, 2))
-    seen = n_repeated * _form(data.repeated, noise) - inner @ centring @ inner
+    seen = n_repeated * seen - inner @ centring @ inner
     repeated = (n_repeated * plain - own + np.sum(gain * seen, axis=(1, 2))) / (n_repeated - 1)
-    _, gain = _inner(data.once, n, constant)
-    once = plain + np.sum(gain * _form(data.once, noise), axis=(1, 2))
+    _, gain, seen = _products(data.once, noise, n, constant)
+    once = plain + np.sum(gain * seen, axis=(1, 2))
     return (n - 1) / n * np.concatenate([repeated, once])
 
 
-def _inner(z: Floats, n_inputs: int, constant: bool) -> tuple[Floats, Floats]:
-    """a a' of each input, (inputs, repeats, repeats), and (N R - a a')⁻¹."""
-    repeats = z.shape[1]
-    inner = z @ z.transpose(0, 2, 1) + float(constant)
-    return inner, np.linalg.inv(n_inputs * repeats * (1 + ALONE) * np.eye(repeats) - inner)
-
-
-def _form(z: Floats, matrix: Floats) -> Floats:
-    """a M a' of each input."""
-    return (z @ matrix) @ z.transpose(0, 2, 1)
+def _products(z: Floats, noise: Floats, n_inputs: int, constant: bool) -> tuple[Floats, Floats, Floats]:
+    """a a', (N R - a a')⁻¹ and a V a' of each input, (inputs, repeats, repeats)."""
+    repeats, turned = z.shape[1], z.transpose(0, 2, 1)
+    inner = z @ turned + float(constant)
+    gain = np.linalg.inv(n_inputs * repeats * (1 + ALONE) * np.eye(repeats) - inner)
+    return inner, gain, (z @ noise) @ turned
