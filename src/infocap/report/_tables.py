@@ -16,16 +16,8 @@ from ._words import minus, p_value, plain, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([+-]\d\d:\d\d|Z)?")
-NAMES = {
-    "estimated": "date",
-    "infocap": "infocap version",
-    "python": "Python",
-    "numpy": "NumPy",
-    "scipy": "SciPy",
-    "readout_unit": "unit of the readouts",
-    "fingerprint": "fingerprint of the plan",
-}
+MOMENT = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
+NAMES = {"estimated": "date", "infocap": "infocap version"}
 
 
 def by_degree(result: CapacityResult) -> Markup:
@@ -45,8 +37,15 @@ def by_degree(result: CapacityResult) -> Markup:
     sums = [*(plain(float(table[kind].sum())) for kind in split), plain(float(result.capacity.sum()))]
     foot = _row("all", f"{held.sum()} of {len(result.basis)}", sums)
     head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"], extra="not zero")
-    scrolling = _scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))
-    return element("figure", element("h3", "Table by degree"), scrolling, _shown_and_total(result))
+    parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))]
+    shown = float(result.capacity.sum())
+    if abs(shown - result.total) >= 5e-3:
+        said = (
+            f"The functions shown add up to {plain(shown)}; the total, {plain(result.total)}, also counts "
+            "what is too small to be shown function by function."
+        )
+        parts.append(element("p", said, class_="note"))
+    return element("figure", element("h3", "Table by degree"), *parts)
 
 
 def _row(name: object, share: str, numbers: list[str]) -> Markup:
@@ -61,18 +60,6 @@ def _head(names: list[str], extra: str = "") -> Markup:
     return element("thead", element("tr", *cells))
 
 
-def _shown_and_total(result: CapacityResult) -> Markup | str:
-    """Why the sum of the table is not the total, when it is not."""
-    shown = float(result.capacity.sum())
-    if abs(shown - result.total) < 5e-3:
-        return ""
-    said = (
-        f"The functions shown add up to {plain(shown)}; the total, {plain(result.total)}, also counts "
-        "what is too small to be shown function by function."
-    )
-    return element("p", said, class_="note")
-
-
 def functions(result: CapacityResult) -> Markup:
     """The strongest functions; the script adds searching and all the others."""
     order = np.argsort(-result.capacity, kind="stable")
@@ -85,15 +72,8 @@ def functions(result: CapacityResult) -> Markup:
     names = ["function", "capacity", "", *tested, "degree", "variables"]
     nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
     body = element("tbody", *([_function(result, one) for one in chosen] or [nothing]), id="rows")
-    return element(
-        "section",
-        element("h2", "Functions"),
-        _controls(result),
-        _scrolling("Functions by capacity", _head(names), body, class_="functions"),
-        element("p", said, id="shown", class_="note"),
-        element("button", "Show more", type="button", id="more", hidden="hidden"),
-        id="functions",
-    )
+    table = _scrolling("Functions by capacity", _head(names), body, class_="functions")
+    return together([table, element("p", said, id="shown", class_="note")])
 
 
 def _function(result: CapacityResult, one: int) -> Markup:
@@ -112,27 +92,6 @@ def _function(result: CapacityResult, one: int) -> Markup:
     )
 
 
-def _controls(result: CapacityResult) -> Markup:
-    """Search and filters; hidden until the script is there to serve them."""
-
-    def choice(id_: str, label: str, values: np.ndarray) -> Markup:
-        numbers = [element("option", one, value=one) for one in np.unique(values)]
-        every = element("option", "all", value="")
-        return element("label", f"{label} ", element("select", every, *numbers, id=id_))
-
-    search = element("input", type="search", id="search", placeholder="such as P2(u1)", autocomplete="off")
-    return element(
-        "form",
-        element("label", "Search ", search),
-        choice("by-degree", "Degree", result.basis.degrees),
-        choice("by-variables", "Variables", result.basis.interactions),
-        element("label", element("input", type="checkbox", id="zeros"), " zeros too"),
-        class_="controls needs-script",
-        hidden="hidden",
-        role="search",
-    )
-
-
 def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
@@ -144,14 +103,14 @@ def provenance(result: CapacityResult) -> Markup:
     }
     known = result.metadata.get("provenance", {})
     found = known if isinstance(known, dict) else {"provenance": known}
-    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
+    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not isinstance(value, dict)}
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
     groups = [_group("estimation", own | simple, "wide")]
-    groups += [_group(str(key), value) for key, value in found.items() if _nested(value)]
+    groups += [_group(str(key), value) for key, value in found.items() if isinstance(value, dict)]
     if not found:
         said = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
         groups.append(element("p", said, class_="note"))
-    return element("section", element("h2", "Where the numbers come from"), *groups, id="provenance")
+    return together(groups)
 
 
 def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
@@ -167,40 +126,29 @@ def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Ma
     return together([element("h3", title), element("dl", *parts, class_=class_), rest])
 
 
-def _nested(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value)
-
-
 def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Entries of entries, named by their way, at most nine deep."""
     for key, value in entries.items():
-        if _nested(value) and above.count("›") < 8:
+        if isinstance(value, dict) and value and above.count("›") < 8:
             yield from _flat(value, f"{above}{key} › ")
         else:
             yield f"{above}{key}", value
 
 
 def _short(value: Any) -> str:
-    """One entry as text: dates without their seconds, numbers to six digits, long texts cut."""
+    """One entry as text: dates without the T and the seconds, numbers to six digits, long texts cut."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return minus(f"{value:.6g}")
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else _date(str(value))
+    text = (
+        ", ".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else re.sub(MOMENT, r"\1 \2 UTC", str(value))
+    )
     if len(text) > LONGEST:
         return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
     return text or "–"
-
-
-def _date(text: str) -> str:
-    """Moments without the T and the seconds; other text as it is.
-
-    >>> _date("2026-11-15T15:03:36+00:00"), _date("2026-11")
-    ('2026-11-15 15:03 UTC', '2026-11')
-    """
-    if not MOMENT.fullmatch(text):
-        return text
-    return f"{text[:10]} {text[11:16]}" + (" UTC" if text.endswith(("Z", "+00:00")) else text[19:])
 
 
 def _scrolling(name: str, *parts: Markup, class_: str | None = None) -> Markup:

@@ -62,5 +62,5 @@ def basis(result: CapacityResult) -> str:
 
 def method(result: CapacityResult) -> str:
     """The method's name and, where it is one of ours, what it does."""
-    summary = getattr(ESTIMATORS.get(result.method), "summary", None)
-    return f"{result.method} ({summary})" if summary else result.method
+    known = ESTIMATORS.get(result.method)
+    return result.method if known is None else f"{result.method} ({known.summary})"
