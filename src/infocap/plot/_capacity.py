@@ -24,13 +24,11 @@ def capacity_matrix(result: CapacityResult, ax: Axes | None = None, *, colourbar
     one scale: draw them without a `colourbar`, and one for all from ``ax.images[0]``.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(infocap.systems.RandomFeatures(2, 5, noise=0.01), basis, 256, seed=1)
     >>> ax = infocap.plot.capacity_matrix(result)
     >>> ax.images[0].get_array().shape
     (4, 4)
-    >>> plt.close(ax.figure)
     """
     values = result.matrix()
     size = len(values)
@@ -63,13 +61,11 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
     Results with standard errors get error bars: the root of the sum of squares over a degree.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(infocap.systems.RandomFeatures(2, 5, noise=0.01), basis, 256, seed=1)
     >>> ax = infocap.plot.capacity_bars(result)
     >>> ax.get_xlabel()
     'total degree'
-    >>> plt.close(ax.figure)
     """
     table, errors = result.by_degree(), errors_by_degree(result)
     degrees, sums = table.index.to_numpy(), table.sum(axis=1).to_numpy()

@@ -23,14 +23,12 @@ def compare(
     Takes what `infocap.compare` gave, or the results themselves.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(infocap.systems.RandomFeatures(2, 5, noise=0.01), basis, 256, seed=1)
     >>> other = infocap.probe(infocap.systems.RandomFeatures(2, 8, noise=0.01), basis, 256, seed=2)
     >>> ax = infocap.plot.compare(result, other, names=["five", "eight"])
     >>> ax.get_ylabel()
     'capacity'
-    >>> plt.close(ax.figure)
     """
     first = results[0] if results else None
     whole = first if isinstance(first, Comparison) else make_comparison(*results, names=names)  # type: ignore[arg-type]
