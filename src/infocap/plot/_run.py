@@ -31,8 +31,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
-    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, x, range(256)), basis))
+    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, u**2, range(256)), basis))
     >>> ax.get_xlabel()
     'number of samples N'
     """
@@ -91,8 +90,8 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
             least = factors.n_factors
             ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
             ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
-            above, said = ax.get_xaxis_transform(), f"minimum: {least} factors"
-            ax.text(least, 1.01, said, transform=above, ha="center", va="bottom")
+            above: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+            ax.text(least, 1.01, f"minimum: {least} factors", **above)
         ax.yaxis.set_major_formatter(_PowersOfTen())
         ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
         ax.set(xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND")
@@ -117,9 +116,8 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> device = infocap.systems.RandomFeatures(2, 5, noise=0.01)
-    >>> again = device(np.zeros((12, 2)), seed=2)
-    >>> recording = infocap.Recording(u, device(u, seed=1), range(256), reference=again)
+    >>> again = 0.01 * np.random.default_rng(1).standard_normal((12, 2))
+    >>> recording = infocap.Recording(u, u**2, range(256), reference=again)
     >>> ax = infocap.plot.drift(infocap.analyse(recording, basis))
     >>> ax.get_xlabel()
     'number of measurement'
@@ -155,8 +153,8 @@ def clock(found: Drift) -> tuple[Floats, str]:
 def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
 
-    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default a function of high, middle
-    and vanishing capacity from the degrees present.
+    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default functions of high, middle and
+    vanishing capacity.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
@@ -167,16 +165,13 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
     2
     """
     labels = curve.basis.labels
-    for term in [] if terms is None else terms:
-        if term not in labels and term not in range(len(labels)):
-            raise ParameterError(
-                f"`terms` has {term!r}; the basis has functions 0 to {len(labels) - 1}, such as {labels[-1]!r}."
-            )
-    chosen = (
-        _typical(curve)
-        if terms is None
-        else [labels.index(term) if isinstance(term, str) else int(term) for term in terms]
-    )
+    given = _typical(curve) if terms is None else terms
+    chosen: list[Any] = [labels.index(term) if term in labels else term for term in given]
+    wrong = [term for term in chosen if term not in range(len(labels))]
+    if wrong:
+        raise ParameterError(
+            f"`terms` has {wrong[0]!r}; the basis has functions 0 to {len(labels) - 1}, such as {labels[-1]!r}."
+        )
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")

@@ -27,10 +27,8 @@ def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None
     its number of functions, the share of that degree that the device computes.
 
     >>> import infocap
-    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (500, 2))
-    >>> task = infocap.tasks.Task(inputs, inputs[:, 0] * inputs[:, 1] > 0, name="same sign")
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
-    >>> needs = infocap.tasks.demand(task, basis)
+    >>> needs = infocap.tasks.demand(infocap.tasks.two_spirals(n_points=200), basis)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> ax = infocap.plot.demand_supply(needs, result)
     >>> ax.get_xlabel()
@@ -89,11 +87,8 @@ def capacity_accuracy(
     with axes(ax) as ax:
         right = None if against is None else ax.twinx()
         for number, (label, rows) in enumerate(_curves(relation, along).items()):
-            y, y_error, total = (
-                column[rows]
-                for column in (relation.accuracy, relation.accuracy_standard_error, relation.total)
-            )
-            error = None if errors is None else errors[rows]
+            y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
+            total, error = relation.total[rows], None if errors is None else errors[rows]
             colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
             look: Any = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
             if right is None:

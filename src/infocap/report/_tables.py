@@ -12,7 +12,7 @@ from ..plot._capacity import KINDS, errors_by_degree
 from ..result import CapacityResult
 from . import _words
 from ._html import Markup, element, together
-from ._words import minus, p_value, plain, with_error
+from ._words import minus, plain, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
@@ -38,10 +38,10 @@ def by_degree(result: CapacityResult) -> Markup:
     foot = _row("all", f"{held.sum()} of {len(result.basis)}", sums)
     head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"], extra="not zero")
     parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))]
-    shown = float(result.capacity.sum())
-    if abs(shown - result.total) >= 5e-3:
+    added = float(result.capacity.sum())
+    if abs(added - result.total) >= 5e-3:
         said = (
-            f"The functions shown add up to {plain(shown)}; the total, {plain(result.total)}, also counts "
+            f"The functions shown add up to {plain(added)}; the total, {plain(result.total)}, also counts "
             "what is too small to be shown function by function."
         )
         parts.append(element("p", said, class_="note"))
@@ -77,12 +77,12 @@ def functions(result: CapacityResult) -> Markup:
 
 
 def _function(result: CapacityResult, one: int) -> Markup:
-    """A line of the table of functions."""
     basis, capacity = result.basis, float(result.capacity[one])
     error = None if result.standard_error is None else float(result.standard_error[one])
     width = f"{100 * min(max(capacity, 0.0), 1.0):.1f}%"
     bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-    tested = [] if result.p_value is None else [p_value(float(result.p_value[one]))]
+    p = np.inf if result.p_value is None else float(result.p_value[one])
+    tested = [] if result.p_value is None else ["< 0.001" if p < 0.001 else plain(p, 3)]
     return element(
         "tr",
         element("td", "constant" if basis.label(one) == "1" else basis.label(one)),
@@ -114,7 +114,6 @@ def provenance(result: CapacityResult) -> Markup:
 
 
 def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
-    """A list of entries under a title."""
     lines = list(_flat(entries))
     parts = [
         element("div", element("dt", name.replace("_", " ")), element("dd", _short(value)))
@@ -141,11 +140,8 @@ def _short(value: Any) -> str:
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return minus(f"{value:.6g}")
-    text = (
-        ", ".join(map(str, value))
-        if isinstance(value, list | tuple)
-        else re.sub(MOMENT, r"\1 \2 UTC", str(value))
-    )
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = re.sub(MOMENT, r"\1 \2 UTC", text)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
     return text or "–"

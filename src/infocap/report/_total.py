@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import hypot, isfinite
+from math import hypot
 
 from ..result import CapacityResult
 from ._html import Markup, element
@@ -35,8 +35,7 @@ def circle(result: CapacityResult) -> Markup:
 
 def _arc(share: float, class_: str) -> Markup:
     """A part of the ring, from the top, clockwise."""
-    percent = 100 * min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
-    dash = f"{percent:.2f} 100"
+    dash = f"{100 * min(max(share, 0.0), 1.0):.2f} 100"
     return element("circle", **RING, class_=class_, stroke_dasharray=dash, transform="rotate(-90 100 100)")
 
 

@@ -27,13 +27,6 @@ def with_error(value: float, error: float | None) -> str:
     return minus(said).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def p_value(value: float) -> str:
-    """Three decimals, or that it is less."""
-    if not isfinite(value):
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def count(number: int, one: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {one if number == 1 else one + 's'}"
