@@ -38,20 +38,10 @@ class Indicator:
     n_samples: int
     checks: tuple[str, ...] = ()
 
-    @property
-    def n_readouts(self) -> int:
-        """Number of readouts, K."""
-        return len(self.eigenvalues)
-
-    @property
-    def real_error(self) -> Floats:
-        """Root mean square of what kappa = 1 ... K - 1 factors leave; the noise, once they are all taken."""
-        return self.values * np.arange(self.n_readouts - 1, 0, -1) ** 2
-
     def __repr__(self) -> str:
         nothing = "no minimum, so no number of factors,"
         found = nothing if self.n_factors is None else f"{self.n_factors} factors"
-        lines = [f"Indicator: {found} in {self.n_readouts} readouts, {self.n_samples} samples"]
+        lines = [f"Indicator: {found} in {len(self.eigenvalues)} readouts, {self.n_samples} samples"]
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
 

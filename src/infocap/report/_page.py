@@ -58,7 +58,7 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
-    if not (np.isfinite(result.capacity).all() and np.isfinite(result.total)):
+    if not np.isfinite([*result.capacity, result.total, result.noise_limited_total or 0.0]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
