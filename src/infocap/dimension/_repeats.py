@@ -82,10 +82,8 @@ class Repeats:
         from scipy.special import stdtrit
 
         half_width = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2) * self.standard_error
-        low, high = np.clip(
-            [self.total - half_width, self.total + half_width], float(self.constant), self.rank
-        )
-        return float(low), float(high)
+        ends = np.clip([self.total - half_width, self.total + half_width], self.constant, self.rank)
+        return float(ends[0]), float(ends[1])
 
 
 def from_repeats(
@@ -97,9 +95,9 @@ def from_repeats(
 ) -> Repeats:
     """The total capacity over a complete basis, rank - tr(G⁻¹V), from measurements at the same inputs.
 
-    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and no inputs
-    are needed. The estimate is corrected for its finite-sample bias, and its standard error includes the
-    choice of the inputs; both assume independent inputs and noise that is independent between repeats.
+    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and no inputs are needed.
+    The estimate is corrected for its finite-sample bias, and its standard error includes the choice of the inputs;
+    both assume independent inputs and noise that is independent between repeats.
 
     Parameters
     ----------
@@ -131,7 +129,7 @@ def from_repeats(
     if wrong:
         raise DataError(
             f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts at the same "
-            "inputs, and the same readouts at inputs that were not repeated as measured_once=."
+            "inputs (or at others, not repeated, in measured_once=)."
         )
     repeated = np.stack([table.finite() for table in tables], axis=1)
     single = np.empty((0, first[1])) if once is None else once.finite()

@@ -68,14 +68,8 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     style, script = asset("page.css"), asset("page.js")
     total, sure = _headline(result)
     two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX
-    pictures = [
-        _figures.matrix(result) if two else "",
-        _figures.bars(result),
-        _tables.by_degree(result),
-        _curves.growth(result),
-        _curves.factors(result),
-        _curves.drift(result),
-    ]
+    shown = [_figures.bars, _tables.by_degree, _curves.growth, _curves.factors, _curves.drift]
+    pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
     parts = {
         "title": title,
         "version": __version__,
@@ -128,10 +122,11 @@ def _checks(result: CapacityResult) -> Markup:
         lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
         return element("div", element("h2", title), element("ul", *lines))
 
-    fine = element("strong", "No warnings. ")
-    parts = [element("p", fine, "No check found anything that weakens the answer.")]
     if result.warnings:
         parts = [listed(count(len(result.warnings), "warning"), result.warnings)]
+    else:
+        fine = element("strong", "No warnings. ")
+        parts = [element("p", fine, "No check found anything that weakens the answer.")]
     if result.notes:
         parts.append(listed("Put right, without harm", result.notes))
     class_ = "checks" if result.warnings else "checks fine"
@@ -142,7 +137,8 @@ def _embedded(result: CapacityResult, title: str) -> str:
     """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
     basis = result.basis
     counts = basis.indices.max(axis=0, initial=0) + 1
-    measured = {name: getattr(result, name) for name in ("growth", "factors", "drift")}
+    measured = {"growth": result.growth, "factors": result.factors, "drift": result.drift}
+    known = {name: asdict(one) for name, one in measured.items() if one is not None}
     data = {
         "title": title,
         "attributes": _attributes(result),
@@ -161,8 +157,7 @@ def _embedded(result: CapacityResult, title: str) -> str:
             "index": basis.indices.T,
             **{name: getattr(result, name) for name in PER_TERM if getattr(result, name) is not None},
         },
-        "metadata": result.metadata
-        | {name: asdict(one) for name, one in measured.items() if one is not None},
+        "metadata": result.metadata | known,
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -32,13 +32,13 @@ def by_degree(result: CapacityResult) -> Markup:
         values = table.loc[degree]
         total = float(values.sum())
         shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]))
-        numbers = [*(plain(float(values[kind])) for kind in split), shown]
-        rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", numbers))
-    sums = [*(plain(float(table[kind].sum())) for kind in split), plain(float(result.capacity.sum()))]
-    foot = _row("all", f"{held.sum()} of {len(result.basis)}", sums)
-    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"], extra="not zero")
-    parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))]
+        numbers = [plain(float(values[kind])) for kind in split]
+        rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", *numbers, shown))
     added = float(result.capacity.sum())
+    numbers = [plain(float(table[kind].sum())) for kind in split]
+    foot = element("tfoot", _row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
+    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"])
+    parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
         said = (
             f"The functions shown add up to {plain(added)}; the total, {plain(result.total)}, also counts "
@@ -48,16 +48,12 @@ def by_degree(result: CapacityResult) -> Markup:
     return element("figure", element("h3", "Table by degree"), *parts)
 
 
-def _row(name: object, share: str, numbers: list[str]) -> Markup:
-    """A line of the table by degree: its name, a column that narrow screens leave out, and numbers."""
-    first = [element("th", name, scope="row"), element("td", share, class_="extra")]
-    return element("tr", *first, *(element("td", one) for one in numbers))
+def _row(name: object, *cells: str) -> Markup:
+    return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
 
 
-def _head(names: list[str], extra: str = "") -> Markup:
-    """Names of columns; narrow screens leave the `extra` one out."""
-    cells = [element("th", name, scope="col", class_="extra" if name == extra else None) for name in names]
-    return element("thead", element("tr", *cells))
+def _head(names: list[str]) -> Markup:
+    return element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
 
 
 def functions(result: CapacityResult) -> Markup:
