@@ -38,7 +38,6 @@ def test_the_values_are_the_formula_of_the_paper():
     for kappa in range(1, 6):
         error = np.sqrt(eigenvalues[kappa:].sum() / (50 * (6 - kappa)))
         assert found.values[kappa - 1] == pytest.approx(error / (6 - kappa) ** 2, rel=1e-10)
-        assert found.real_error[kappa - 1] == pytest.approx(error, rel=1e-10)
 
 
 @pytest.mark.parametrize("strength", [0.0, 30.0])
@@ -138,7 +137,7 @@ HOLE = np.ones(8)
 HOLE[5] = 0
 MISTAKES = {
     "both": (lambda: indicator(X, np.ones(8), repeats=X), "`noise_scale` and `repeats` were both given"),
-    "scale of another length": (lambda: indicator(X, np.ones(7)), r"shape \(7,\); give one value for each of 8"),
+    "scale of another length": (lambda: indicator(X, np.ones(7)), r"8 readouts and noise_scale has shape \(7,\)"),
     "scale of zero": (lambda: indicator(X, HOLE), r"noise_scale is 0\.0 for column 5"),
     "repeats of other readouts": (lambda: indicator(X, repeats=X[:, :3]), r"repeats has shape \(60, 3\)"),
     "fewer samples than readouts": (lambda: indicator(X[:8]), "more samples than readouts"),

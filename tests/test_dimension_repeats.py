@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.dimension import from_repeats
-from infocap.dimension._whiten import leave_one_out, noise_covariance, whiten
+from infocap.dimension._repeats import leave_one_out, noise_covariance, whiten
 from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.theory import noisy_capacities, random_mixture
 

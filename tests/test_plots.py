@@ -108,7 +108,7 @@ def test_convergence_draws_the_curves_asked_for():
 
 def test_the_indicator_is_drawn_with_its_minimum():
     found = infocap.result.Factors(n_repeats=30, n_factors=2, values=(1e-2, 1e-3, 4e-3, 0.0))
-    ax = infocap.plot.indicator(replace(RESULT, factors=found))
+    ax = infocap.plot.indicator(replace(probed(), factors=found))
     curve, _, lowest = ax.lines
     assert list(curve.get_xdata()) == [1, 2, 3, 4]
     assert_allclose(curve.get_ydata(), [1e-2, 1e-3, 4e-3, np.nan])  # zero has no place on this axis
@@ -134,7 +134,7 @@ def test_the_indicator_takes_what_dimension_gave():
 ])  # fmt: skip
 def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
     found = infocap.result.Drift(time=(5.0, 5.0 + last), clock="s", moved=(0.0, 0.3), size=0.2, noise=0.01)
-    ax = infocap.plot.drift(replace(RESULT, drift=found))
+    ax = infocap.plot.drift(replace(probed(), drift=found))
     curve, noise = ax.lines
     assert_allclose(curve.get_xdata(), [0, shown])
     assert_allclose(curve.get_ydata(), [0, 30])
@@ -145,7 +145,7 @@ def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
 
 def test_drift_without_times_counts_measurements():
     found = infocap.result.Drift(time=(0, 1, 2), clock="order", moved=(0.0, 0.1, 0.0), size=0.0, noise=0.1)
-    ax = infocap.plot.drift(replace(RESULT, drift=found))
+    ax = infocap.plot.drift(replace(probed(), drift=found))
     assert ax.get_xlabel() == "number of measurement"
     assert list(ax.lines[0].get_xdata()) == [0, 1, 2]
 
@@ -156,7 +156,7 @@ def test_drift_without_times_counts_measurements():
 ])  # fmt: skip
 def test_what_was_not_measured_cannot_be_drawn(draw, message):
     with pytest.raises(ParameterError, match=message):
-        draw(RESULT)
+        draw(probed())
     with pytest.raises(ParameterError, match=r"no indicator function: too few"):
         infocap.plot.indicator(infocap.result.Factors(n_repeats=2, problem="too few"))
 

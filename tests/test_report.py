@@ -348,7 +348,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(DataError, match=r"the folder .*missing does not exist; make it first"):
         infocap.report.save(KINDS["raw"](), tmp_path / "missing" / "report.html")
-    with pytest.raises(ParameterError, match=r"'.pdf' is not one of '.html'"):
+    with pytest.raises(ParameterError, match=r"'.pdf'` is not one of '.html'"):
         infocap.report.save(KINDS["raw"](), tmp_path / "report.pdf")
 
 

@@ -1,4 +1,7 @@
-"""The total capacity over a complete basis, from repeated measurements at the same inputs."""
+"""The total capacity over a complete basis, from repeated measurements at the same inputs.
+
+Readouts are brought into coordinates whose single-shot covariance is 1; the share of noise in them is what is lost.
+"""
 
 from __future__ import annotations
 
@@ -11,35 +14,33 @@ import numpy as np
 from .._check import probability, yes_or_no
 from .._words import listed
 from ..errors import Check, DataError, warn
+from ..kernels import span, summarise
 from ..samples import Table
-from ..typing import ArrayLike, Floats
+from ..typing import ArrayLike, Floats, Integers
 from ._spectra import readouts
-from ._whiten import Whitened, noise_covariance, noise_share, whiten
 
-# Below this many inputs per independent readout the theory of small 1/N is out of range.
-ENOUGH = 5
-# The chance of a warning about drift when there is none.
-DRIFT_CHANCE = 1e-6
-# Drift is worth a warning when it lowers the total by more than this many standard errors.
-DRIFT_MATTERS = 0.1
-# The noise that rounding makes, relative to the variance of a readout.
-DRIFT_FLOOR = 1e-18
+DEAD = 32 * np.finfo(float).eps  # A channel whose relative range is below this is rounding around a constant.
+ALONE = 1e-9  # Keeps an inverse finite when a direction exists at one input only.
+ENOUGH = 5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
+DRIFT_CHANCE = 1e-6  # The chance of a warning about drift when there is none.
+DRIFT_MATTERS = (
+    0.1  # Drift is worth a warning when it lowers the total by more than this many standard errors.
+)
+DRIFT_FLOOR = 1e-18  # The noise that rounding makes, relative to the variance of a readout.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Repeats:
     """What repeated measurements tell: the total capacity, and the functions that survive the noise.
 
-    `total` may scatter slightly below its lowest possible value when there is only noise; its interval
-    does not. ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13,
-    041020, 2023) for readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one
-    with the least noise first. `signal_fraction` is the share of that variance which the input explains,
-    hence the capacity of each eigentask; it is what the sample shows, kept within [0, 1], without the
-    correction that `total` has. The constant is not among the eigentasks.
+    `total` may scatter slightly below its lowest possible value when there is only noise; its interval does not.
+    ``(x - mean) @ eigentasks`` gives the values of the eigentasks (Hu et al., Phys. Rev. X 13, 041020, 2023) for
+    readouts x (samples, readouts): uncorrelated, of variance 1 in single shots, the one with the least noise first.
+    `signal_fraction` is the share of that variance which the input explains, hence the capacity of each eigentask, as
+    the sample shows it: within [0, 1], without the correction that `total` has. The constant is not among them.
 
     `n_readouts` is how many channels change with the input. `maximum` is the largest possible total and `rank` how
-    many readouts are linearly independent, both with the constant readout if it was asked for. `checks` holds every
-    warning and what was put right.
+    many readouts are linearly independent, both with the constant readout if it was asked for.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 4))
@@ -81,9 +82,8 @@ class Repeats:
         from scipy.special import stdtrit
 
         half_width = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2) * self.standard_error
-        ends = self.total - half_width, self.total + half_width
-        low, high = np.clip(ends, float(self.constant), float(self.rank))
-        return float(low), float(high)
+        ends = np.clip([self.total - half_width, self.total + half_width], self.constant, self.rank)
+        return float(ends[0]), float(ends[1])
 
 
 def from_repeats(
@@ -95,9 +95,9 @@ def from_repeats(
 ) -> Repeats:
     """The total capacity over a complete basis, rank - tr(G⁻¹V), from measurements at the same inputs.
 
-    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and no inputs
-    are needed. The estimate is corrected for its finite-sample bias, and its standard error includes the
-    choice of the inputs; both assume independent inputs and noise that is independent between repeats.
+    V is the covariance of the noise, which repeats show, and G that of single shots. No basis and no inputs are needed.
+    The estimate is corrected for its finite-sample bias, and its standard error includes the choice of the inputs;
+    both assume independent inputs and noise that is independent between repeats.
 
     Parameters
     ----------
@@ -121,21 +121,20 @@ def from_repeats(
     True
     """
     constant = yes_or_no("constant", constant)
-    names = [f"x{number + 1}" for number in range(2 + len(more))]
-    measured = [readouts(x, name) for x, name in zip((x1, x2, *more), names, strict=True)]
-    table, first = measured[0][1], measured[0][0].shape
-    for name, (values, _) in zip(names, measured, strict=True):
-        if values.shape != first:
-            raise DataError(
-                f"x1 has shape {first} and {name} has shape {values.shape}; give the same readouts at the same "
-                "inputs (readouts at inputs that were not repeated go into measured_once=)."
-            )
-    repeated = np.stack([values for values, _ in measured], axis=1)
-    once = np.empty((0, first[1]))
-    if measured_once is not None:
-        once = readouts(measured_once, "measured_once")[0]
-        _refuse_overlap(repeated, once)
-    data = whiten(repeated, once, constant)
+    tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
+    once = None if measured_once is None else readouts(measured_once, "measured_once")
+    first = tables[0].shape
+    wrong = [table for table in tables if table.shape != first]
+    wrong += [once] if once is not None and once.shape[1] != first[1] else []
+    if wrong:
+        raise DataError(
+            f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts at the same "
+            "inputs (or at others, not repeated, in measured_once=)."
+        )
+    repeated = np.stack([table.finite() for table in tables], axis=1)
+    single = np.empty((0, first[1])) if once is None else once.finite()
+    _refuse_overlap(repeated[:, 0], single)
+    data = whiten(repeated, single, constant)
     rank, n_readouts = data.repeated.shape[2] + constant, int(np.sum(data.live))
     if len(repeated) < 2 or data.n_inputs <= rank:
         raise DataError(
@@ -145,14 +144,16 @@ def from_repeats(
     noise = noise_covariance(data.repeated)
     share, error = noise_share(data, noise, constant)
     fractions, vectors = np.linalg.eigh(noise)
-    messages = [*_same(repeated, names), *_few(data, rank, n_readouts + constant), *_drift(data, error)]
+    with np.errstate(over="ignore"):  # readouts below 1e-300 have no finite weights
+        eigentasks = np.ldexp(data.scaled_weights @ vectors, -data.exponent[:, None])
+    messages = [*_weak(repeated, data, rank, n_readouts + constant), *_drift(data, error)]
     for message in messages:
         warn(message)
     return Repeats(
         total=rank - share,
         standard_error=error,
         raw_total=rank - float(np.trace(noise)),
-        eigentasks=data.weights(vectors),
+        eigentasks=eigentasks,
         mean=data.mean,
         signal_fraction=np.clip(1 - fractions, 0.0, 1.0),
         rank=rank,
@@ -162,18 +163,13 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*map(Check, messages), *_dead(data, table, constant)),
+        checks=(*map(Check, messages), *_dead(data, tables[0], constant)),
     )
 
 
-def _refuse_overlap(repeated: Floats, once: Floats) -> None:
+def _refuse_overlap(first: Floats, once: Floats) -> None:
     """A row in both would count twice, and pretend to be independent of itself."""
-    if once.shape[1] != repeated.shape[2]:
-        raise DataError(
-            f"x1 has shape {repeated[:, 0].shape} and measured_once has shape {once.shape}; "
-            "give the same readouts in the same order."
-        )
-    known = {row.tobytes(): number for number, row in enumerate(repeated[:, 0])}
+    known = {row.tobytes(): number for number, row in enumerate(first)}
     for number, row in enumerate(once):
         if row.tobytes() in known:
             raise DataError(
@@ -182,34 +178,27 @@ def _refuse_overlap(repeated: Floats, once: Floats) -> None:
             )
 
 
-def _same(repeated: Floats, names: list[str]) -> Iterator[str]:
-    """Two repeats that are one measurement."""
-    for number, other in combinations(range(len(names)), 2):
-        if np.array_equal(repeated[:, number], repeated[:, other]):
-            yield (
-                f"{names[number]} and {names[other]} are equal to the last digit, so there is no noise "
-                "between them; were the repeats really measured twice?"
-            )
-            return
-
-
-def _few(data: Whitened, rank: int, maximum: int) -> Iterator[str]:
-    """Too few inputs, too few of them repeated, or readouts that depend on each other."""
-    n, shots = data.n_inputs, len(data.repeated) * (data.repeated.shape[1] - 1)
-    if n < ENOUGH * rank:
+def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[str]:
+    """Repeats that are one measurement, too few inputs, too few of them repeated, or dependent readouts."""
+    pairs = combinations(range(repeated.shape[1]), 2)
+    same = [(a, b) for a, b in pairs if np.array_equal(repeated[:, a], repeated[:, b])]
+    if same:
         yield (
-            f"{n} inputs are few for {rank} independent readouts: below {ENOUGH} K = {ENOUGH * rank} the bias is "
-            "larger than what the correction can be trusted with; take more inputs."
+            f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit, so there is no noise "
+            "between them; were the repeats really measured twice?"
         )
-    elif shots < ENOUGH * rank:
+    if data.n_inputs < ENOUGH * rank:
+        yield (
+            f"{data.n_inputs} inputs are few for {rank} independent readouts: below {ENOUGH} K = {ENOUGH * rank} the "
+            "bias is larger than what the correction can be trusted with; take more inputs."
+        )
+    elif len(data.repeated) * (data.repeated.shape[1] - 1) < ENOUGH * rank:
         yield (
             f"{len(data.repeated)} repeated inputs are few for {rank} independent readouts: the total stands, with "
             "its standard error, but signal_fraction is too large for its first and too small for its last entries."
         )
     if rank < maximum:
-        yield (
-            f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
-        )
+        yield f"only {rank} of {maximum} readouts are linearly independent; the total cannot exceed {rank}."
 
 
 def _drift(data: Whitened, error: float) -> Iterator[str]:
@@ -241,7 +230,101 @@ def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[Check]:
     if constant and names and data.mean[~data.live][0] != 0:
         yield Check(f"{names.pop(0)} is constant and serves as the constant readout.", "note")
     if names:
-        dropped = (
-            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
-        )
-        yield Check(dropped, "note", channels=names)
+        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        yield Check(said, "note", channels=names)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitened:
+    """Coordinates z of every shot; the mean of z z' over the shots of an input, then over the inputs, is 1."""
+
+    repeated: Floats  # (inputs, repeats, directions)
+    once: Floats  # (inputs, 1, directions)
+    scaled_weights: Floats  # (readouts, directions), zero for dead channels
+    exponent: Integers  # (readouts,): powers of two by which the readouts were divided
+    mean: Floats  # (readouts,)
+    live: np.ndarray  # which channels change
+
+    @property
+    def n_inputs(self) -> int:
+        """Inputs in all, whether repeated or not."""
+        return len(self.repeated) + len(self.once)
+
+
+def whiten(repeated: Floats, once: Floats, constant: bool) -> Whitened:
+    """Centre, then scale, then decide the rank: repeated (inputs, repeats, readouts), once (inputs, readouts).
+
+    Without the constant readout centring would change the space the readouts span, so only scales are removed.
+    """
+    n_repeats, n_readouts = repeated.shape[1:]
+    cut, n_inputs = len(repeated) * n_repeats, len(repeated) + len(once)
+    shots = np.vstack([repeated.reshape(cut, n_readouts), once])
+    exponent = np.frexp(np.abs(shots).max(axis=0))[1]
+    shots = np.ldexp(shots, -exponent)  # exact, and squares stay in range
+    shift = shots[0] * constant
+    shots -= shift
+    live = np.abs(shots).max(axis=0) > (DEAD if constant else 0.0)
+    if not live.any():
+        raise DataError("x1 has no channel that changes from input to input; check that the device was on.")
+    share = np.ones(len(shots))  # every input counts once, however often it was measured
+    share[:cut] = 1 / n_repeats
+    columns = np.column_stack([np.ones(len(shots)), shots[:, live]]) if constant else shots[:, live]
+    columns = columns * np.sqrt(share)[:, None]
+    space = span(summarise(columns, np.empty((len(shots), 0)), constant))
+    # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
+    z = (shots[:, live] - space.mean) @ space.whitening
+    finish = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / n_inputs)).T
+    z, weights = z @ finish, np.zeros((n_readouts, len(finish)))
+    weights[live], shift[live] = space.whitening @ finish, shift[live] + space.mean
+    inputs = z[:cut].reshape(len(repeated), n_repeats, -1)
+    return Whitened(inputs, z[cut:, None], weights, exponent, np.ldexp(shift, exponent), live)
+
+
+def noise_covariance(z: Floats) -> Floats:
+    """Covariance of single shots (inputs, repeats, directions) around the mean of their input, unbiased."""
+    rest = (z - z.mean(axis=1, keepdims=True)).reshape(-1, z.shape[2])
+    return rest.T @ rest / (len(z) * (z.shape[1] - 1))
+
+
+def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, float]:
+    """tr(G⁻¹V), the noise share, corrected for its bias, and its standard error, by leaving out each input in turn.
+
+    In whitened coordinates G_N = 1, so the plain estimate is tr V_N. The leave-one-out values tell its bias b/N. For
+    Gaussian readouts bias is a geometric series in 1/N, which dividing by 1 + bias/T sums where subtracting, as
+    the jackknife does, stops after the first term; it also keeps the share positive (docs/repeats.md).
+    """
+    plain = float(np.trace(noise))
+    if plain == 0:
+        return 0.0, 0.0
+    n = data.n_inputs
+    without = leave_one_out(data, noise, constant)
+    # At least 1 / n, because no trace falls below its share.
+    inflation = 1 + (n - 1) * (without.mean() - plain) / plain
+    error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
+    return plain / inflation, float(error) / inflation
+
+
+def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
+    """tr(G⁻¹V) without each of the inputs, those measured once last.
+
+    With g = a'a / R for the shots a (repeats, directions) of an input, the inverse of N - g is
+    (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
+    """
+    n, n_repeated, repeats = data.n_inputs, len(data.repeated), data.repeated.shape[1]
+    plain = np.trace(noise)
+    inner, gain, seen = _products(data.repeated, noise, n, constant)
+    centring = (np.eye(repeats) - 1 / repeats) / (repeats - 1)
+    own = np.sum(inner * centring, axis=(1, 2))
+    seen = n_repeated * seen - inner @ centring @ inner
+    repeated = (n_repeated * plain - own + np.sum(gain * seen, axis=(1, 2))) / (n_repeated - 1)
+    _, gain, seen = _products(data.once, noise, n, constant)
+    once = plain + np.sum(gain * seen, axis=(1, 2))
+    return (n - 1) / n * np.concatenate([repeated, once])
+
+
+def _products(z: Floats, noise: Floats, n_inputs: int, constant: bool) -> tuple[Floats, Floats, Floats]:
+    """a a', (N R - a a')⁻¹ and a V a' of each input, (inputs, repeats, repeats)."""
+    repeats, turned = z.shape[1], z.transpose(0, 2, 1)
+    inner = z @ turned + float(constant)
+    gain = np.linalg.inv(n_inputs * repeats * (1 + ALONE) * np.eye(repeats) - inner)
+    return inner, gain, (z @ noise) @ turned

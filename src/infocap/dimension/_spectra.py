@@ -11,10 +11,10 @@ from ..errors import DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
 
-# A warning about correlated noise needs a sum of squared correlations this many standard deviations beyond chance.
-CORRELATED = 5.0
-# The real error at the minimum may differ from the known noise by this factor.
-NOT_NOISE = 2.0
+CORRELATED = (
+    5.0  # Standard deviations beyond chance at which squared correlations of the noise are worth a warning.
+)
+NOT_NOISE = 2.0  # The real error at the minimum may differ from the known noise by this factor.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,9 +22,8 @@ class Indicator:
     """Malinowski's indicator function and its minimum.
 
     `values` are IND(kappa) for kappa = 1 ... K - 1, `eigenvalues` those of Z'Z, largest first, where Z are the
-    readouts in units of their noise. `n_factors` is where IND has its minimum: the last one, should there be
-    several, for nothing beyond it stands out. It is None when IND only rises (IND(0) counts as its start) or
-    falls to the end.
+    readouts in units of their noise. `n_factors` is where IND has its last minimum, for nothing beyond it stands
+    out. It is None when IND only rises (IND(0) counts as its start) or falls to the end.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
@@ -39,21 +38,10 @@ class Indicator:
     n_samples: int
     checks: tuple[str, ...] = ()
 
-    @property
-    def n_readouts(self) -> int:
-        """Number of readouts, K."""
-        return len(self.eigenvalues)
-
-    @property
-    def real_error(self) -> Floats:
-        """Root mean square of what kappa = 1 ... K - 1 factors leave; the noise, once they are all taken."""
-        return self.values * np.arange(self.n_readouts - 1, 0, -1) ** 2
-
     def __repr__(self) -> str:
-        some = (
-            "no minimum, so no number of factors," if self.n_factors is None else f"{self.n_factors} factors"
-        )
-        lines = [f"Indicator: {some} in {self.n_readouts} readouts, {self.n_samples} samples"]
+        nothing = "no minimum, so no number of factors,"
+        found = nothing if self.n_factors is None else f"{self.n_factors} factors"
+        lines = [f"Indicator: {found} in {len(self.eigenvalues)} readouts, {self.n_samples} samples"]
         return "\n".join(lines + [f"  check: {check}" for check in self.checks])
 
 
@@ -63,20 +51,19 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     >>> noise_scale([[1.0, 0.0], [3.0, 0.2], [2.0, 0.1]])
     array([1. , 0.1])
     """
-    values, table = readouts(repeats, "repeats")
+    table = readouts(repeats, "repeats")
+    values = table.finite()
     if len(values) < 2:
         raise DataError(f"repeats has shape {values.shape}; give 2 rows or more, all at the same input.")
-    size = np.abs(values).max(axis=0)
-    unit = np.where(size > 0, size, 1.0)
-    scaled = values / unit - values[0] / unit  # a constant channel becomes exactly zero
-    scale = scaled.std(axis=0, ddof=1) * unit
-    silent = [table.column(int(number)) for number in np.flatnonzero(scale == 0)]
+    moved = values - values[0]  # a constant channel becomes exactly zero
+    size = np.abs(moved).max(axis=0)
+    silent = [table.column(int(number)) for number in np.flatnonzero(size == 0)]
     if silent:
         raise DataError(
             f"{listed(silent)} of repeats never changes, so it has no noise to be measured by; "
             "leave it out, or record it with a finer resolution."
         )
-    return scale
+    return size * (moved / size).std(axis=0, ddof=1)
 
 
 def indicator(
@@ -85,8 +72,7 @@ def indicator(
     """How many factors the readouts have, by the minimum of Malinowski's indicator function.
 
     IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K - kappa)): the
-    paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K. He divides by the
-    smaller side of the matrix, so fewer samples than readouts are refused here. Like theirs, Z is not centred:
+    paper's formula, which is Malinowski's own (Anal. Chem. 49, 612, 1977) for N > K. Like theirs, Z is not centred:
     the mean of the readouts is a factor, as the constant function is a capacity.
 
     The noise must have the same strength in all readouts, and be independent between them. The last of the
@@ -110,15 +96,15 @@ def indicator(
     >>> indicator(signal + 0.1 * generator.standard_normal((500, 20)))
     Indicator: 3 factors in 20 readouts, 500 samples
     """
-    values, table = readouts(x, "x")
-    n, k = values.shape
+    table = readouts(x, "x")
+    values, (n, k) = table.finite(), table.shape
     if k < 3 or n <= k:
         raise DataError(
             f"x has shape {values.shape}; the indicator needs 3 readouts or more, and more samples than readouts."
         )
-    scale, messages = _scale(noise_scale, repeats, table)
-    z = values if scale is None else values / scale
-    eigenvalues = np.linalg.svd(z, compute_uv=False) ** 2
+    scale = _scale(noise_scale, repeats, table)
+    messages = [] if repeats is None else _correlated(readouts(repeats, "repeats").finite(), scale)
+    eigenvalues = np.linalg.svd(values if scale is None else values / scale, compute_uv=False) ** 2
     left = np.arange(k, 0, -1)  # readouts beyond the factors, kappa = 0 ... K - 1
     error = np.sqrt(np.cumsum(eigenvalues[::-1])[::-1] / (n * left))
     ind = error / left.astype(float) ** 2
@@ -140,44 +126,33 @@ def indicator(
     return Indicator(ind[1:], eigenvalues, n_factors, n, tuple(messages))
 
 
-def _scale(
-    scale: ArrayLike | None, repeats: ArrayLike | None, table: Table
-) -> tuple[Floats | None, list[str]]:
-    """The noise of each readout, if it is known, and what is wrong with it."""
-    k = table.shape[1]
-    if repeats is not None:
-        if scale is not None:
-            raise ParameterError(
-                "`noise_scale` and `repeats` were both given; repeats alone tell the scale too."
-            )
-        shots, _ = readouts(repeats, "repeats")
-        if shots.shape[1] != k:
-            raise DataError(
-                f"x has {k} readouts and repeats has shape {shots.shape}; give the same readouts in both."
-            )
-        found = noise_scale(repeats)
-        return found, _correlated((shots - shots[0]) / found)
-    if scale is None:
-        return None, []
-    given = np.asarray(scale, dtype=float)
-    if given.shape != (k,):
-        raise DataError(f"noise_scale has shape {given.shape}; give one value for each of {k} readouts.")
+def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
+    """The noise of each readout, one way or the other, if it is known."""
+    if scale is not None and repeats is not None:
+        raise ParameterError("`noise_scale` and `repeats` were both given; repeats alone tell the scale too.")
+    if scale is None and repeats is None:
+        return None
+    given = np.asarray(scale, dtype=float) if repeats is None else noise_scale(repeats)
+    if given.shape != table.shape[1:]:
+        name, shape = ("noise_scale", given.shape) if repeats is None else ("repeats", np.shape(repeats))
+        raise DataError(
+            f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same readouts in both."
+        )
     bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
     if len(bad):
         raise DataError(
             f"noise_scale is {given[bad[0]]} for {table.column(int(bad[0]))}; give positive numbers, or leave the "
             "channel out."
         )
-    return given, []
+    return given
 
 
-def _correlated(noise: Floats) -> list[str]:
+def _correlated(shots: Floats, scale: Floats | None) -> list[str]:
     """Schott's test (2005): the sum of squared correlations, right for fewer repeats than readouts too."""
-    repeats, k = noise.shape
-    freedom = repeats - 1
+    freedom = len(shots) - 1
     if freedom < 3:
         return []
-    pairs = np.corrcoef(noise, rowvar=False)[np.triu_indices(k, 1)]
+    pairs = np.corrcoef((shots - shots[0]) / scale, rowvar=False)[np.triu_indices(shots.shape[1], 1)]
     excess = float(np.sum(pairs**2)) - len(pairs) / freedom
     if excess <= CORRELATED * np.sqrt(2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2))):
         return []
@@ -188,12 +163,11 @@ def _correlated(noise: Floats) -> list[str]:
     ]
 
 
-def readouts(source: ArrayLike, name: str) -> tuple[Floats, Table]:
-    """Values (samples, readouts) as float64, all finite, and the table that can name their cells."""
+def readouts(source: ArrayLike, name: str) -> Table:
+    """The readouts (samples, readouts) as a table that knows their names; complex ones are refused."""
     if getattr(getattr(source, "dtype", None), "kind", "") == "c":
         raise DataError(f"{name} is complex; give what is measured, such as abs({name})**2.")
-    table = Table(source, name)
-    return table.finite(), table
+    return Table(source, name)
 
 
 def participation_ratio(x: ArrayLike) -> float:
@@ -225,7 +199,7 @@ def effective_rank(x: ArrayLike) -> float:
 
 def _singular_values(x: ArrayLike) -> Floats:
     """Singular values of the centred readouts, relative to the largest; uncentred, an offset would count alone."""
-    values, _ = readouts(x, "x")
+    values = readouts(x, "x").finite()
     values = np.ldexp(values, -np.frexp(np.abs(values).max())[1])
     values = values - values[0]
     singular = np.linalg.svd(values - values.mean(axis=0), compute_uv=False)

@@ -1,7 +1,6 @@
 """Figures: functions that take a result and optional axes, and return the axes."""
 
-from ._capacity import capacity_bars, capacity_matrix
-from ._compare import compare
+from ._capacity import capacity_bars, capacity_matrix, compare
 from ._fibre_stages import fibre_stages
 from ._run import convergence, drift, growth, indicator
 from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE

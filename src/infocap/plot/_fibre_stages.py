@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from ..systems.fibre import FibreSystem, ghz_per_nm
-from ..typing import ArrayLike, Floats
+from ..typing import ArrayLike
 from ._style import COLOURS, DOUBLE_MM, own_look
 
 SHOWN_NM, SHOWN_PS = 1.9, 40.0
@@ -24,12 +24,10 @@ def fibre_stages(
     They fill the `figure` given, which can be a part of a larger one.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> system = infocap.systems.FibreSystem(n_inputs=2, tolerance=1e-3)
     >>> figure = infocap.plot.fibre_stages(system, [[0.9, 0.5]], seed=1)
     >>> len(figure.axes)
     4
-    >>> plt.close(figure)
     """
     stages = system.stages(np.atleast_2d(np.asarray(u, dtype=float))[:1], seed)
     grid, centre = system.grid, system.pulse.wavelength_nm
@@ -47,8 +45,10 @@ def fibre_stages(
             ("after the encoder", stages["before"][0], COLOURS[4], 2.0),
             (f"after {system.length_m:g} m of fibre", stages["after"][0], COLOURS[5], 0.9),
         ):
-            look: dict[str, Any] = {"color": colour, "linewidth": linewidth}
-            power = _power_in_time(field)
+            look: Any = {"color": colour, "linewidth": linewidth}
+            half, finer = len(field) // 2, np.zeros((FINER - 1) * len(field))
+            finer = np.concatenate([field[:half], finer, field[half:]])
+            power = np.abs(np.fft.fftshift(np.fft.fft(finer))) ** 2
             spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, label=name, **look)
             shape.plot(time, power, **look)
             log.semilogy(time, np.maximum(power, 1e-12), **look)
@@ -62,10 +62,3 @@ def fibre_stages(
         log.set(ylabel="power (W)", xlabel="time (ps)", xlim=(-5 * SHOWN_PS, 5 * SHOWN_PS))
         log.set_ylim(1e-6 * system.peak_power_w, 3 * system.peak_power_w)
     return figure
-
-
-def _power_in_time(field: Any) -> Floats:
-    """Instantaneous power of a spectrum, `FINER` times as dense as the grid."""
-    half = len(field) // 2
-    finer = np.concatenate([field[:half], np.zeros((FINER - 1) * len(field)), field[half:]])
-    return np.abs(np.fft.fftshift(np.fft.fft(finer))) ** 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,11 +14,12 @@ from .._words import HALF_WIDTH_95
 from ..dimension import Indicator
 from ..errors import ParameterError
 from ..result import CapacityResult, Drift, Factors
-from ..typing import Floats, Integers
+from ..typing import Floats
 from ..workflow import Convergence
 from ._style import COLOURS, DOUBLE_MM, SOFT, axes
 
 MOST_MARKERS = 100  # Points of a curve that get a marker; more would merge into a thick line.
+ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "handlelength": 1.6}
 CLOCKS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -27,20 +29,16 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
-    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, x, range(256)), basis))
+    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, u**2, range(256)), basis))
     >>> ax.get_xlabel()
     'number of samples N'
-    >>> plt.close(ax.figure)
     """
     found = result.growth
     if found is None:
         raise ParameterError(
-            "the result has no growth with the number of samples: it comes from `estimate`, or from growth=False; "
-            "infocap.analyse(recording, basis) and `infocap estimate` follow it."
+            "the result has no growth with the number of samples; infocap.analyse(recording, basis) follows it."
         )
     n, total = np.array(found.n_samples), np.array(found.total)
     with axes(ax) as ax:
@@ -58,7 +56,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.minorticks_off()
         ax.set(xlabel="number of samples N", ylabel="total capacity")
         ax.set_ylim(0, 1.08 * max(result.maximum, float(total.max())))
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handlelength=1.6)
+        ax.legend(**ABOVE)
     return ax
 
 
@@ -68,14 +66,12 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     Takes a result of `analyse` whose recording has noise repeats, or what `infocap.dimension.indicator` gave.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))
     >>> found = infocap.dimension.indicator(signal + 0.1 * rng.standard_normal((500, 10)))
     >>> ax = infocap.plot.indicator(found)
     >>> ax.texts[0].get_text()
     'minimum: 3 factors'
-    >>> plt.close(ax.figure)
     """
     factors = found.factors if isinstance(found, CapacityResult) else found
     if factors is None:
@@ -94,8 +90,8 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
             least = factors.n_factors
             ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
             ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
-            above, said = ax.get_xaxis_transform(), f"minimum: {least} factors"
-            ax.text(least, 1.01, said, transform=above, ha="center", va="bottom")
+            above: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+            ax.text(least, 1.01, f"minimum: {least} factors", **above)
         ax.yaxis.set_major_formatter(_PowersOfTen())
         ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
         ax.set(xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND")
@@ -118,16 +114,13 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     must have measured a reference again and again.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> device = infocap.systems.RandomFeatures(2, 5, noise=0.01)
-    >>> again = device(np.zeros((12, 2)), seed=2)
-    >>> recording = infocap.Recording(u, device(u, seed=1), range(256), reference=again)
+    >>> again = 0.01 * np.random.default_rng(1).standard_normal((12, 2))
+    >>> recording = infocap.Recording(u, u**2, range(256), reference=again)
     >>> ax = infocap.plot.drift(infocap.analyse(recording, basis))
     >>> ax.get_xlabel()
     'number of measurement'
-    >>> plt.close(ax.figure)
     """
     found = result.drift
     if found is None:
@@ -143,7 +136,7 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.axhline(noise, color=SOFT, linestyle="--", label="noise alone")
         ax.set_xlabel(f"time ({unit})" if unit else "number of measurement")
         ax.set(ylim=(0, 1.12 * max(*percent, noise, 1e-6)), ylabel="moved by (% of spread)")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, handlelength=1.6)
+        ax.legend(**ABOVE)
     return ax
 
 
@@ -160,25 +153,30 @@ def clock(found: Drift) -> tuple[Floats, str]:
 def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
 
-    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default a function of high, middle
-    and vanishing capacity from the degrees present.
+    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default functions of high, middle and
+    vanishing capacity.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
     >>> ax = infocap.plot.convergence(curve, ["P1(u1)", "P3(u2)"])
     >>> len(ax.get_legend().get_texts())
     2
-    >>> plt.close(ax.figure)
     """
-    chosen = _typical(curve) if terms is None else np.array([_position(curve, term) for term in terms])
+    labels = curve.basis.labels
+    given = _typical(curve) if terms is None else terms
+    chosen: list[Any] = [labels.index(term) if term in labels else term for term in given]
+    wrong = [term for term in chosen if term not in range(len(labels))]
+    if wrong:
+        raise ParameterError(
+            f"`terms` has {wrong[0]!r}; the basis has functions 0 to {len(labels) - 1}, such as {labels[-1]!r}."
+        )
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")
         for number, term in enumerate(chosen):
-            label = "constant" if curve.basis.label(term) == "1" else curve.basis.label(term)
+            label = "constant" if labels[term] == "1" else labels[term]
             colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
             ax.plot(curve.n_samples, curve.raw[:, term], line, color=colour, label=label)
         ax.set(xscale="log", xlim=(curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05), ylim=(0, 1.05))
@@ -187,22 +185,8 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
     return ax
 
 
-def _position(curve: Convergence, term: int | str) -> int:
-    """Find a function in the basis by its position or its label."""
-    if isinstance(term, str):
-        if term not in curve.basis.labels:
-            raise ParameterError(f"`terms` has {term!r}, which is not a function of this basis.")
-        return curve.basis.labels.index(term)
-    if not 0 <= term < len(curve.basis):
-        raise ParameterError(f"`terms` has {term}; the basis has functions 0 to {len(curve.basis) - 1}.")
-    return int(term)
-
-
-def _typical(curve: Convergence, most: int = 6) -> Integers:
+def _typical(curve: Convergence, most: int = 6) -> list[int]:
     """Choose functions spread evenly between the largest and the smallest final capacity, the constant aside."""
-    if len(curve.basis) == 1:
-        return np.zeros(1, int)
-    order = np.argsort(-curve.raw[-1, 1:], kind="stable") + 1
-    last = curve.raw[-1, order]
-    wanted = np.linspace(last[0], last[-1], min(most, len(order)))
-    return np.array(list(dict.fromkeys(order[np.argmin(np.abs(last - value))] for value in wanted)))
+    last = curve.raw[-1, 1:]
+    wanted = np.linspace(last.max(initial=0.0), last.min(initial=1.0), min(most, len(last)))
+    return list(dict.fromkeys(1 + int(np.argmin(np.abs(last - value))) for value in wanted)) or [0]

@@ -27,16 +27,12 @@ def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None
     its number of functions, the share of that degree that the device computes.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
-    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (500, 2))
-    >>> task = infocap.tasks.Task(inputs, inputs[:, 0] * inputs[:, 1] > 0, name="same sign")
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
-    >>> needs = infocap.tasks.demand(task, basis)
+    >>> needs = infocap.tasks.demand(infocap.tasks.two_spirals(n_points=200), basis)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> ax = infocap.plot.demand_supply(needs, result)
     >>> ax.get_xlabel()
     'total degree'
-    >>> plt.close(ax.figure)
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
         raise ParameterError(
@@ -72,7 +68,6 @@ def capacity_accuracy(
     become curves of their own.
 
     >>> import infocap
-    >>> import matplotlib.pyplot as plt
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> def make(n_readouts):
     ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
@@ -83,18 +78,17 @@ def capacity_accuracy(
     >>> ax = infocap.plot.capacity_accuracy(relation)
     >>> ax.get_xlabel()
     'total capacity'
-    >>> plt.close(ax.figure)
     """
-    names = list(relation.settings)
+    names, errors = list(relation.settings), relation.total_standard_error
     if against is not None:
         one_of("against", against, names)
     along = against or max(names, key=lambda name: len(relation.settings[name]))
+    words, unit = _parted(along)
     with axes(ax) as ax:
-        right = None if against is None else _right_axis(ax)
+        right = None if against is None else ax.twinx()
         for number, (label, rows) in enumerate(_curves(relation, along).items()):
             y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
-            total, errors = relation.total[rows], relation.total_standard_error
-            error = None if errors is None else errors[rows]
+            total, error = relation.total[rows], None if errors is None else errors[rows]
             colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
             look: Any = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
             if right is None:
@@ -103,31 +97,22 @@ def capacity_accuracy(
                 x = np.array(relation.settings[along])
                 ax.errorbar(x, y, y_error, label=label, linewidth=1.2, **look)
                 right.errorbar(x, total, error, linestyle=":", markerfacecolor="white", linewidth=1.0, **look)
-        _linear_model(relation, ax)
+        if right is not None:
+            right.spines["right"].set_visible(True)
+            right.set_ylabel("total capacity (dotted)")
+            right.margins(y=0.12)
+        ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")  # without any device
+        where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "color": "0.4"}
+        ax.annotate("linear model", (1.0, relation.linear), (-2, -2), ha="right", va="top", **where)
         low, high = relation.interval()
         ax.set_title(f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left")
-        ax.set(xlabel="total capacity" if right is None else _named(along), ylabel="accuracy")
+        setting = f"{words} ({unit})" if unit else words
+        ax.set(xlabel="total capacity" if right is None else setting, ylabel="accuracy")
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
         if len(names) > 1:
             ax.legend(loc="best", handlelength=1.6)
     return ax
-
-
-def _right_axis(ax: Axes) -> Axes:
-    """Add axes for the total capacity at the right."""
-    right: Axes = ax.twinx()
-    right.spines["right"].set_visible(True)
-    right.set_ylabel("total capacity (dotted)")
-    right.margins(y=0.12)
-    return right
-
-
-def _linear_model(relation: CapacityAccuracy, ax: Axes) -> None:
-    """Draw the accuracy that a linear model of the inputs reaches without any device."""
-    ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")
-    where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    ax.annotate("linear model", (1.0, relation.linear), (-2, -2), **where, ha="right", va="top", color="0.4")
 
 
 def _curves(relation: CapacityAccuracy, along: str) -> dict[str, Integers]:
@@ -137,20 +122,18 @@ def _curves(relation: CapacityAccuracy, along: str) -> dict[str, Integers]:
     others = [name for name in names if name != along]
     curves = {}
     for place in np.ndindex(rows.shape[:-1]):
-        settings = zip(others, place, strict=True)
-        said = [_valued(name, relation.settings[name][position]) for name, position in settings]
+        said = []
+        for name, position in zip(others, place, strict=True):
+            (words, unit), value = _parted(name), relation.settings[name][position]
+            shown = f"{value:g}" if isinstance(value, float | int) else str(value)
+            said.append(f"{shown} {unit}" if unit else f"{words} {shown}")
         curves[", ".join(said) or relation.task] = rows[place]
     return curves
 
 
-def _named(name: str) -> str:
-    """A parameter with its unit apart: ``power_dbm`` is "power (dBm)"."""
+def _parted(name: str) -> tuple[str, str]:
+    """A parameter and its unit: ``power_dbm`` is "power" and "dBm", ``n_layers`` is "n layers" and ""."""
     words, _, unit = name.rpartition("_")
-    return f"{words.replace('_', ' ')} ({UNITS[unit]})" if words and unit in UNITS else name.replace("_", " ")
-
-
-def _valued(name: str, value: Any) -> str:
-    """One value of a parameter: ``length_m``, 40 is "40 m"."""
-    words, _, unit = name.rpartition("_")
-    said = f"{value:g}" if isinstance(value, float | int) else str(value)
-    return f"{said} {UNITS[unit]}" if words and unit in UNITS else f"{name.replace('_', ' ')} {said}"
+    if words and unit in UNITS:
+        return words.replace("_", " "), UNITS[unit]
+    return name.replace("_", " "), ""

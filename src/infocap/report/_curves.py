@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from .. import plot
 from ..plot._run import clock
 from ..result import CapacityResult
+from ..typing import ArrayLike
 from ._html import Markup, asset, drawing, element, figure
 from ._words import with_error
 
@@ -24,19 +25,13 @@ LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css"))
 VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())}
 LOOK: Any = {
     "font.size": 12.5,
-    "axes.edgecolor": LIGHT["soft"],
-    "xtick.color": LIGHT["soft"],
-    "ytick.color": LIGHT["soft"],
+    **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT["soft"]),
     "grid.color": LIGHT["grid"],
     "axes.grid": True,
     "axes.grid.axis": "y",
-    "axes.spines.left": False,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "ytick.major.size": 0,
-    "ytick.minor.size": 0,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
+    **dict.fromkeys(["axes.spines.left", "axes.spines.right", "axes.spines.top"], False),
+    **dict.fromkeys(["ytick.major.size", "ytick.minor.size"], 0),
+    **dict.fromkeys(["figure.facecolor", "axes.facecolor"], "none"),
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "axes.labelpad": 8,
@@ -51,10 +46,10 @@ def growth(result: CapacityResult) -> Markup:
     if found is None or len(found.n_samples) < 2:
         return Markup()
     errors = found.standard_error or [None] * len(found.total)
-    known = list(zip(found.n_samples, found.total, errors, strict=True))
+    known = zip(found.n_samples, found.total, errors, strict=True)
     tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
     words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")
-    picture = _drawn(plot.growth, result, words, np.column_stack([found.n_samples, found.total]), tips)
+    picture = _drawn(plot.growth, result, words, found.n_samples, found.total, tips)
     said = "What an earlier stop would have given; at the right end it should have settled."
     return figure("Growth with the number of samples", picture, said)
 
@@ -66,25 +61,21 @@ def factors(result: CapacityResult) -> Markup:
         return Markup()
     if found.problem is not None:
         return element("figure", element("h3", title), element("p", f"No number of factors: {found.problem}"))
-    noise = f"measured from {found.n_repeats} repeats at one input."
-    if found.n_factors is None:
-        said = (
-            f"The indicator function has no minimum, so it names no number of factors. The noise was {noise}"
-        )
-    else:
-        said = (
-            f"The indicator function has its minimum at {found.n_factors} factors: so many independent signals stand "
-            f"clearly out of the noise, {noise}"
-        )
-    tips = [f"{number} factors\nIND = {value:.3g}" for number, value in enumerate(found.values, start=1)]
-    points = np.column_stack([np.arange(1, len(tips) + 1), found.values])
-    picture = _drawn(plot.indicator, result, f"Malinowski's indicator function. {said}", points, tips)
-    return figure(title, picture, said)
+    said = (
+        "The indicator function has no minimum, so it names no number of factors. The noise was "
+        if found.n_factors is None
+        else f"The indicator function has its minimum at {found.n_factors} factors: so many independent signals "
+        "stand clearly out of the noise, "
+    ) + f"measured from {found.n_repeats} repeats at one input."
+    numbers = range(1, len(found.values) + 1)
+    tips = [f"{k} factors\nIND = {value:.3g}" for k, value in zip(numbers, found.values, strict=True)]
+    words = f"Malinowski's indicator function. {said}"
+    return figure(title, _drawn(plot.indicator, result, words, numbers, found.values, tips), said)
 
 
 def drift(result: CapacityResult) -> Markup:
     """How far the reference moved during the run; nothing where none was measured."""
-    found = result.drift
+    found, title = result.drift, "Drift of the reference"
     if found is None:
         return Markup()
     time, unit = clock(found)
@@ -95,13 +86,11 @@ def drift(result: CapacityResult) -> Markup:
         f"The reference moved by {size} % of the readouts' spread (root mean square, noise taken off). "
         "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
-    points = np.column_stack([time, percent])
-    picture = _drawn(plot.drift, result, f"Drift of the reference. {said}", points, tips)
-    return figure("Drift of the reference", picture, said)
+    return figure(title, _drawn(plot.drift, result, f"{title}. {said}", time, percent, tips), said)
 
 
 def _drawn(
-    draw: Callable[..., Axes], result: CapacityResult, words: str, points: np.ndarray, tips: list[str]
+    draw: Callable[..., Axes], result: CapacityResult, words: str, x: ArrayLike, y: ArrayLike, tips: list[str]
 ) -> Markup:
     """A figure of `infocap.plot` as a part of the page, with a spot that can be pointed at on every point."""
     with matplotlib.style.context(["default", LOOK]):
@@ -109,12 +98,12 @@ def _drawn(
         ax = draw(result, canvas.subplots())
         file = StringIO()
         canvas.savefig(file, format="svg")
-    places = ax.transData.transform(points)
+    places = ax.transData.transform(np.column_stack([x, y]))
+    places[:, 1] = HEIGHT - places[:, 1]
+    last = len(tips) - 1
     spots = [
-        element(
-            "circle", cx=places[k, 0], cy=HEIGHT - places[k, 1], r=6, class_="mark spot", data_tip=tips[k]
-        )
-        for k in sorted({*range(0, len(points), 1 + (len(points) - 1) // MOST_POINTS), len(points) - 1})
+        element("circle", cx=places[k, 0], cy=places[k, 1], r=6, class_="mark spot", data_tip=tips[k])
+        for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last})
         if 0 <= places[k, 1] <= HEIGHT  # zero has no place on a logarithmic axis
     ]
     return drawing(words, _inline(file.getvalue(), draw.__name__), *spots, height=HEIGHT)

@@ -57,14 +57,15 @@ def viridis(value: float) -> str:
 
 def _scale() -> Markup:
     """The scale of colours beside the matrix."""
-    x, width = LEFT + SIDE + 18, 14
-    steps = np.linspace(0, 1, 17)
-    stops = [element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in steps]
+    x, bottom = LEFT + SIDE + 18, TOP + SIDE
+    stops = [
+        element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)
+    ]
     gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
-    bar = element("rect", x=x, y=TOP, width=width, height=SIDE, fill="url(#viridis)")
-    places = ((TOP + SIDE, "0"), (TOP + SIDE / 2 + 4, "0.5"), (TOP + 9, "1"))
-    ticks = [_text(name, x + width + 5, y, "tick", anchor="start") for y, name in places]
-    name = _text("capacity", x + width + 22, TOP + SIDE / 4, "tick", turned=90)
+    bar = element("rect", x=x, y=TOP, width=14, height=SIDE, fill="url(#viridis)")
+    places = ((bottom, "0"), (bottom - SIDE / 2 + 4, "0.5"), (TOP + 9, "1"))
+    ticks = [_text(name, x + 19, y, "tick", anchor="start") for y, name in places]
+    name = _text("capacity", x + 36, TOP + SIDE / 4, "tick", turned=90)
     return element("g", element("defs", gradient), bar, *ticks, name)
 
 
@@ -78,21 +79,25 @@ def bars(result: CapacityResult) -> Markup:
     parts = _frame(highest)
     for degree in np.unique(result.basis.degrees).tolist():
         middle, top = LEFT + slot * (degree + 0.6), BOTTOM - unit * (sums[degree] + reach[degree])
-        parts += _bar(degree, table.loc[degree].to_dict(), middle, slot, unit)
-        parts += _error(middle, sums[degree], reach[degree], unit)
+        parts += _bar(degree, table.loc[degree].to_dict(), reach[degree], middle, slot, unit)
         if len(sums) <= LABELLED:
             class_ = "value" if len(sums) <= ROOMY else "value tight"
             parts.append(_text(plain(sums[degree]), middle, top - 5, class_))
         if degree % (1 + (len(sums) - 1) // LABELLED) == 0:
             parts.append(_text(degree, middle, BOTTOM + 17, "tick"))
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
-    picture = drawing(f"Capacity by total degree: {words}", *parts)
-    said = "Capacities of all functions of one degree, added up"
-    if result.basis.n_inputs > 1:
-        said += "; colours say how many inputs a function joins"
-    said += "." if errors is None else ". Error bars are standard errors."
-    legend = _legend([kind for kind in KINDS if table[kind].sum() > 0])
-    return figure("Capacity by degree", picture, legend, said)
+    joined = "; colours say how many inputs a function joins" if result.basis.n_inputs > 1 else ""
+    barred = "" if errors is None else " Error bars are standard errors."
+    present = [kind for kind in KINDS if table[kind].sum() > 0]
+    entries = [
+        element("li", element("span", class_=f"swatch {CLASSES[kind]}"), KINDS[kind]) for kind in present
+    ]
+    return figure(
+        "Capacity by degree",
+        drawing(f"Capacity by total degree: {words}", *parts),
+        element("ul", *entries, class_="legend") if len(present) > 1 else "",
+        f"Capacities of all functions of one degree, added up{joined}.{barred}",
+    )
 
 
 def _frame(highest: float) -> list[Markup]:
@@ -108,7 +113,9 @@ def _frame(highest: float) -> list[Markup]:
     return [*parts, _text("capacity", 13, (TOP + BOTTOM) / 2, turned=-90)]
 
 
-def _bar(degree: int, values: dict[str, float], middle: float, slot: float, unit: float) -> list[Markup]:
+def _bar(
+    degree: int, values: dict[str, float], error: float, middle: float, slot: float, unit: float
+) -> list[Markup]:
     """The parts of one bar, in front of a column as high as the axes, so that short bars can be pointed at."""
     place = {"x": middle - 0.39 * slot, "width": 0.78 * slot}
     column = {"y": TOP, "height": BOTTOM - TOP, "class_": "mark column", "data_degree": degree}
@@ -119,23 +126,12 @@ def _bar(degree: int, values: dict[str, float], middle: float, slot: float, unit
             top -= unit * value
             own = {"class_": f"mark {CLASSES[kind]}", "data_degree": degree, "data_kind": kind}
             parts.append(element("rect", **place, y=top, height=unit * value, **own))
+    if 2 * unit * error >= 1.5:  # shorter error bars cannot be seen
+        value = sum(values.values())
+        low, high = BOTTOM - unit * max(value - error, 0.0), BOTTOM - unit * (value + error)
+        line = f"M{middle:.1f} {low:.1f}V{high:.1f}M{middle - 3:.1f} {high:.1f}h6"
+        parts.append(element("path", d=line, class_="error"))
     return parts
-
-
-def _error(x: float, value: float, error: float, unit: float) -> list[Markup]:
-    """The error bar, when it can be seen."""
-    if 2 * unit * error < 1.5:
-        return []
-    low, high = BOTTOM - unit * max(value - error, 0.0), BOTTOM - unit * (value + error)
-    return [element("path", d=f"M{x:.1f} {low:.1f}V{high:.1f}M{x - 3:.1f} {high:.1f}h6", class_="error")]
-
-
-def _legend(present: list[str]) -> Markup | str:
-    """The colours of the bars, where there is more than one."""
-    if len(present) < 2:
-        return ""
-    swatches = {kind: element("span", class_=f"swatch {CLASSES[kind]}") for kind in present}
-    return element("ul", *(element("li", swatches[kind], KINDS[kind]) for kind in present), class_="legend")
 
 
 def _text(

@@ -24,17 +24,14 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
     >>> element("td", "a < b", class_="number", colspan=2)
     '<td class="number" colspan="2">a &lt; b</td>'
     """
-    inside = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_markup(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
+    given = {key.rstrip("_").replace("_", "-"): one for key, one in attributes.items() if one is not None}
+    inside = "".join(f' {key}="{markup(value)}"' for key, value in given.items())
     return Markup(f"<{name}{inside}>" if name in VOID else f"<{name}{inside}>{together(children)}</{name}>")
 
 
 def together(parts: Iterable[object]) -> Markup:
     """Elements and texts, one after the other."""
-    return Markup("".join(map(_markup, parts)))
+    return Markup("".join(map(markup, parts)))
 
 
 def figure(title: str, picture: Markup, *caption: object) -> Markup:
@@ -49,11 +46,11 @@ def drawing(name: str, *children: object, height: float = 300) -> Markup:
 
 
 def asset(name: str) -> str:
-    """A file that lies beside this one: the page's style sheet or its script."""
+    """A file that lies beside this one: the page's skeleton, its style sheet or its script."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _markup(value: object) -> Markup:
+def markup(value: object) -> Markup:
     """Leave elements as they are, shorten coordinates to two decimals, and escape anything else as text."""
     if isinstance(value, Markup):
         return value

@@ -1,4 +1,4 @@
-"""The page as a whole: figures, tables and words in their order, with style, script and numbers inside."""
+"""The page as a whole: page.html filled with figures, tables and words, with style, script and numbers inside."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from .._version import __version__
 from .._words import decimals
 from ..errors import Check, DataError, ParameterError
 from ..result import PER_TERM, CapacityResult, attributes
-from ._html import Markup, asset, element
+from ..typing import Integers
+from ._html import Markup, asset, element, markup, together
 from ._total import budget, circle
 from ._words import count, functions, minus, plain, with_error
 
@@ -56,43 +58,52 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
-    if not (np.isfinite(result.capacity).all() and np.isfinite(result.total)):
+    if not np.isfinite([*result.capacity, result.total, result.noise_limited_total or 0.0]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
-    title = TITLE if title is None else str(title)
-    body = element(
-        "body",
-        _headline(result, title),
-        _main(result),
-        _downloads(),
-        element("div", id="tip", role="tooltip", hidden="hidden"),
-        element("script", Markup(_embedded(result, title)), type="application/json", id="infocap-data"),
-        element("script", Markup(asset("page.js"))),
-    )
-    return "<!doctype html>\n" + element("html", _head(title), body, lang="en-GB")
+    from . import _curves, _figures, _tables  # matplotlib is heavy: commands that make no page do without it
+
+    title, basis = TITLE if title is None else str(title), result.basis
+    style, script = asset("page.css"), asset("page.js")
+    total, sure = _headline(result)
+    two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX
+    shown = [_figures.bars, _tables.by_degree, _curves.growth, _curves.factors, _curves.drift]
+    pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
+    parts = {
+        "title": title,
+        "version": __version__,
+        "style": Markup(style),
+        "script": Markup(script),
+        "style_digest": _digest(style),  # nothing may be fetched, and only our own script may run,
+        "script_digest": _digest(script),  # whatever text a file holds
+        "circle": circle(result),
+        "total": total,
+        "maximum": result.maximum,
+        "inputs": "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs",
+        "sure": sure,
+        "budget": budget(result),
+        "checks": _checks(result),
+        "pictures": together(pictures),
+        "degrees": _options(basis.degrees),
+        "variables": _options(basis.interactions),
+        "functions": _tables.functions(result),
+        "provenance": _tables.provenance(result),
+        "data": Markup(_embedded(result, title)),
+    }
+    return Template(asset("page.html")).substitute({name: markup(part) for name, part in parts.items()})
 
 
-def _head(title: str) -> Markup:
-    """Nothing may be fetched, and only our own script may run, whatever text a file holds."""
-    digests = (sha256(asset(name).encode()).digest() for name in ("page.css", "page.js"))
-    style, script = (b64encode(digest).decode() for digest in digests)
-    policy = f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'"
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="generator", content=f"infocap {__version__}"),
-        element("title", title),
-        element("style", Markup(asset("page.css"))),
-    )
+def _digest(text: str) -> str:
+    return b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _headline(result: CapacityResult, title: str) -> Markup:
-    """What the device does and how sure that is, in two sentences, the circle, and where the rest went."""
-    toggle = element("button", "Dark", type="button", id="theme", class_="needs-script", hidden="hidden")
-    inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
+def _options(values: Integers) -> Markup:
+    return together(element("option", one, value=one) for one in np.unique(values))
+
+
+def _headline(result: CapacityResult) -> tuple[str, str]:
+    """The total, and how sure it is."""
     error = result.total_standard_error
     if error is None:
         total, sure = plain(result.total, 1), f"The method {result.method!r} gives no error bars. "
@@ -100,15 +111,8 @@ def _headline(result: CapacityResult, title: str) -> Markup:
         total, digits = with_error(result.total, error), decimals(error)
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
         sure = f"95 % interval {low} to {high}; ± is the standard error. "
-    most = f" of at most {result.maximum} linearly independent functions of {inputs}."
-    lead = element("p", "The device computes ", element("strong", total), most, class_="lead")
     sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {functions(result)}."
-    found = element("div", lead, element("p", sure, class_="sure"), budget(result), class_="found-words")
-    return element(
-        "header",
-        element("div", element("h1", title), toggle, class_="title"),
-        element("div", circle(result), found, class_="headline"),
-    )
+    return total, sure
 
 
 def _checks(result: CapacityResult) -> Markup:
@@ -118,54 +122,23 @@ def _checks(result: CapacityResult) -> Markup:
         lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
         return element("div", element("h2", title), element("ul", *lines))
 
-    fine = element("strong", "No warnings. ")
-    parts = [element("p", fine, "No check found anything that weakens the answer.")]
     if result.warnings:
         parts = [listed(count(len(result.warnings), "warning"), result.warnings)]
+    else:
+        fine = element("strong", "No warnings. ")
+        parts = [element("p", fine, "No check found anything that weakens the answer.")]
     if result.notes:
         parts.append(listed("Put right, without harm", result.notes))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
 
 
-def _main(result: CapacityResult) -> Markup:
-    """Checks, pictures and tables, in their order."""
-    from . import _curves, _figures, _tables  # matplotlib is heavy: commands that make no page do without it
-
-    two = result.basis.n_inputs == 2 and len(result.basis) <= LARGEST_MATRIX
-    pictures = [
-        _figures.matrix(result) if two else "",
-        _figures.bars(result),
-        _tables.by_degree(result),
-        _curves.growth(result),
-        _curves.factors(result),
-        _curves.drift(result),
-    ]
-    heading = element("h2", "What it computes, and how surely")
-    shown = element("section", heading, element("div", *pictures, class_="pairs"))
-    return element("main", _checks(result), shown, _tables.functions(result), _tables.provenance(result))
-
-
-def _downloads() -> Markup:
-    """The end of the page: buttons, which need the script, and what made it."""
-    table = element("button", "Download CSV", type="button", id="save-csv")
-    everything = element("button", "Download JSON", type="button", id="save-json")
-    explained = "CSV: all functions, one per line; infocap.load_result reads it back. JSON: all there is."
-    without = "Searching, tooltips and downloads need JavaScript; everything else is here."
-    return element(
-        "footer",
-        element("p", table, " ", everything, class_="needs-script", hidden="hidden"),
-        element("p", explained, class_="note needs-script", hidden="hidden"),
-        element("noscript", element("p", without, class_="note")),
-        element("p", f"Made with infocap {__version__}.", class_="note"),
-    )
-
-
 def _embedded(result: CapacityResult, title: str) -> str:
     """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
     basis = result.basis
     counts = basis.indices.max(axis=0, initial=0) + 1
-    measured = {name: getattr(result, name) for name in ("growth", "factors", "drift")}
+    measured = {"growth": result.growth, "factors": result.factors, "drift": result.drift}
+    known = {name: asdict(one) for name, one in measured.items() if one is not None}
     data = {
         "title": title,
         "attributes": _attributes(result),
@@ -184,8 +157,7 @@ def _embedded(result: CapacityResult, title: str) -> str:
             "index": basis.indices.T,
             **{name: getattr(result, name) for name in PER_TERM if getattr(result, name) is not None},
         },
-        "metadata": result.metadata
-        | {name: asdict(one) for name, one in measured.items() if one is not None},
+        "metadata": result.metadata | known,
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -212,6 +184,5 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return [_plain(one, depth + 1) for one in value]
     if isinstance(value, float):
         return value if isfinite(value) else None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) <= EXACT else str(value)
-    return value if value is None or isinstance(value, bool | str) else str(value)
+    exact = isinstance(value, int) and abs(value) <= EXACT
+    return value if exact or value is None or isinstance(value, str) else str(value)

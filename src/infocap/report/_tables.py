@@ -12,20 +12,12 @@ from ..plot._capacity import KINDS, errors_by_degree
 from ..result import CapacityResult
 from . import _words
 from ._html import Markup, element, together
-from ._words import minus, p_value, plain, with_error
+from ._words import minus, plain, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([+-]\d\d:\d\d|Z)?")
-NAMES = {
-    "estimated": "date",
-    "infocap": "infocap version",
-    "python": "Python",
-    "numpy": "NumPy",
-    "scipy": "SciPy",
-    "readout_unit": "unit of the readouts",
-    "fingerprint": "fingerprint of the plan",
-}
+MOMENT = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
+NAMES = {"estimated": "date", "infocap": "infocap version"}
 
 
 def by_degree(result: CapacityResult) -> Markup:
@@ -40,37 +32,28 @@ def by_degree(result: CapacityResult) -> Markup:
         values = table.loc[degree]
         total = float(values.sum())
         shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]))
-        numbers = [*(plain(float(values[kind])) for kind in split), shown]
-        rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", numbers))
-    sums = [*(plain(float(table[kind].sum())) for kind in split), plain(float(result.capacity.sum()))]
-    foot = _row("all", f"{held.sum()} of {len(result.basis)}", sums)
-    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"], extra="not zero")
-    scrolling = _scrolling("Capacity by degree", head, element("tbody", *rows), element("tfoot", foot))
-    return element("figure", element("h3", "Table by degree"), scrolling, _shown_and_total(result))
+        numbers = [plain(float(values[kind])) for kind in split]
+        rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", *numbers, shown))
+    added = float(result.capacity.sum())
+    numbers = [plain(float(table[kind].sum())) for kind in split]
+    foot = element("tfoot", _row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
+    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"])
+    parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), foot)]
+    if abs(added - result.total) >= 5e-3:
+        said = (
+            f"The functions shown add up to {plain(added)}; the total, {plain(result.total)}, also counts "
+            "what is too small to be shown function by function."
+        )
+        parts.append(element("p", said, class_="note"))
+    return element("figure", element("h3", "Table by degree"), *parts)
 
 
-def _row(name: object, share: str, numbers: list[str]) -> Markup:
-    """A line of the table by degree: its name, a column that narrow screens leave out, and numbers."""
-    first = [element("th", name, scope="row"), element("td", share, class_="extra")]
-    return element("tr", *first, *(element("td", one) for one in numbers))
+def _row(name: object, *cells: str) -> Markup:
+    return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
 
 
-def _head(names: list[str], extra: str = "") -> Markup:
-    """Names of columns; narrow screens leave the `extra` one out."""
-    cells = [element("th", name, scope="col", class_="extra" if name == extra else None) for name in names]
-    return element("thead", element("tr", *cells))
-
-
-def _shown_and_total(result: CapacityResult) -> Markup | str:
-    """Why the sum of the table is not the total, when it is not."""
-    shown = float(result.capacity.sum())
-    if abs(shown - result.total) < 5e-3:
-        return ""
-    said = (
-        f"The functions shown add up to {plain(shown)}; the total, {plain(result.total)}, also counts "
-        "what is too small to be shown function by function."
-    )
-    return element("p", said, class_="note")
+def _head(names: list[str]) -> Markup:
+    return element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
 
 
 def functions(result: CapacityResult) -> Markup:
@@ -85,51 +68,23 @@ def functions(result: CapacityResult) -> Markup:
     names = ["function", "capacity", "", *tested, "degree", "variables"]
     nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
     body = element("tbody", *([_function(result, one) for one in chosen] or [nothing]), id="rows")
-    return element(
-        "section",
-        element("h2", "Functions"),
-        _controls(result),
-        _scrolling("Functions by capacity", _head(names), body, class_="functions"),
-        element("p", said, id="shown", class_="note"),
-        element("button", "Show more", type="button", id="more", hidden="hidden"),
-        id="functions",
-    )
+    table = _scrolling("Functions by capacity", _head(names), body, class_="functions")
+    return together([table, element("p", said, id="shown", class_="note")])
 
 
 def _function(result: CapacityResult, one: int) -> Markup:
-    """A line of the table of functions."""
     basis, capacity = result.basis, float(result.capacity[one])
     error = None if result.standard_error is None else float(result.standard_error[one])
     width = f"{100 * min(max(capacity, 0.0), 1.0):.1f}%"
     bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-    tested = [] if result.p_value is None else [p_value(float(result.p_value[one]))]
+    p = np.inf if result.p_value is None else float(result.p_value[one])
+    tested = [] if result.p_value is None else ["< 0.001" if p < 0.001 else plain(p, 3)]
     return element(
         "tr",
         element("td", "constant" if basis.label(one) == "1" else basis.label(one)),
         element("td", with_error(capacity, error)),
         element("td", bar, class_="share-cell"),
         *(element("td", text) for text in (*tested, basis.degrees[one], basis.interactions[one])),
-    )
-
-
-def _controls(result: CapacityResult) -> Markup:
-    """Search and filters; hidden until the script is there to serve them."""
-
-    def choice(id_: str, label: str, values: np.ndarray) -> Markup:
-        numbers = [element("option", one, value=one) for one in np.unique(values)]
-        every = element("option", "all", value="")
-        return element("label", f"{label} ", element("select", every, *numbers, id=id_))
-
-    search = element("input", type="search", id="search", placeholder="such as P2(u1)", autocomplete="off")
-    return element(
-        "form",
-        element("label", "Search ", search),
-        choice("by-degree", "Degree", result.basis.degrees),
-        choice("by-variables", "Variables", result.basis.interactions),
-        element("label", element("input", type="checkbox", id="zeros"), " zeros too"),
-        class_="controls needs-script",
-        hidden="hidden",
-        role="search",
     )
 
 
@@ -144,18 +99,17 @@ def provenance(result: CapacityResult) -> Markup:
     }
     known = result.metadata.get("provenance", {})
     found = known if isinstance(known, dict) else {"provenance": known}
-    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not _nested(value)}
+    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not isinstance(value, dict)}
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
     groups = [_group("estimation", own | simple, "wide")]
-    groups += [_group(str(key), value) for key, value in found.items() if _nested(value)]
+    groups += [_group(str(key), value) for key, value in found.items() if isinstance(value, dict)]
     if not found:
         said = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
         groups.append(element("p", said, class_="note"))
-    return element("section", element("h2", "Where the numbers come from"), *groups, id="provenance")
+    return together(groups)
 
 
 def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
-    """A list of entries under a title."""
     lines = list(_flat(entries))
     parts = [
         element("div", element("dt", name.replace("_", " ")), element("dd", _short(value)))
@@ -167,40 +121,26 @@ def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Ma
     return together([element("h3", title), element("dl", *parts, class_=class_), rest])
 
 
-def _nested(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value)
-
-
 def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Entries of entries, named by their way, at most nine deep."""
     for key, value in entries.items():
-        if _nested(value) and above.count("›") < 8:
+        if isinstance(value, dict) and value and above.count("›") < 8:
             yield from _flat(value, f"{above}{key} › ")
         else:
             yield f"{above}{key}", value
 
 
 def _short(value: Any) -> str:
-    """One entry as text: dates without their seconds, numbers to six digits, long texts cut."""
+    """One entry as text: dates without the T and the seconds, numbers to six digits, long texts cut."""
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return minus(f"{value:.6g}")
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else _date(str(value))
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = re.sub(MOMENT, r"\1 \2 UTC", text)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
     return text or "–"
-
-
-def _date(text: str) -> str:
-    """Moments without the T and the seconds; other text as it is.
-
-    >>> _date("2026-11-15T15:03:36+00:00"), _date("2026-11")
-    ('2026-11-15 15:03 UTC', '2026-11')
-    """
-    if not MOMENT.fullmatch(text):
-        return text
-    return f"{text[:10]} {text[11:16]}" + (" UTC" if text.endswith(("Z", "+00:00")) else text[19:])
 
 
 def _scrolling(name: str, *parts: Markup, class_: str | None = None) -> Markup:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import hypot, isfinite
-from typing import NamedTuple
+from math import hypot
 
 from ..result import CapacityResult
 from ._html import Markup, element
@@ -36,68 +35,50 @@ def circle(result: CapacityResult) -> Markup:
 
 def _arc(share: float, class_: str) -> Markup:
     """A part of the ring, from the top, clockwise."""
-    percent = 100 * min(max(share, 0.0), 1.0) if isfinite(share) else 0.0
-    dash = f"{percent:.2f} 100"
+    dash = f"{100 * min(max(share, 0.0), 1.0):.2f} 100"
     return element("circle", **RING, class_=class_, stroke_dasharray=dash, transform="rotate(-90 100 100)")
 
 
-class Share(NamedTuple):
-    """One part of the maximum capacity."""
-
-    kind: str
-    size: float
-    error: float | None
-    words: str
-
-    @property
-    def shown(self) -> str:
-        """The size with the digits that are known."""
-        if self.kind == "dependent":
-            return str(round(self.size))
-        return plain(self.size, 1) if self.error is None else with_error(self.size, self.error)
-
-
-def shares(result: CapacityResult) -> list[Share]:
-    """The parts of the maximum capacity, in order; what repeats did not measure stays together."""
-    total, error = result.total, result.total_standard_error
-    parts = [Share("found", total, error, "found among the functions of this basis")]
-    if result.noise_limited_total is None:
-        words = (
-            "not found: lost to noise, or in functions outside this basis. "
-            "Measuring some inputs twice tells which."
-        )
-        parts.append(Share("unknown", result.rank - total, error, words))
+def shares(result: CapacityResult) -> list[tuple[str, float, str, str]]:
+    """The parts of the maximum capacity in order: kind, size, size with the digits that are known, words."""
+    total, error, limit = result.total, result.total_standard_error, result.noise_limited_total
+    parts = [("found", total, error, "found among the functions of this basis")]
+    if limit is None:
+        words = "not found: lost to noise, or in functions outside this basis. Measuring some inputs twice tells which."
+        parts.append(("unknown", result.rank - total, error, words))
     else:
-        limit, limit_error = result.noise_limited_total, result.noise_limited_standard_error
-        both = hypot(limit_error or 0.0, error or 0.0) or None
-        words = "in functions of the inputs outside this basis"
-        if limit - total < 2 * (both or 0.0):
-            words += ": no more than chance explains"
-        parts.append(Share("outside", limit - total, both, words))
+        both = hypot(result.noise_limited_standard_error or 0.0, error or 0.0) or None
+        chance = ": no more than chance explains" if limit - total < 2 * (both or 0.0) else ""
+        parts.append(
+            ("outside", limit - total, both, f"in functions of the inputs outside this basis{chance}")
+        )
         words = "lost to noise, as repeated measurements show"
-        parts.append(Share("noise", result.rank - limit, limit_error, words))
+        parts.append(("noise", result.rank - limit, result.noise_limited_standard_error, words))
+    shown = [
+        (kind, size, plain(size, 1) if error is None else with_error(size, error), words)
+        for kind, size, error, words in parts
+        if size > NOTHING or kind in ("found", "outside")
+    ]
     dependent = result.maximum - result.rank
-    words = (
-        f"{count(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
-    )
-    parts.append(Share("dependent", float(dependent), None, words))
-    return [part for part in parts if part.size > NOTHING or part.kind in ("found", "outside")]
+    if dependent > 0:
+        words = f"{count(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
+        shown.append(("dependent", dependent, str(dependent), words))
+    return shown
 
 
 def budget(result: CapacityResult) -> Markup:
     """A bar as long as the maximum capacity, and what its parts are."""
     parts = shares(result)
-    most = max(result.maximum, sum(max(part.size, 0.0) for part in parts), 1e-9)
+    most = max(result.maximum, sum(max(size, 0.0) for _, size, _, _ in parts), 1e-9)
     bars, lines, begin = [], [], 0.0
-    for part in parts:
-        length = 100 * max(part.size, 0.0) / most
-        tip = f"{part.shown}\n{part.words}"
-        x, width, class_ = f"{begin:.3f}%", f"{length:.3f}%", f"mark part {part.kind}"
-        bars.append(element("rect", x=x, width=width, height="100%", class_=class_, data_tip=tip))
-        swatch = element("span", class_=f"swatch {part.kind}")
-        lines.append(element("li", swatch, element("strong", part.shown), element("span", part.words)))
+    for kind, size, shown, words in parts:
+        length = 100 * max(size, 0.0) / most
+        place = {"x": f"{begin:.3f}%", "width": f"{length:.3f}%", "height": "100%"}
+        bars.append(element("rect", **place, class_=f"mark part {kind}", data_tip=f"{shown}\n{words}"))
+        swatch = element("span", class_=f"swatch {kind}")
+        lines.append(element("li", swatch, element("strong", shown), element("span", words)))
         begin += length
-    name = f"Of {result.maximum}: " + "; ".join(f"{part.shown} {part.words}" for part in parts)
+    name = f"Of {result.maximum}: " + "; ".join(f"{shown} {words}" for _, _, shown, words in parts)
     return element(
         "div",
         element("svg", *bars, role="img", aria_label=name, class_="budget-bar", height="20"),

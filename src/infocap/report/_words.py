@@ -27,13 +27,6 @@ def with_error(value: float, error: float | None) -> str:
     return minus(said).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def p_value(value: float) -> str:
-    """Three decimals, or that it is less."""
-    if not isfinite(value):
-        return "–"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def count(number: int, one: str) -> str:
     """``1 input``, ``2 inputs``."""
     return f"{number} {one if number == 1 else one + 's'}"
@@ -62,5 +55,5 @@ def basis(result: CapacityResult) -> str:
 
 def method(result: CapacityResult) -> str:
     """The method's name and, where it is one of ours, what it does."""
-    summary = getattr(ESTIMATORS.get(result.method), "summary", None)
-    return f"{result.method} ({summary})" if summary else result.method
+    known = ESTIMATORS.get(result.method)
+    return result.method if known is None else f"{result.method} ({known.summary})"
