@@ -64,13 +64,17 @@ class Store:
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
         found = read_entries(self.path) if self.path.exists() else StoreContents()
-        if found.entries:
-            self.plan = self._same(plan, found)
-        else:
+        if not found.entries:
             self._refuse_lost_log()
-            if plan is None:
-                raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
-            self.plan = plan
+        elif not found.sound:
+            raise DataError(" ".join(found.check(self.path)))
+        elif plan is None:
+            plan = Plan.from_dict(found.story["plan"])
+        else:
+            plan = self._same(plan, Plan.from_dict(found.story["plan"]))
+        if plan is None:
+            raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
+        self.plan = plan
         self.schedule = self.plan.schedule if found.schedule is None else Schedule(*found.schedule)
         self._connection = _connect(self.path)
         if not found.entries:
@@ -106,15 +110,11 @@ class Store:
 
     def pending(self) -> Iterator[tuple[int, Floats]]:
         """(index, u) of the samples not yet stored, in the order of acquisition."""
-        for one in self.remaining():
-            if one.kind == "sample":
-                yield one.number, one.u
+        return ((one.number, one.u) for one in self.remaining() if one.kind == "sample")
 
     def remaining(self) -> Iterator[Measurement]:
         """Everything not yet stored, in the order of acquisition: noise, samples, repeats, reference."""
-        for one in self.schedule:
-            if (one.kind, one.number) not in self._stored:
-                yield one
+        return (one for one in self.schedule if (one.kind, one.number) not in self._stored)
 
     def record(
         self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None
@@ -171,18 +171,10 @@ class Store:
             _close(connection)
         return cls(path)
 
-    def _same(self, plan: Plan | None, found: StoreContents) -> Plan:
-        """The store's plan, if it is the one given and the file is whole enough to be written to."""
-        if not found.sound:
-            raise DataError(" ".join(found.check(self.path)))
-        there = Plan.from_dict(found.story["plan"])
-        if plan is None:
-            return there
-        differing = {
-            one.name: (getattr(there, one.name), getattr(plan, one.name))
-            for one in fields(Plan)
-            if getattr(there, one.name) != getattr(plan, one.name)
-        }
+    def _same(self, plan: Plan, there: Plan) -> Plan:
+        """The store's plan, if it is the one given but for words."""
+        pairs = {one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)}
+        differing = {name: (old, new) for name, (old, new) in pairs.items() if old != new}
         if plan.fingerprint != there.fingerprint:
             said = ", ".join(
                 f"{name} {old!r} there and {new!r} here" for name, (old, new) in differing.items()
@@ -191,7 +183,7 @@ class Store:
                 f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
                 f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
             )
-        for name, (old, new) in differing.items():  # words only
+        for name, (old, new) in differing.items():
             warn(f"{self.path} keeps the {name} it was begun with, {old!r}; the plan now says {new!r}.")
         return there
 
@@ -226,9 +218,8 @@ class Store:
 
     def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
-        values = np.asarray(
-            np.ma.filled(np.ma.asarray(readouts, float), np.nan) if np.ma.isMA(readouts) else readouts
-        )
+        masked = np.ma.isMA(readouts)
+        values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             raise DataError(
@@ -244,7 +235,6 @@ class Store:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection that waits for the disk at every step."""
     try:
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
