@@ -67,7 +67,13 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     load_scripts()
     names = [name for name in FIGURES if not figures or "all" in figures or name in figures]
     scripts = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in names}
-    _refuse_missing(scripts)
+    for name, script in scripts.items():
+        for needed in getattr(script, "NEEDS", ()):
+            if importlib.util.find_spec(needed) is None:  # told before half an hour of work
+                raise ParameterError(
+                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
+                    "'infocap reproduce fig1 fig2'."
+                )
     output.mkdir(parents=True, exist_ok=True)
     context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
     executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
@@ -95,8 +101,7 @@ def cite() -> None:
     """Print the references of the paper, of this software and of the methods, in BibTeX."""
     click.echo(CITATION.format(version=__version__))
     for name, method in ESTIMATORS.items():
-        if reference := getattr(method, "reference", ""):
-            click.echo(f"% {name}: {reference}")
+        click.echo(f"% {name}: {method.reference}")
 
 
 def load_scripts() -> None:
@@ -111,17 +116,6 @@ def load_scripts() -> None:
     )
 
 
-def _refuse_missing(scripts: dict[str, ModuleType]) -> None:
-    """Refuse, before half an hour of work, a figure that needs a package that is not there."""
-    for name, script in scripts.items():
-        for needed in getattr(script, "NEEDS", ()):
-            if importlib.util.find_spec(needed) is None:
-                raise ParameterError(
-                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
-                    "'infocap reproduce fig1 fig2'."
-                )
-
-
 def _one(
     name: str, script: ModuleType, quick: bool, output: Path, executor: Executor
 ) -> list[dict[str, str]]:
@@ -131,16 +125,14 @@ def _one(
     click.echo(f"{name}: {script.TITLE}")
     started = time.perf_counter()
     work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
-    sources = [
-        inspect.getsource(importlib.import_module(f"{PACKAGE}.{one}")) for one in (name, "_common", "_work")
-    ]
+    modules = [importlib.import_module(f"{PACKAGE}.{one}") for one in (name, "_common", "_work")]
+    sources = [inspect.getsource(one) for one in modules]
     key = helpers.digest(sources, script.PARAMETERS | changes)
     data = work.load(name, key)
     if data is None:
         data = helpers.recorded(lambda: script.compute(work, **changes))
-        data.attrs["warnings"] = json.dumps(
-            list(work.warnings | dict.fromkeys(json.loads(data.attrs["warnings"])))
-        )
+        said = work.warnings | dict.fromkeys(json.loads(data.attrs["warnings"]))
+        data.attrs["warnings"] = json.dumps(list(said))
         data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": __version__}
         work.save(name, key, data)
     lines = script.check(data)

@@ -16,9 +16,9 @@ from types import FrameType
 from typing import Any
 
 from .._check import number, positive, whole_number
-from ..errors import DataError
+from ..errors import DataError, InfocapError
 from ..recording import MEASURED, Recording
-from ._instrument import Careful, Instrument
+from ._instrument import Careful, Instrument, in_one_line
 from ._plan import Plan
 from ._status import estimate_now, width
 from ._store import Store
@@ -107,7 +107,12 @@ def _made(make: Any) -> Instrument:
         inspect.signature(make).bind()
     except (TypeError, ValueError):  # no function, or one of arguments: Careful says what an instrument needs
         return make
-    return make()
+    try:
+        return make()
+    except InfocapError:
+        raise
+    except Exception as problem:  # the user's own code may raise anything
+        raise DataError(f"the instrument could not be made ({in_one_line(problem)}).") from problem
 
 
 @contextmanager

@@ -74,7 +74,7 @@ class Careful:
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 self.failures += 1
                 last = DataError(
-                    f"the instrument failed {attempt + 1} times at {name} ({_said(problem)}); "
+                    f"the instrument failed {attempt + 1} times at {name} ({in_one_line(problem)}); "
                     "everything before is safe. Set it right, then give the same command again: it goes on from there."
                 )
                 last.__cause__ = problem
@@ -89,7 +89,7 @@ class Careful:
             try:
                 self.instrument.close()  # type: ignore[attr-defined]
             except Exception as problem:  # all is measured and safe; the run has not failed
-                warn(f"the instrument could not be closed ({_said(problem)}).")
+                warn(f"the instrument could not be closed ({in_one_line(problem)}).")
 
     def _ask(self, u: Floats, options: dict[str, Any]) -> Any:
         if self._thread is None:
@@ -103,7 +103,7 @@ class Careful:
         return call.get()
 
 
-def _said(problem: Exception) -> str:
+def in_one_line(problem: Exception) -> str:
     return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
 
 

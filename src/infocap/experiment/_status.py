@@ -105,18 +105,11 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
         result, problem = estimate_now(to_recording(found, path), plan)
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
-    return Status(
-        path,
-        plan,
-        {kind: pair for kind, pair in counts.items() if pair[1]},
-        rate,
-        None if not rate else left / rate,
-        age,
-        result,
-        problem,
-        _advice(left, result, age, rate, until),
-        found.check(path) if result is None else result.checks,
-    )
+    planned = {kind: pair for kind, pair in counts.items() if pair[1]}
+    advice = _advice(left, result, age, rate, until)
+    checks = found.check(path) if result is None else result.checks
+    seconds = left / rate if rate else None
+    return Status(path, plan, planned, rate, seconds, age, result, problem, advice, checks)
 
 
 def width(result: CapacityResult) -> float:

@@ -133,8 +133,25 @@ class Store:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
         values = self.checked(readouts, index, kind)
         moment = time.time() if measured is None else float(measured)
+        entry = Entry(*name, moment, pack(self._input[name], values))
         with self._lock:
-            self._insert(Entry(*name, moment, pack(self._input[name], values)))
+            try:
+                _put(self._connection, entry)
+            except sqlite3.IntegrityError:
+                query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+                if self._connection.execute(query, name).fetchone() != (
+                    entry.data,
+                ):  # the same twice is no harm
+                    raise DataError(
+                        f"{kind} {index} is stored already with other readouts; a measurement is never overwritten."
+                    ) from None
+            except sqlite3.Error as problem:
+                free = shutil.disk_usage(self.path.parent).free / 1e6
+                raise DataError(
+                    f"{kind} {index} could not be stored ({problem}; {free:,.0f} MB are free there); the "
+                    f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
+                    "command again: it goes on from there."
+                ) from None
             self._stored.add(name)
             self._width = len(values)
 
@@ -195,26 +212,6 @@ class Store:
                 f"{log} is part of a store that was moved or renamed, and holds its last measurements; move it along "
                 "with its store, or give another name."
             )
-
-    def _insert(self, entry: Entry) -> None:
-        try:
-            _put(self._connection, entry)
-        except sqlite3.IntegrityError:
-            there = self._connection.execute(
-                "SELECT data FROM entry WHERE kind = ? AND number = ?", (entry.kind, entry.number)
-            ).fetchone()
-            if there != (entry.data,):  # the same measurement twice is no harm, another would be a loss
-                raise DataError(
-                    f"{entry.kind} {entry.number} is stored already with other readouts; a measurement is never "
-                    "overwritten."
-                ) from None
-        except sqlite3.Error as problem:
-            free = shutil.disk_usage(self.path.parent).free / 1e6
-            raise DataError(
-                f"{entry.kind} {entry.number} could not be stored ({problem}; {free:,.0f} MB are free there); the "
-                f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
-                "command again: it goes on from there."
-            ) from None
 
     def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
