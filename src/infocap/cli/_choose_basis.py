@@ -1,7 +1,5 @@
 """Which functions to look for: as the options say, else as the recording was planned, else said aloud."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from math import comb, log2

@@ -1,7 +1,5 @@
 """infocap estimate: from files to capacities, with a summary, a result and pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """infocap draw, acquire, watch, import and export: between plans, devices and files."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math
@@ -164,7 +162,6 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) 
 
 
 def _as_data(now: Status) -> dict[str, Any]:
-    """Return what the screen shows, for programs."""
     result = now.result
     names = "stored planned complete rate_hz seconds_left last_row_age_s problem checks advice"
     return {name: getattr(now, name) for name in names.split()} | {
@@ -175,7 +172,6 @@ def _as_data(now: Status) -> dict[str, Any]:
 
 
 def _screen(now: Status) -> str:
-    """Return one screen of text."""
     title = f" · {now.plan.title}" if now.plan.title else ""
     share = now.stored / max(now.planned, 1)
     full = math.floor(BAR * share)

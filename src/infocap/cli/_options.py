@@ -1,7 +1,5 @@
 """Options that belong together arrive together: a command gets one frozen dataclass for each group of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -19,10 +17,7 @@ PATH = click.Path(path_type=Path)  # some formats are folders
 
 
 def option(*names: str, **settings: Any) -> Any:
-    """Return a field of a dataclass that the command line fills; the arguments are those of `click.option`.
-
-    A name without a minus makes an argument of the command.
-    """
+    """Return a field that the command line fills, as `click.option` would; without a minus it is an argument."""
     usual = () if "multiple" in settings else False if "is_flag" in settings else None
     return field(default=settings.get("default", usual), metadata={"names": names, "settings": settings})
 

@@ -1,7 +1,5 @@
 """Files that the commands write: looked at before anything is computed, never over something else's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -77,9 +75,9 @@ def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
     for path in pictures:
         ours = begins(path, PICTURES.get(path.suffix, ()))
         check_place(path, PICTURES, ours, f"a {path.suffix[1:].upper()} picture")
-    ((path, times),) = Counter(one.resolve() for one in written).most_common(1) or [(None, 0)]
-    if times > 1:
-        raise ParameterError(f"{path} is named twice; give each file its own name.")
+    for path, times in Counter(one.resolve() for one in written).items():
+        if times > 1:
+            raise ParameterError(f"{path} is named twice; give each file its own name.")
 
 
 def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:

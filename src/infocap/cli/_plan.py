@@ -1,7 +1,5 @@
 """infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

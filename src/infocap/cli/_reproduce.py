@@ -1,7 +1,5 @@
 """infocap reproduce and cite: the paper's figures, with its statements checked one by one, and what to cite."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect
@@ -41,6 +39,7 @@ CITATION = """@article{{ramachandran2026ipc,
 
 PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
+FOLDER = click.Path(file_okay=False, path_type=Path)
 CORES = os.cpu_count() or 1
 FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
 
@@ -51,11 +50,7 @@ FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
 )
 @click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("reproduced"),
-    help="Folder for figN.png, figN.nc, figN.json and a cache of what is computed.",
+    "-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc, .json, and a cache."
 )
 @click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
@@ -119,7 +114,6 @@ def load_scripts() -> None:
 def _one(
     name: str, script: ModuleType, quick: bool, output: Path, executor: Executor
 ) -> list[dict[str, str]]:
-    """Compute, draw, check and write one figure; its data come from the cache if they are there."""
     helpers = importlib.import_module(f"{PACKAGE}._work")
     changes = script.QUICK if quick else {}
     click.echo(f"{name}: {script.TITLE}")

@@ -1,7 +1,5 @@
 """infocap show, compare and report: what files of infocap hold, in the terminal or as a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

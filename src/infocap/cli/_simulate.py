@@ -1,7 +1,5 @@
 """infocap simulate: the photonic experiment, from a design to a file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How the command line speaks: parameters named as options, sentences wrapped, warnings shown once."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """acquire: measure what a plan asks for, one safe step after the other."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os
@@ -81,7 +79,7 @@ def acquire(
 def _measure(
     store: Store, careful: Careful, until: float | None, stop: threading.Event, progress: bool
 ) -> str | None:
-    """One measurement after the other; why it ended before all were made, or None."""
+    """Return why it ended before all were measured, or None."""
     from tqdm import tqdm
 
     n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal

@@ -1,7 +1,5 @@
 """What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -62,7 +60,7 @@ class Careful:
 
         `fit` makes a vector of what came, or raises an error: part of a spectrum is a failure like any other.
         """
-        options: dict[str, Any] = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
+        options = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
         for attempt in range(self.retries + 1):
             try:
                 if attempt and callable(getattr(self.instrument, "recover", None)):

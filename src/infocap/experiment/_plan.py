@@ -170,14 +170,8 @@ class Plan:
         """The functions whose capacities are wanted."""
         given = self.family if isinstance(self.family, tuple) else (self.family,) * self.n_inputs
         families = [one if isinstance(one, str) else restore(**one) for one in given]
-        return product_basis(
-            families,
-            self.n_inputs,
-            self.max_degree,
-            domain=self.domain,
-            index_set=self.index_set,
-            max_interactions=self.max_interactions,
-        )
+        names = ("n_inputs", "max_degree", "domain", "index_set", "max_interactions")
+        return product_basis(families, **{name: getattr(self, name) for name in names})
 
     @cached_property
     def inputs(self) -> Floats:

@@ -1,7 +1,5 @@
 """How a run stands, from its store, while it is being written."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from dataclasses import dataclass

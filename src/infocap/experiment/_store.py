@@ -78,13 +78,9 @@ class Store:
         self.schedule = self.plan.schedule if found.schedule is None else Schedule(*found.schedule)
         self._connection = _connect(self.path)
         if not found.entries:
-            story = {
-                "plan": self.plan.to_dict(),
-                "fingerprint": self.plan.fingerprint,
-                "begun": datetime.now(UTC).isoformat(timespec="seconds"),
-                "acquired_with": f"infocap {__version__}",
-            }
-            _begin(self._connection, story, self.schedule)
+            begun = datetime.now(UTC).isoformat(timespec="seconds")
+            story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
+            _begin(self._connection, story | {"acquired_with": f"infocap {__version__}"}, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {(entry.kind, entry.number) for entry in measured}
@@ -173,12 +169,11 @@ class Store:
             raise DataError(
                 f"the plan of {damaged} is lost; export its rows to a .nc file, or begin again with the plan's file."
             )
-        path = Path(path)
-        if path.exists():
+        if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        with replaced(path) as beside:
+        schedule = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
+        with replaced(Path(path)) as beside:
             connection = _connect(beside)
-            schedule = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
             _begin(connection, found.story, Schedule(*found.schedule) if found.schedule else schedule)
             with connection:
                 connection.execute("BEGIN")
