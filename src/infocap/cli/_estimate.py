@@ -38,7 +38,7 @@ class How:
         "--complex-as", type=click.Choice(["abs2", "split"]), help="What complex readouts mean."
     )
     no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
-    memory: str | None = option("--memory", help="Read the files in blocks, within so much, such as 1GB.")
+    memory: str | None = option("--memory", help="Read in blocks, within so much memory, such as 1GB.")
     scheduler: str | None = option(
         "--scheduler", metavar="ADDRESS", help="Of a Dask cluster to do the work, such as tcp://node1:8786."
     )
