@@ -103,8 +103,16 @@ NOTED = {
     ),
 }
 REFUSED = {
-    "degrees": (lambda x: {"inputs": 180 * PLAN.inputs}, "outside the domain [-1, 1]", "--domain low high"),
-    "volts": (lambda x: {"inputs": 5 * PLAN.inputs}, "outside the domain [-1, 1]", "--domain low high"),
+    "degrees": (
+        lambda x: {"inputs": 180 * PLAN.inputs},
+        "outside the domain [-1, 1]",
+        "true interval as --domain",
+    ),
+    "volts": (
+        lambda x: {"inputs": 5 * PLAN.inputs},
+        "outside the domain [-1, 1]",
+        "true interval as --domain",
+    ),
     "radians": (lambda x: {"inputs": np.pi * PLAN.inputs}, "outside the domain", "--domain -3.14159"),
     "NaN": (
         lambda x: {"readouts": with_column(x, 3, np.nan)},
@@ -211,7 +219,7 @@ def test_the_remedy_that_a_message_names_works(readouts, tmp_path, monkeypatch, 
     options = ["--strict", "--method", "threshold-richardson"]
     code, terminal, _, _ = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
     assert code == 1
-    assert "make the basis with --domain 0 1" in terminal
+    assert "pass --domain 0 1 to product_basis" in terminal
     options += ["--domain", "0", "1"]
     code, _, _, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
     assert (code, result.checks) == (0, ())

@@ -36,9 +36,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, watch, import_, export)
-ANSWERS = (estimate, show, compare, report)
-PAPER = (simulate, reproduce, cite)
-for command in (*LAB, *ANSWERS, *PAPER):
+for command in (*LAB, estimate, show, compare, report, simulate, reproduce, cite):
     main.add_command(command)
 
 
@@ -47,15 +45,12 @@ def run() -> None:
     warnings.formatwarning = _plainly
     try:
         main()
-    except InfocapError as problem:
-        click.echo(f"infocap: {problem}", err=True)
+    except (InfocapError, OSError, MemoryError) as problem:  # an OSError: no permission, or the disk is full
+        said = " ".join(str(problem).split())
+        if isinstance(problem, MemoryError):
+            said = f"there is not enough memory for this ({said})."
+        click.echo(f"infocap: {said}", err=True)
         sys.exit(2 if isinstance(problem, ParameterError) else 3)
-    except OSError as problem:  # no permission, disk full; files are there whole or not at all
-        click.echo(f"infocap: {' '.join(str(problem).split())}", err=True)
-        sys.exit(3)
-    except MemoryError as problem:
-        click.echo(f"infocap: there is not enough memory for this ({problem}).", err=True)
-        sys.exit(3)
 
 
 def _plainly(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:

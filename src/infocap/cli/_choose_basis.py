@@ -1,9 +1,7 @@
 """Which functions to look for: as the options say, else as the recording was planned, else said aloud."""
 
-from __future__ import annotations
-
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import comb, log2
 from typing import Any
 
@@ -49,10 +47,15 @@ class Wanted:
 
     def given(self, n_inputs: int) -> dict[str, Any]:
         """Return what was asked for, as arguments of `product_basis`."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        given = {name: value for name, value in vars(self).items() if value not in (None, ())}
+        if len(self.family) not in (0, 1, n_inputs):
+            raise ParameterError(
+                f"{len(self.family)} families are given for {n_inputs} inputs; give one for all, or one for each."
+            )
         if self.family:
-            values["family"] = _families(self.family, n_inputs)
-        return {name: value for name, value in values.items() if value not in (None, ())}
+            families = [_family(text) for text in self.family]
+            given["family"] = families * n_inputs if len(families) == 1 else families
+        return given
 
 
 def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
@@ -72,16 +75,12 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
         )
     if wanted.max_degree is not None:
         return product_basis(**settings), said
-    degree = _highest_degree(settings, n_samples)
-    basis = product_basis(**settings, max_degree=degree)
-    said.append(
-        f"degree {degree} chosen, {len(basis)} functions for {n_samples} samples; --degree says otherwise"
-    )
-    return basis, said
+    basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
+    chosen = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
+    return basis, [*said, f"{chosen}; --degree says otherwise"]
 
 
 def _plan(recording: Recording) -> Plan | None:
-    """Return the plan that rides in the recording."""
     data = recording.metadata.get("plan")
     if data is None:
         return None
@@ -94,16 +93,6 @@ def _plan(recording: Recording) -> Plan | None:
             f"the plan in the file is for {plan.n_inputs} inputs, but {recording.inputs.shape[1]} were recorded."
         )
     return plan
-
-
-def _families(given: tuple[str, ...], n_inputs: int) -> list[str | Family]:
-    """Return one family per input, from one for all or one for each."""
-    made = [_family(text) for text in given]
-    if len(made) not in (1, n_inputs):
-        raise ParameterError(
-            f"{len(made)} families are given for {n_inputs} inputs; give one for all, or one for each."
-        )
-    return made * n_inputs if len(made) == 1 else made
 
 
 def _family(text: str) -> str | Family:
@@ -119,20 +108,16 @@ def _family(text: str) -> str | Family:
 
 
 def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:
-    """Return the highest degree with few enough functions for the samples."""
     limit = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS)
     n_inputs, hyperbolic = settings["n_inputs"], settings.get("index_set") == "hyperbolic"
     most_joined = min(settings.get("max_interactions", n_inputs), n_inputs)
-    degree = 1
-    for higher in range(2, HIGHEST_DEGREE + 1):
-        joined = int(log2(higher + 1)) if hyperbolic else higher
+    for degree in range(2, HIGHEST_DEGREE + 1):
+        joined = int(log2(degree + 1)) if hyperbolic else degree
         if comb(n_inputs, min(joined, most_joined)) > limit:  # a lower bound, to list nothing too long
-            break
+            return degree - 1
         try:
-            n_functions = len(product_basis(**settings, max_degree=higher))
+            if len(product_basis(**settings, max_degree=degree)) > limit:
+                return degree - 1
         except ParameterError:  # a family may know its functions up to some degree only
-            break
-        if n_functions > limit:
-            break
-        degree = higher
-    return degree
+            return degree - 1
+    return HIGHEST_DEGREE

@@ -1,7 +1,5 @@
 """infocap estimate: from files to capacities, with a summary, a result and pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,12 +22,6 @@ from ._terminal import check_lines, counted, say, warnings_in_checks, wrapped
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
 
 
-def summary_of(method: str) -> str:
-    """Return what a method does, in one line."""
-    chosen = ESTIMATORS[method]
-    return str(getattr(chosen, "summary", None) or (chosen.__doc__ or "").split("\n")[0])
-
-
 @dataclass(frozen=True)
 class How:
     """How capacities are estimated."""
@@ -38,7 +30,7 @@ class How:
         "--method",
         type=click.Choice(list(ESTIMATORS)),
         default="control-variate",
-        help=" ".join(f"{name}: {summary_of(name)}" for name in ESTIMATORS),
+        help="; ".join(f"{name}: {method.summary}" for name, method in ESTIMATORS.items()) + ".",
     )
     no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
     nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Missing values.")
@@ -46,16 +38,13 @@ class How:
         "--complex-as", type=click.Choice(["abs2", "split"]), help="What complex readouts mean."
     )
     no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
-    memory: str | None = option(
-        "--memory", help="Read the files in blocks, within so much memory, such as 1GB."
-    )
+    memory: str | None = option("--memory", help="Read in blocks, within so much memory, such as 1GB.")
     scheduler: str | None = option(
         "--scheduler", metavar="ADDRESS", help="Of a Dask cluster to do the work, such as tcp://node1:8786."
     )
 
     @property
     def in_memory(self) -> bool:
-        """Whether all rows are read at once."""
         return self.memory is None and self.scheduler is None
 
     def analyse(self, recording: Recording, basis: ProductBasis) -> CapacityResult:
@@ -87,16 +76,19 @@ def estimate(context: click.Context, source: Source, wanted: Wanted, how: How, o
     two FILES the first holds the inputs and the second the readouts.
     """
     out.check()
-    if out.growth and how.no_growth:
-        raise ParameterError("--growth draws what --no-growth leaves out; give one of them.")
-    if out.growth and not how.in_memory:
-        raise ParameterError("--growth needs all rows in memory; leave --memory and --scheduler out.")
+    if out.growth and (how.no_growth or not how.in_memory):
+        raise ParameterError(
+            "--growth does not go with --no-growth, --memory or --scheduler; give one of them."
+        )
     recording = source.read(in_memory=how.in_memory)
     basis, said = choose_basis(recording, wanted)
     if out.matrix and basis.n_inputs != 2:
         raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
     if not out.quiet:
-        click.echo(wrapped(f"{source}: {'; '.join([_contents(recording), *said])}."))
+        n_inputs, n_readouts, unit = basis.n_inputs, recording.readouts.shape[1], recording.readout_unit
+        readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
+        contents = f"{recording.inputs.shape[0]} samples, {counted(n_inputs, 'input')}, {readouts}"
+        click.echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
     result = how.analyse(recording, basis)
     written = out.write(result)
     if not out.quiet:
@@ -115,12 +107,12 @@ def cluster(address: str | None) -> Iterator[Any]:
         return
     try:
         import distributed
+
+        client = distributed.Client(address, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
     except ImportError:
         raise ParameterError(
             "--scheduler needs the package distributed: pip install infocap[dask]."
         ) from None
-    try:
-        client = distributed.Client(address, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as problem:
         raise ParameterError(
             f"--scheduler {address} cannot be reached ({' '.join(str(problem).split())}); start `dask scheduler` and "
@@ -128,9 +120,3 @@ def cluster(address: str | None) -> Iterator[Any]:
         ) from None
     with client:
         yield client
-
-
-def _contents(recording: Recording) -> str:
-    (n, q), unit = recording.inputs.shape, recording.readout_unit
-    readouts = f"{recording.readouts.shape[1]} readouts" + (f" in {unit}" if unit else "")
-    return f"{n} samples, {counted(q, 'input')}, {readouts}"

@@ -1,24 +1,24 @@
 """infocap draw, acquire, watch, import and export: between plans, devices and files."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from .._words import HALF_WIDTH_95, duration
-from ..errors import DataError, InfocapError, ParameterError
+from ..errors import ParameterError
 from ..experiment import INTERRUPTED, Plan, Status, Store, simulated, status
 from ..experiment import acquire as acquire_plan
+from ..experiment._instrument import in_one_line
 from ..recording import read
 from ..result import CapacityResult
 from ._options import FILE, PATH, Source, options
@@ -104,9 +104,9 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     """
     check_suffix(output, STORES)
     made = Plan.load(plan)
-    make = _maker(instrument, made, plan.parent)
+    device = _instrument(instrument, made, plan.parent)
     try:
-        recording = acquire_plan(made, make, output, progress=not quiet, **settings)
+        recording = acquire_plan(made, device, output, progress=not quiet, **settings)
     except KeyboardInterrupt:
         click.echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(130) from None
@@ -118,37 +118,21 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
         raise SystemExit(130)
 
 
-def _maker(name: str, plan: Plan, folder: Path) -> Callable[[], Any]:
-    """Return what makes the user's instrument, once the store is open; it gets the plan if it takes an argument."""
+def _instrument(name: str, plan: Plan, folder: Path) -> Any:
+    """Return the simulated bench, or what makes the user's instrument; that gets the plan if it takes an argument."""
     if name == SIMULATED:
-        bench = simulated(plan)
-        return lambda: bench
+        return simulated(plan)
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"--instrument {name} must look like package.module:make, or be {SIMULATED!r}.")
     # The driver lies beside the plan, or here; it may import more of its kind later.
-    for place in (str(folder.resolve()), str(Path.cwd())):
-        if place not in sys.path:
-            sys.path.insert(0, place)
+    sys.path[:0] = [str(Path.cwd()), str(folder.resolve())]
     try:
         make = getattr(import_module(module), attribute)
         takes_plan = bool(inspect.signature(make).parameters)
     except Exception as problem:  # the user's own code may raise anything
-        raise ParameterError(f"--instrument {name} cannot be loaded: {_said(problem)}.") from problem
-
-    def made() -> Any:
-        try:
-            return make(plan) if takes_plan else make()
-        except InfocapError:
-            raise
-        except Exception as problem:  # the user's own code may raise anything
-            raise DataError(f"--instrument {name} could not be made ({_said(problem)}).") from problem
-
-    return made
-
-
-def _said(problem: Exception) -> str:
-    return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+        raise ParameterError(f"--instrument {name} cannot be loaded: {in_one_line(problem)}.") from problem
+    return partial(make, plan) if takes_plan else make
 
 
 @click.command()
@@ -163,11 +147,8 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) 
     Works while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     now = status(store, until=until)
-    if as_json:
-        click.echo(json.dumps(_as_data(now)))
-        return
-    if once:
-        click.echo(_screen(now))
+    if as_json or once:
+        click.echo(json.dumps(_as_data(now)) if as_json else _screen(now))
         return
     try:
         while True:
@@ -181,48 +162,36 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) 
 
 
 def _as_data(now: Status) -> dict[str, Any]:
-    """Return what the screen shows, for programs."""
     result = now.result
-    return {
-        "stored": now.stored,
-        "planned": now.planned,
-        "complete": now.complete,
-        "rate_hz": now.rate_hz,
-        "seconds_left": now.seconds_left,
-        "last_row_age_s": now.last_row_age_s,
+    names = "stored planned complete rate_hz seconds_left last_row_age_s problem checks advice"
+    return {name: getattr(now, name) for name in names.split()} | {
         "total": None if result is None else result.total,
         "interval_width": now.width,
         "growth": None if result is None or result.growth is None else asdict(result.growth),
-        "problem": now.problem,
-        "checks": now.checks,
-        "advice": now.advice,
     }
 
 
 def _screen(now: Status) -> str:
-    """Return one screen of text."""
     title = f" · {now.plan.title}" if now.plan.title else ""
-    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", _progress(now), _pace(now), ""]
+    share = now.stored / max(now.planned, 1)
+    full = math.floor(BAR * share)
+    kinds = ", ".join(f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
+    pace = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} rows/s"
+    if not now.complete and now.seconds_left is not None:
+        pace += f", {duration(now.seconds_left)} left"
+    if now.last_row_age_s is not None:
+        pace += f", last row {duration(now.last_row_age_s)} ago"
+    lines = [
+        f"{now.path}{title} · plan {now.plan.fingerprint[:12]}",
+        "",
+        f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise"),
+        f"  {pace}",
+        "",
+    ]
     lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
     if now.checks:
         lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
     return "\n".join([*lines, "", f"  {now.advice}"])
-
-
-def _progress(now: Status) -> str:
-    share = now.stored / max(now.planned, 1)
-    full = math.floor(BAR * share)
-    kinds = ", ".join(f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
-    return f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise")
-
-
-def _pace(now: Status) -> str:
-    if now.rate_hz is None:
-        return "  no rate yet"
-    said = f"  {now.rate_hz:.3g} rows/s"
-    if not now.complete and now.seconds_left is not None:
-        said += f", {duration(now.seconds_left)} left"
-    return said if now.last_row_age_s is None else f"{said}, last row {duration(now.last_row_age_s)} ago"
 
 
 def _capacity(result: CapacityResult) -> list[str]:
@@ -237,15 +206,11 @@ def _capacity(result: CapacityResult) -> list[str]:
             half_width = HALF_WIDTH_95 * (error or 0.0)
             low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
             between = "" if error is None else f"{low:.2f} … {high:.2f}"
-            lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{_drawn(low, total, high, most)}|")
+            first, middle, last = (
+                round(np.clip(value / most, 0, 1) * (BAR - 1)) for value in (low, total, high)
+            )
+            drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
+            lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{drawn:<{BAR}}|")
     if result.drift is not None:
         lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
     return lines
-
-
-def _drawn(low: float, total: float, high: float, most: int) -> str:
-    places = [min(max(round(value / most * (BAR - 1)), 0), BAR - 1) for value in (low, total, high)]
-    cells = [" "] * BAR
-    cells[places[0] : places[2] + 1] = "─" * (places[2] - places[0] + 1)
-    cells[places[1]] = "●"
-    return "".join(cells)

@@ -1,7 +1,5 @@
 """Options that belong together arrive together: a command gets one frozen dataclass for each group of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -19,14 +17,9 @@ PATH = click.Path(path_type=Path)  # some formats are folders
 
 
 def option(*names: str, **settings: Any) -> Any:
-    """Return a field of a dataclass that the command line fills; the arguments are those of `click.option`.
-
-    A name without a minus makes an argument of the command.
-    """
-    default = (
-        () if settings.get("multiple") else settings.get("default", False if "is_flag" in settings else None)
-    )
-    return field(default=default, metadata={"names": names, "settings": settings})
+    """Return a field that the command line fills, as `click.option` would; without a minus it is an argument."""
+    usual = () if "multiple" in settings else False if "is_flag" in settings else None
+    return field(default=settings.get("default", usual), metadata={"names": names, "settings": settings})
 
 
 def options(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -56,24 +49,15 @@ class Source:
     x: str | None = option("--x", help="Readouts in the files, likewise.")
 
     def read(self, in_memory: bool = True) -> Recording:
-        """Read the files as one recording.
-
-        Files that hold both inputs and readouts follow each other; of two others, the first holds the inputs and the
-        second the readouts.
-        """
-        first, *others = self.files
-        if len(others) == 1 and not self._holds_both(first):
-            return read(first, others[0], u=self.u, x=self.x, in_memory=in_memory)
-        source: Any = list(self.files) if others else first
+        """Read the files as one recording; of two that do not hold both, the first holds the inputs."""
+        if len(self.files) == 2:
+            try:
+                with warnings_in_checks():
+                    read(self.files[0], u=self.u, x=self.x, in_memory=False)
+            except InfocapError:  # reading both files says what is wrong, if anything is
+                return read(*self.files, u=self.u, x=self.x, in_memory=in_memory)
+        source = self.files[0] if len(self.files) == 1 else self.files
         return read(source, u=self.u, x=self.x, in_memory=in_memory)
-
-    def _holds_both(self, file: Path) -> bool:
-        try:
-            with warnings_in_checks():
-                read(file, u=self.u, x=self.x, in_memory=False)
-        except InfocapError:  # reading both files says what is wrong, if anything is
-            return False
-        return True
 
     def __str__(self) -> str:
         return str(self.files[0]) + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")

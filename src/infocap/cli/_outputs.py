@@ -1,7 +1,6 @@
 """Files that the commands write: looked at before anything is computed, never over something else's."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -26,9 +25,7 @@ def _picture(name: str, text: str) -> Any:
 class Pictures:
     """The pictures of a result that are wanted."""
 
-    plot: tuple[Path, ...] = _picture(
-        "--plot", "Picture, .png, .pdf or .svg: the matrix for 2 inputs, else bars."
-    )
+    plot: tuple[Path, ...] = _picture("--plot", "The matrix for 2 inputs, else bars; .png, .pdf or .svg")
     matrix: tuple[Path, ...] = _picture("--matrix", "Capacity matrix, for 2 inputs.")
     bars: tuple[Path, ...] = _picture("--bars", "Capacity by total degree.")
     growth: tuple[Path, ...] = _picture("--growth", "Total against the number of samples.")
@@ -40,18 +37,13 @@ class Pictures:
 
     def check(self) -> None:
         """Refuse places where the files cannot go."""
-        check_pictures(self.pictures)
-        check_distinct(self.pictures)
+        check_pictures(self.pictures, self.pictures)
 
     def write(self, result: CapacityResult) -> list[Path]:
         """Draw the pictures; return their names."""
         fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
-        for kind, paths in (
-            (fitting, self.plot),
-            ("capacity_matrix", self.matrix),
-            ("capacity_bars", self.bars),
-            ("growth", self.growth),
-        ):
+        wanted = [(fitting, self.plot), ("capacity_matrix", self.matrix), ("capacity_bars", self.bars)]
+        for kind, paths in (*wanted, ("growth", self.growth)):
             for path in paths:
                 save_picture(kind, result, path)
         return self.pictures
@@ -71,19 +63,21 @@ class Out(Pictures):
         """Refuse places where the files cannot go."""
         for path in self.output:
             check_place(path, (".nc", ".csv"), is_result(path), "an infocap result")
-        check_pictures(self.pictures)
-        check_distinct([*self.output, *self.pictures])
+        check_pictures(self.pictures, [*self.output, *self.pictures])
 
     def write(self, result: CapacityResult) -> list[Path]:
         """Save the result and draw its pictures; return the names of all files."""
         return [result.save(path) for path in self.output] + super().write(result)
 
 
-def check_pictures(paths: Iterable[Path]) -> None:
-    """Refuse places where no picture can go."""
-    for path in paths:
+def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
+    """Refuse places where no picture can go, and the same name for two of the files that will be written."""
+    for path in pictures:
         ours = begins(path, PICTURES.get(path.suffix, ()))
         check_place(path, PICTURES, ours, f"a {path.suffix[1:].upper()} picture")
+    for path, times in Counter(one.resolve() for one in written).items():
+        if times > 1:
+            raise ParameterError(f"{path} is named twice; give each file its own name.")
 
 
 def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:
@@ -96,7 +90,6 @@ def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> N
 
 
 def check_suffix(path: Path, suffixes: Iterable[str]) -> None:
-    """Refuse a file of a kind that cannot be written."""
     if path.suffix not in suffixes:
         raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
 
@@ -108,16 +101,7 @@ def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) 
         raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
 
 
-def check_distinct(paths: list[Path]) -> None:
-    """Refuse the same name for two things."""
-    places = [path.resolve() for path in paths]
-    for path, place in zip(paths, places, strict=True):
-        if places.count(place) > 1:
-            raise ParameterError(f"{path} is named twice; give each file its own name.")
-
-
 def begins(path: Path, beginnings: tuple[bytes, ...]) -> bool:
-    """Tell whether there is a file that begins with one of these."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -1,7 +1,5 @@
 """infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,12 +29,8 @@ OUTSIDE = "If the rest is functions of higher degree and not noise, errors may b
 class Wish:
     """What the user knows of the device, and wants."""
 
-    error: float | None = option(
-        "--error", type=float, help="Wanted error of the total capacity: says how many samples to take."
-    )
-    n_readouts: int | None = option(
-        "--readouts", type=int, help="Readouts of the device, for --error; the constant is added."
-    )
+    error: float | None = option("--error", type=float, help="Wanted error of the total: tells the samples.")
+    n_readouts: int | None = option("--readouts", type=int, help="Of the device, without the constant.")
     capacity: float | None = option("--capacity", type=float, help="Total that you expect, for --error.")
     unexplained: float | None = option(
         "--unexplained", type=float, help="Or the share of noise and functions outside the basis, 0 to 1."
@@ -46,10 +40,6 @@ class Wish:
     )
     pilot: Path | None = option("--from", type=PATH, help="A pilot's result or recording, for --error.")
     method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
-
-    def __post_init__(self) -> None:
-        if self.seconds_per_sample is not None:
-            positive("seconds_per_sample", self.seconds_per_sample)
 
 
 @click.command()
@@ -85,19 +75,20 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
-    _refuse_ignored(wish, settings["n_inputs"])
-    pilot = None
-    if wish.pilot is not None:
-        family = () if settings["family"] is None else (settings["family"],)
-        pilot = read_pilot(wish.pilot, Wanted(family, settings["max_degree"], settings["domain"]))
+    if wish.seconds_per_sample is not None:
+        positive("seconds_per_sample", wish.seconds_per_sample)
+    _refuse_ignored(wish, settings)
+    if wish.pilot is None:
+        pilot, settings["family"] = None, settings["family"] or "legendre"
     else:
-        settings["family"] = settings["family"] or "legendre"
+        family = () if settings["family"] is None else (settings["family"],)
+        pilot = _read_pilot(wish.pilot, Wanted(family, settings["max_degree"], settings["domain"]))
     if wish.error is not None:
-        basis = _made(settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
-        settings["n_samples"], lines = recommend(basis, wish.error, wish, pilot)
+        basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
+        settings["n_samples"], lines = _recommend(basis, wish.error, wish, pilot)
         click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
-        made = _made(settings if pilot is None else _settings_of(pilot, settings))
+        made = Plan(**settings if pilot is None else _settings_of(pilot, settings))
         made.save(output)
         click.echo(
             f"{len(made.basis)} functions, {len(made.schedule)} measurements, plan {made.fingerprint[:12]}, "
@@ -105,31 +96,24 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         )
 
 
-def _refuse_ignored(wish: Wish, n_inputs: int | None) -> None:
-    """Refuse options that would be ignored."""
-    given: dict[str, Any] = {name: getattr(wish, name) for name in ("n_readouts", "capacity", "unexplained")}
+def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
+    """Refuse options that would be ignored, and a plan without the two that it needs."""
+    known: dict[str, Any] = {name: getattr(wish, name) for name in ("n_readouts", "capacity", "unexplained")}
+    why = "goes with --error"
     if wish.error is None:
-        given, why = (
-            given | {"pilot": wish.pilot, "seconds_per_sample": wish.seconds_per_sample},
-            "goes with --error",
-        )
+        known |= {"pilot": wish.pilot, "seconds_per_sample": wish.seconds_per_sample}
     elif wish.pilot is not None:
-        given, why = given | {"n_inputs": n_inputs}, "is known from the pilot"
+        known["n_inputs"], why = settings["n_inputs"], "is known from the pilot"
     else:
-        return
-    for name, value in given.items():
+        known = {}
+    for name, value in known.items():
         if value is not None:
             raise ParameterError(f"`{name}={value}` {why}; leave it out.")
-
-
-def _made(settings: dict[str, Any]) -> Plan:
-    """Return the plan; a setting that is missing is an error."""
     for name in ("n_inputs", "max_degree"):
-        if settings[name] is None:
+        if wish.pilot is None and settings[name] is None:
             raise ParameterError(
                 f"`{name}` is missing; a plan needs the number of inputs and the highest degree."
             )
-    return Plan(**settings)
 
 
 def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, Any]:
@@ -146,27 +130,24 @@ def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, A
     return settings | same | {"family": list(basis.families), "domain": None}
 
 
-def read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
-    """Return the result in a file, or that of a recording; its warnings stay with it, to be said in `recommend`."""
-    if is_result(path):
-        if wanted != Wanted():
-            raise ParameterError(
-                f"{path} is a result, which has its basis already; leave out --degree, --family and --domain."
-            )
-        return load_result(path)
-    with warnings_in_checks():
-        recording = read(path)
-        return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
+def _read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
+    """Return the result in a file, or that of a recording; its warnings stay with it."""
+    if not is_result(path):
+        with warnings_in_checks():
+            recording = read(path)
+            return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
+    if wanted != Wanted():
+        raise ParameterError(
+            f"{path} is a result, which has its basis already; leave out --degree, --family and --domain."
+        )
+    return load_result(path)
 
 
-def recommend(
+def _recommend(
     basis: ProductBasis, error: float, wish: Wish, pilot: CapacityResult | None
 ) -> tuple[int, list[str]]:
     """Return the number of samples that gives this error of the total, and lines that say why."""
-    if pilot is None:
-        expected, assumed = _from_guess(basis, wish)
-    else:
-        expected, assumed = _from_pilot(pilot, error, wish.method)
+    expected, assumed = _guessed(basis, wish) if pilot is None else _measured(pilot, error, wish.method)
     n = expected.samples_needed(error, wish.method)
     lines = [
         f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}. The total is at most "
@@ -186,7 +167,8 @@ def recommend(
     return n, lines
 
 
-def _from_pilot(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
+def _measured(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
+    """Return what to expect after a pilot run, and what it found."""
     expected, n = forecast_from(pilot), pilot.n_samples
     lines = [
         f"The pilot: total {with_error(pilot.total, pilot.total_standard_error)} of {pilot.rank} with {n} "
@@ -197,27 +179,30 @@ def _from_pilot(pilot: CapacityResult, error: float, method: str) -> tuple[Forec
     return expected, lines + [wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings]
 
 
-def _from_guess(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
+def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
+    """Return what to expect of a device that nobody has measured, and what is assumed of it."""
     if wish.n_readouts is None:
         raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
     if wish.capacity is not None and wish.unexplained is not None:
         raise ParameterError("--capacity and --unexplained say the same; give one of them.")
-    most = wish.n_readouts + 1
+    most, unexplained = wish.n_readouts + 1, wish.unexplained
+    assumed = "of the readouts are noise or functions outside the basis"
     if wish.capacity is not None:
         if not 0 <= wish.capacity <= most:
             raise ParameterError(
                 f"--capacity {wish.capacity:g} is not between 0 and {most}, the most there can be."
             )
-        expected = forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most)
-        return expected, [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
-    assumed = "of the readouts are noise or functions outside the basis"
-    if wish.unexplained is not None:
-        expected = forecast(basis, wish.n_readouts, unexplained=wish.unexplained)
-        return expected, [f"Assumed: {100 * wish.unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
-    return forecast(basis, wish.n_readouts), [
-        f"Assumed: half {assumed}; with more, errors grow at most in proportion.",
-        f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
-    ]
+        unexplained = 1 - wish.capacity / most
+        said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
+    elif unexplained is not None:
+        said = [f"Assumed: {100 * unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
+    else:
+        unexplained = 0.5
+        said = [
+            f"Assumed: half {assumed}; with more, errors grow at most in proportion.",
+            f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
+        ]
+    return forecast(basis, wish.n_readouts, unexplained=unexplained), said
 
 
 def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
@@ -241,7 +226,6 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
 
 
 def _error_at(expected: Forecast, n: int, method: str) -> str:
-    """Return the error of the total with so many samples, typical and over devices, in words."""
     try:
         error = expected.at(n, method)
     except ParameterError:
@@ -250,7 +234,6 @@ def _error_at(expected: Forecast, n: int, method: str) -> str:
 
 
 def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
-    """Return which of the rules decided."""
     said = f"Take {n} samples: the smallest power of two (Sobol points are balanced in powers of two)"
     least = expected.least_samples
     if n // 2 >= least:

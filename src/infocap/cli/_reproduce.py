@@ -1,7 +1,5 @@
 """infocap reproduce and cite: the paper's figures, with its statements checked one by one, and what to cite."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect
@@ -41,6 +39,7 @@ CITATION = """@article{{ramachandran2026ipc,
 
 PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
+FOLDER = click.Path(file_okay=False, path_type=Path)
 CORES = os.cpu_count() or 1
 FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
 
@@ -51,11 +50,7 @@ FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
 )
 @click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("reproduced"),
-    help="Folder for figN.png, figN.nc, figN.json and a cache of what is computed.",
+    "-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc, .json, and a cache."
 )
 @click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
@@ -67,7 +62,13 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     load_scripts()
     names = [name for name in FIGURES if not figures or "all" in figures or name in figures]
     scripts = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in names}
-    _refuse_missing(scripts)
+    for name, script in scripts.items():
+        for needed in getattr(script, "NEEDS", ()):
+            if importlib.util.find_spec(needed) is None:  # told before half an hour of work
+                raise ParameterError(
+                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
+                    "'infocap reproduce fig1 fig2'."
+                )
     output.mkdir(parents=True, exist_ok=True)
     context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
     executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
@@ -95,8 +96,7 @@ def cite() -> None:
     """Print the references of the paper, of this software and of the methods, in BibTeX."""
     click.echo(CITATION.format(version=__version__))
     for name, method in ESTIMATORS.items():
-        if reference := getattr(method, "reference", ""):
-            click.echo(f"% {name}: {reference}")
+        click.echo(f"% {name}: {method.reference}")
 
 
 def load_scripts() -> None:
@@ -111,36 +111,22 @@ def load_scripts() -> None:
     )
 
 
-def _refuse_missing(scripts: dict[str, ModuleType]) -> None:
-    """Refuse, before half an hour of work, a figure that needs a package that is not there."""
-    for name, script in scripts.items():
-        for needed in getattr(script, "NEEDS", ()):
-            if importlib.util.find_spec(needed) is None:
-                raise ParameterError(
-                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
-                    "'infocap reproduce fig1 fig2'."
-                )
-
-
 def _one(
     name: str, script: ModuleType, quick: bool, output: Path, executor: Executor
 ) -> list[dict[str, str]]:
-    """Compute, draw, check and write one figure; its data come from the cache if they are there."""
     helpers = importlib.import_module(f"{PACKAGE}._work")
     changes = script.QUICK if quick else {}
     click.echo(f"{name}: {script.TITLE}")
     started = time.perf_counter()
     work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
-    sources = [
-        inspect.getsource(importlib.import_module(f"{PACKAGE}.{one}")) for one in (name, "_common", "_work")
-    ]
+    modules = [importlib.import_module(f"{PACKAGE}.{one}") for one in (name, "_common", "_work")]
+    sources = [inspect.getsource(one) for one in modules]
     key = helpers.digest(sources, script.PARAMETERS | changes)
     data = work.load(name, key)
     if data is None:
         data = helpers.recorded(lambda: script.compute(work, **changes))
-        data.attrs["warnings"] = json.dumps(
-            list(work.warnings | dict.fromkeys(json.loads(data.attrs["warnings"])))
-        )
+        said = work.warnings | dict.fromkeys(json.loads(data.attrs["warnings"]))
+        data.attrs["warnings"] = json.dumps(list(said))
         data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": __version__}
         work.save(name, key, data)
     lines = script.check(data)

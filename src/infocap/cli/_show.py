@@ -1,8 +1,7 @@
 """infocap show, compare and report: what files of infocap hold, in the terminal or as a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -16,8 +15,8 @@ from ..report import save
 from ..result import CapacityResult, is_result, load_result
 from ..workflow import compare as compare_results
 from ._options import FILE, PATH, Source, options
-from ._outputs import PAGE, Pictures, begins, check_distinct, check_pictures, check_place, save_picture
-from ._terminal import counted, say, warnings_in_checks, wrapped
+from ._outputs import PAGE, Pictures, begins, check_pictures, check_place, save_picture
+from ._terminal import WIDEST, counted, say, warnings_in_checks, wrapped
 
 TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
 BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
@@ -32,26 +31,29 @@ ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out thos
 def show(source: Source, top: int, degree: int | None, pictures: Pictures) -> None:
     """Show the result, or the recording, that FILES hold."""
     pictures.check()
-    file = source.files[0]
-    if len(source.files) == 1 and is_result(file):
-        result = load_result(file)
-        lines, written = summary(result, top, degree), pictures.write(result)
-        checks: tuple[str, ...] = result.checks
+    found: CapacityResult | Recording
+    if len(source.files) == 1 and is_result(source.files[0]):
+        found = load_result(source.files[0])
+        lines, written = summary(found, top, degree), pictures.write(found)
+    elif pictures.pictures:
+        raise ParameterError(f"{source} is a recording; `infocap estimate` draws what it finds in it.")
     else:
-        recording = source.read()
-        if pictures.pictures:
-            raise ParameterError(f"{file} is a recording; `infocap estimate` draws what it finds in it.")
-        lines, checks, written = describe(recording), recording.checks, []
-    say((wrapped(line) if len(line) > 100 else line for line in lines), checks, written)
+        found = source.read()
+        lines, written = describe(found), []
+    say((wrapped(line) if len(line) > WIDEST else line for line in lines), found.checks, written)
 
 
 def summary(result: CapacityResult, top: int = 10, degree: int | None = None) -> list[str]:
     """Return lines: the total in words, capacity by degree, the strongest functions."""
+    basis, error = result.basis, result.total_standard_error
+    digits, interval = 3, " (no error bar from this method)"
+    if error is not None:
+        digits, (low, high) = decimals(error), result.total_interval()
+        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
     lines = [
-        _total(result),
-        f"  {result.n_samples} samples, {len(result.basis)} {result.basis.family_name} functions of "
-        f"{counted(result.basis.n_inputs, 'input')} up to degree {result.basis.max_degree}, method "
-        f"{result.method}",
+        f"Total capacity {result.total:.{digits}f} of at most {result.maximum} ({result.readouts_in_words}){interval}",
+        f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
+        f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, method {result.method}",
     ]
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
@@ -60,21 +62,7 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
         lines.append(
             f"  factor analysis finds {result.factors.n_factors} independent factors in the readouts"
         )
-    strongest = _strongest(result, top, degree)
-    return [*lines, "", *_by_degree(result), *([""] if strongest else []), *strongest]
-
-
-def _total(result: CapacityResult) -> str:
-    """Return the total with its interval, in words."""
-    error, most = result.total_standard_error, f"of at most {result.maximum} ({result.readouts_in_words})"
-    if error is None:
-        return f"Total capacity {result.total:.3f} {most} (no error bar from this method)"
-    digits = decimals(error)
-    low, high = result.total_interval()
-    return (
-        f"Total capacity {result.total:.{digits}f} {most}; "
-        f"with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
-    )
+    return [*lines, "", *_by_degree(result), *_strongest(result, top, degree)]
 
 
 def _by_degree(result: CapacityResult) -> list[str]:
@@ -91,67 +79,66 @@ def _by_degree(result: CapacityResult) -> list[str]:
 
 def _strongest(result: CapacityResult, top: int, degree: int | None) -> list[str]:
     """Return the largest capacities, of one degree or of all but the constant function."""
-    basis = result.basis
+    basis, capacity = result.basis, result.capacity
     if degree is not None and degree > basis.max_degree:
         raise ParameterError(
             f"--degree {degree} is not in the basis, which goes from 0 to {basis.max_degree}."
         )
     wanted = basis.degrees > 0 if degree is None else basis.degrees == degree
-    order = [k for k in np.argsort(-result.capacity, kind="stable") if wanted[k] and result.capacity[k] > 0]
+    order = [k for k in np.argsort(-capacity, kind="stable") if wanted[k] and capacity[k] > 0]
     shown = order[:top]
     if not shown:
         return []
     where = "" if degree is None else f" of degree {degree}"
-    intervals = None if result.standard_error is None else result.interval()
+    known = result.standard_error is not None
+    between = (
+        [f"  ({low:.3f} to {high:.3f})" for low, high in result.interval()[shown]] if known else [""] * top
+    )
     width = max(len(basis.labels[k]) for k in shown)
-    lines = [
+    return [
+        "",
         f"  strongest functions{where}, {len(shown)} of {len(order)} that are not zero"
-        + ("" if intervals is None else " (95 % interval)")
+        + (" (95 % interval)" if known else ""),
+        *(
+            f"    {basis.labels[k]:<{width}}  {capacity[k]:.3f}{interval}"
+            for k, interval in zip(shown, between, strict=False)
+        ),
     ]
-    for k in shown:
-        interval = "" if intervals is None else f"  ({intervals[k, 0]:.3f} to {intervals[k, 1]:.3f})"
-        lines.append(f"    {basis.labels[k]:<{width}}  {result.capacity[k]:.3f}{interval}")
-    return lines
 
 
 def describe(recording: Recording) -> list[str]:
     """Return what a recording holds, one line per thing."""
-    u, x = recording.inputs, recording.readouts
+    u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
     units = [f" in {unit}" if unit else "" for unit in (recording.input_unit, recording.readout_unit)]
-    span = ""
-    if u.size:
-        low, high = np.fmin.reduce(u, axis=None), np.fmax.reduce(u, axis=None)  # NaN aside
-        span = f", from {low:g} to {high:g}"
+    span = f", from {np.nanmin(u):g} to {np.nanmax(u):g}" if np.isfinite(u).any() else ""
     named = recording.channel and recording.channel != tuple(map(str, range(x.shape[1])))
-    lines = [
-        f"Recording of {len(u)} samples",
-        f"  inputs    {u.shape[1]}{units[0]}{span}",
-        f"  readouts  {x.shape[1]}{units[1]}" + (f": {listed(recording.channel, 4)}" if named else ""),
-    ]
-    bad = int(np.sum(~(np.isfinite(np.asarray(u)).all(axis=1) & np.isfinite(np.asarray(x)).all(axis=1))))
+    facts = {
+        "inputs": f"{u.shape[1]}{units[0]}{span}",
+        "readouts": f"{x.shape[1]}{units[1]}" + (f": {listed(recording.channel, 4)}" if named else ""),
+    }
+    bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
     if bad:
-        lines.append(f"  missing   {bad} samples have NaN or infinite values")
+        facts["missing"] = f"{bad} samples have NaN or infinite values"
     if recording.acquired is not None:
         as_designed = np.all(np.diff(np.asarray(recording.acquired)) > 0)
         order = "the order of the design" if as_designed else "another order than the design's"
-        lines.append(f"  order     acquired in {order}")
+        facts["order"] = f"acquired in {order}"
     if recording.repeats is not None:
-        twice = int(np.isfinite(recording.repeats).all(axis=1).sum())
-        lines.append(f"  repeats   {twice} samples were measured twice")
-    for name, text in (("noise", "measurements of the noise"), ("reference", "of the drift reference")):
-        values = getattr(recording, name)
-        if values is not None:
-            lines.append(f"  {name:<9} {len(values)} {text}, each at a constant input")
+        facts["repeats"] = f"{np.isfinite(recording.repeats).all(axis=1).sum()} samples were measured twice"
+    if recording.noise is not None:
+        facts["noise"] = f"{len(recording.noise)} measurements of the noise, each at a constant input"
+    if recording.reference is not None:
+        facts["reference"] = f"{len(recording.reference)} of the drift reference, each at a constant input"
+    lines = [f"  {name:<9} {text}" for name, text in facts.items()]
     for name, value in recording.metadata.items():
         text = _planned(value) if name == "plan" else str(value)
         lines.append(f"  {name:<9} {text if len(text) <= 60 or name == 'plan' else text[:57] + '...'}")
-    return lines
+    return [f"Recording of {len(u)} samples", *lines]
 
 
-def _planned(data: object) -> str:
-    """Return a plan in words, or why it cannot be read."""
+def _planned(data: Any) -> str:
     try:
-        plan = Plan.from_dict(data)  # type: ignore[arg-type]
+        plan = Plan.from_dict(data)
     except (InfocapError, TypeError, ValueError, AttributeError) as problem:
         return f"cannot be used: {problem}"
     return (
@@ -198,17 +185,16 @@ def compare(
     """Put the results in FILES side by side, with intervals of their differences from the first."""
     if len(files) < 2:
         raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
-    check_pictures(plot)
     if output is not None:
         check_place(output, (".csv",), begins(output, (TABLE,)), "a table of infocap")
     written = [*plot] if output is None else [output, *plot]
-    check_distinct(written)
+    check_pictures(plot, written)
     results = [load_result(file) for file in files]
-    stems = [file.stem for file in files]
-    if len(set(stems)) < len(stems):  # the folders tell them apart
-        stems = [str(file) for file in files]
+    if not names:
+        alike = len({file.stem for file in files}) < len(files)  # then the folders tell them apart
+        names = tuple(str(file) if alike else file.stem for file in files)
     with warnings_in_checks():
-        comparison = compare_results(*results, names=names or stems)
+        comparison = compare_results(*results, names=names)
     if output is not None:
         with replaced(output) as beside:
             comparison.to_dataframe().to_csv(beside, index=False)

@@ -1,7 +1,5 @@
 """infocap simulate: the photonic experiment, from a design to a file."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,15 +34,13 @@ def simulate(n_samples: int, seed: int, output: Path, phase_noise: str, **settin
     """
     check_place(output, (".nc",), ours=True, what="a simulation")
     system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
-    metadata = {
-        "system": asdict(system),
-        "seed": seed,
-        "n_samples": n_samples,
-        "design": "sobol",
-        "infocap": __version__,
-    }
+    metadata = {"system": asdict(system), "seed": seed, "n_samples": n_samples, "design": "sobol"}
+    metadata["infocap"] = __version__
     u = draw(product_basis("legendre", system.n_inputs, 1), n_samples, seed=seed)
-    blocks = _done_before(output, metadata)
+    earlier = read(output) if output.exists() else None
+    if earlier is not None and earlier.metadata != metadata:
+        raise DataError(f"{output} holds another simulation; give another name or remove it.")
+    blocks = [] if earlier is None else [earlier.readouts]  # whole blocks, or all there is
     done = sum(map(len, blocks))
     if done == n_samples:
         click.echo(f"{output} is complete already: {n_samples} samples.")
@@ -67,13 +63,3 @@ def simulate(n_samples: int, seed: int, output: Path, phase_noise: str, **settin
     if len(x) < n_samples:
         click.echo(f"Interrupted after {len(x)} of {n_samples}; the same command goes on from there.")
         raise SystemExit(130)
-
-
-def _done_before(output: Path, metadata: dict[str, Any]) -> list[Any]:
-    """Return the spectra that an interrupted run of the same command left: whole blocks, or all there is."""
-    if not output.exists():
-        return []
-    earlier = read(output)
-    if earlier.metadata != metadata:
-        raise DataError(f"{output} holds another simulation; give another name or remove it.")
-    return [earlier.readouts]

@@ -1,7 +1,5 @@
 """How the command line speaks: parameters named as options, sentences wrapped, warnings shown once."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex
@@ -25,8 +23,7 @@ def as_options(message: str, command: click.Command | None = None) -> str:
 
     Parameters stand in backticks in messages; one that the command has no option for just loses them.
     """
-    if command is None:
-        command = click.get_current_context().command
+    command = command or click.get_current_context().command
     options = {one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
 
     def typed(found: re.Match[str]) -> str:
@@ -59,10 +56,7 @@ def warnings_in_checks() -> Iterator[None]:
 
 
 def check_lines(checks: Iterable[str]) -> list[str]:
-    """Return each check as a paragraph of its own, warnings first.
-
-    A plain text, which the checks of a recording are, counts as a warning.
-    """
+    """Return each check as a paragraph, warnings first; a plain text, as recordings have, counts as one."""
     said = [one if isinstance(one, Check) else Check(one) for one in checks]
     said.sort(key=lambda one: one.kind != "warning")
     return [wrapped(f"{one.kind}: {as_options(one)}") for one in said]
@@ -77,11 +71,9 @@ def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) 
 
 
 def counted(number: int, thing: str) -> str:
-    """Return a number of things in words: ``1 input``, ``2 inputs``."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def wrapped(text: str) -> str:
-    """Return a paragraph no wider than the terminal, its later lines indented."""
     width = min(shutil.get_terminal_size().columns, WIDEST)
     return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -1,7 +1,5 @@
 """acquire: measure what a plan asks for, one safe step after the other."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import os
@@ -16,9 +14,9 @@ from types import FrameType
 from typing import Any
 
 from .._check import number, positive, whole_number
-from ..errors import DataError
+from ..errors import DataError, InfocapError
 from ..recording import MEASURED, Recording
-from ._instrument import Careful, Instrument
+from ._instrument import Careful, Instrument, in_one_line
 from ._plan import Plan
 from ._status import estimate_now, width
 from ._store import Store
@@ -66,29 +64,26 @@ def acquire(
     ...     acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
     Recording: 64 samples, 2 inputs, 2 readouts
     """
-    limit = None if timeout_s is None else positive("timeout_s", timeout_s)
-    narrow = None if until is None else positive("until", until)
-    wait_s = number("wait_s", wait_s, 0.0)
-    tries = whole_number("retries", retries, 0)
-    path = Path(path)
+    for name, limit in (("timeout_s", timeout_s), ("until", until)):
+        if limit is not None:
+            positive(name, limit)
+    retries, wait_s, path = whole_number("retries", retries, 0), number("wait_s", wait_s, 0.0), Path(path)
     with _alone(path), Store(path, plan) as store, _until_stopped() as stop:
         made = instrument if hasattr(instrument, "measure") else _made(instrument)
-        with closing(Careful(made, tries, wait_s, limit)) as careful:
-            why = _measure(store, careful, narrow, stop, progress)
+        with closing(Careful(made, retries, wait_s, timeout_s)) as careful:
+            why = _measure(store, careful, until, stop, progress)
         recording = store.recording()
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
 
 
 def _measure(
-    store: Store, careful: Careful, narrow: float | None, stop: threading.Event, progress: bool
+    store: Store, careful: Careful, until: float | None, stop: threading.Event, progress: bool
 ) -> str | None:
-    """One measurement after the other; why it ended before all were made, or None."""
+    """Return why it ended before all were measured, or None."""
     from tqdm import tqdm
 
-    step, quiet = max(len(store.schedule) // LOOKS, 1), None if progress else True  # None: only on a terminal
-    with tqdm(
-        total=len(store.schedule), initial=len(store), desc="Acquiring", unit="row", disable=quiet
-    ) as bar:
+    n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal
+    with tqdm(total=n, initial=len(store), desc="Acquiring", unit="row", disable=quiet) as bar:
         for one in store.remaining():
             if stop.is_set():
                 return INTERRUPTED
@@ -98,22 +93,24 @@ def _measure(
             if careful.failures:
                 bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
             bar.update()
-            if narrow is not None and len(store) % step == 0 and not store.complete:
+            if until is not None and len(store) % max(n // LOOKS, 1) == 0 and not store.complete:
                 result, _ = estimate_now(store.recording(), store.plan, growth=False)
-                if result is not None and width(result) < narrow:
-                    return f"the 95 % interval of the total was narrower than {narrow:g}"
+                if result is not None and width(result) < until:
+                    return f"the 95 % interval of the total was narrower than {until:g}"
     return None
 
 
 def _made(make: Any) -> Instrument:
-    """What a user's function makes."""
     try:
-        simple = callable(make) and all(
-            one.default is not one.empty for one in inspect.signature(make).parameters.values()
-        )
-    except (TypeError, ValueError):  # built-in functions have no signature
-        simple = False
-    return make() if simple else make  # Careful says what an instrument needs
+        inspect.signature(make).bind()
+    except (TypeError, ValueError):  # no function, or one of arguments: Careful says what an instrument needs
+        return make
+    try:
+        return make()
+    except InfocapError:
+        raise
+    except Exception as problem:  # the user's own code may raise anything
+        raise DataError(f"the instrument could not be made ({in_one_line(problem)}).") from problem
 
 
 @contextmanager
@@ -125,9 +122,7 @@ def _until_stopped() -> Iterator[threading.Event]:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
-        print(
-            "\ninfocap: stopping after this measurement (Ctrl-C again: at once)", file=sys.stderr, flush=True
-        )
+        print("\ninfocap: stopping after this measurement (Ctrl-C again: at once)", file=sys.stderr)
 
     if threading.current_thread() is not threading.main_thread():
         yield asked  # signals reach only the main thread

@@ -1,12 +1,9 @@
 """What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
-from __future__ import annotations
-
-import queue
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from multiprocessing.pool import AsyncResult, ThreadPool
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -52,8 +49,9 @@ class Careful:
         self.instrument, self.retries, self.wait_s, self.timeout_s = instrument, retries, wait_s, timeout_s
         self.failures = 0
         self._seeded = takes_seed(instrument.measure)
-        self._worker = None if timeout_s is None else Worker()
-        self._call: Future | None = None
+        # One thread makes all calls, one after the other; as a daemon it does not keep Python from ending.
+        self._thread = None if timeout_s is None else ThreadPool(1)
+        self._call: AsyncResult | None = None
 
     def measure(
         self, u: Floats, name: str, seed: list[int], fit: Callable[[Any], Floats], stop: threading.Event
@@ -62,7 +60,7 @@ class Careful:
 
         `fit` makes a vector of what came, or raises an error: part of a spectrum is a failure like any other.
         """
-        options: dict[str, Any] = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
+        options = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
         for attempt in range(self.retries + 1):
             try:
                 if attempt and callable(getattr(self.instrument, "recover", None)):
@@ -74,7 +72,7 @@ class Careful:
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 self.failures += 1
                 last = DataError(
-                    f"the instrument failed {attempt + 1} times at {name} ({_said(problem)}); "
+                    f"the instrument failed {attempt + 1} times at {name} ({in_one_line(problem)}); "
                     "everything before is safe. Set it right, then give the same command again: it goes on from there."
                 )
                 last.__cause__ = problem
@@ -83,58 +81,27 @@ class Careful:
         raise last
 
     def close(self) -> None:
-        """Let the instrument go, if it wants to be told."""
-        if self._worker is not None:
-            self._worker.close()
+        if self._thread is not None:
+            self._thread.close()
         if callable(getattr(self.instrument, "close", None)):
             try:
                 self.instrument.close()  # type: ignore[attr-defined]
             except Exception as problem:  # all is measured and safe; the run has not failed
-                warn(f"the instrument could not be closed ({_said(problem)}).")
+                warn(f"the instrument could not be closed ({in_one_line(problem)}).")
 
     def _ask(self, u: Floats, options: dict[str, Any]) -> Any:
-        if self._worker is None:
+        if self._thread is None:
             return self.instrument.measure(u, **options)
         if self._call is None:  # else an earlier call for this very input has not come back yet: wait on
-            self._call = self._worker.submit(lambda: self.instrument.measure(u, **options))
-        try:
-            return self._call.result(self.timeout_s)
-        except TimeoutError:
-            if not self._call.done():
-                raise TimeoutError(f"no answer within {self.timeout_s:g} s") from None
-            raise  # the driver's own
-        finally:
-            if self._call.done():
-                self._call = None
+            self._call = self._thread.apply_async(self.instrument.measure, (u,), options)
+        self._call.wait(self.timeout_s)
+        if not self._call.ready():
+            raise TimeoutError(f"no answer within {self.timeout_s:g} s")
+        call, self._call = self._call, None
+        return call.get()
 
 
-class Worker:
-    """One thread in which all calls are made, one after the other; it does not keep Python from ending."""
-
-    def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[tuple[Future, Callable[[], Any]] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="infocap-instrument", daemon=True).start()
-
-    def submit(self, function: Callable[[], Any]) -> Future:
-        """Ask for a call, and get what it will give."""
-        call: Future = Future()
-        self._calls.put((call, function))
-        return call
-
-    def close(self) -> None:
-        """End after the call under way."""
-        self._calls.put(None)
-
-    def _work(self) -> None:
-        for call, function in iter(self._calls.get, None):
-            try:
-                call.set_result(function())
-            except Exception as problem:  # told to whoever waits for the call
-                call.set_exception(problem)
-
-
-def _said(problem: Exception) -> str:
-    """An error of a driver in one line."""
+def in_one_line(problem: Exception) -> str:
     return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
 
 
@@ -189,8 +156,8 @@ def simulated(plan: Plan) -> SimulatedBench:
     given = plan.metadata.get(BENCH, {})
     if not isinstance(given, dict):
         raise ParameterError(f"metadata.bench of the plan is {given!r}; give a table of settings.")
-    settings = dict(given)
-    faults = {name: settings.pop(name) for name in FAULTS if name in settings}
+    faults = {name: value for name, value in given.items() if name in FAULTS}
+    settings = {name: value for name, value in given.items() if name not in FAULTS}
     low, high = plan.basis.families[0].bounds
     if (low, high) != (-1.0, 1.0):
         raise ParameterError(

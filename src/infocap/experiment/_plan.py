@@ -123,7 +123,7 @@ class Plan:
     max_degree: int = 8
     n_samples: int = 1024
     seed: int = 1
-    domain: Sequence[float] | None = None
+    domain: tuple[float, float] | None = None
     index_set: str = "total"
     max_interactions: int | None = None
     design: str = "sobol"
@@ -152,19 +152,14 @@ class Plan:
         plain["channel"] = tuple(str(one) for one in self.channel)
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        if self.domain is not None and len(self.domain) != 2:
-            raise ParameterError(
-                f"`domain={self.domain!r}` is not an interval; give two numbers, low < high."
-            )
         families = self.basis.families  # made here, it refuses what has no meaning
         for name in CONSTANT_INPUTS:
-            given = plain[name]
-            if given is not None and len(given) != self.n_inputs:
+            given = getattr(self, name) or ()
+            if len(given) not in (0, self.n_inputs):
                 raise ParameterError(
                     f"{name} has {len(given)} values; give one for each of {self.n_inputs} inputs."
                 )
-            for value, family in zip(given or (), families, strict=False):
-                low, high = family.bounds
+            for value, (low, high) in zip(given, (family.bounds for family in families), strict=False):
                 if not low <= value <= high:
                     raise ParameterError(
                         f"{name} has {value:g}, outside the domain [{low:g}, {high:g}]; the device would be sent it."
@@ -175,14 +170,8 @@ class Plan:
         """The functions whose capacities are wanted."""
         given = self.family if isinstance(self.family, tuple) else (self.family,) * self.n_inputs
         families = [one if isinstance(one, str) else restore(**one) for one in given]
-        return product_basis(
-            families,
-            self.n_inputs,
-            self.max_degree,
-            domain=None if self.domain is None else (self.domain[0], self.domain[1]),
-            index_set=self.index_set,
-            max_interactions=self.max_interactions,
-        )
+        names = ("n_inputs", "max_degree", "domain", "index_set", "max_interactions")
+        return product_basis(families, **{name: getattr(self, name) for name in names})
 
     @cached_property
     def inputs(self) -> Floats:
@@ -234,9 +223,8 @@ class Plan:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:
         """The plan that `to_dict` described; a name that is unknown is an error."""
-        known = [one.name for one in fields(cls)]
         for name in data:
-            one_of("entry of the plan", name, known)
+            one_of("entry of the plan", name, cls.__dataclass_fields__)
         try:
             return cls(**data)
         except TypeError as problem:
@@ -262,13 +250,11 @@ class Plan:
         try:
             if path.stat().st_size > MOST_BYTES:
                 raise DataError(f"{path} has {path.stat().st_size:,} bytes; that is no plan.")
-            data = tomllib.loads(path.read_text(encoding="utf-8"))
+            return cls.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
         except OSError as problem:
             raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise DataError(f"{path} is not a plan in TOML: {problem}.") from None
-        try:
-            return cls.from_dict(data)
         except ParameterError as problem:
             raise ParameterError(f"{path}: {problem}") from None
 
@@ -278,14 +264,16 @@ class Plan:
         An index that appears a second time is a repeat of that input; -1 is the noise input, -2 the reference.
         Measure row by row, write one row of readouts for each, and come back with ``infocap import``.
         """
+        import pandas
+
         path = Path(path)
         one_of("path suffix", path.suffix, (".csv",))
         story = json.dumps({"plan": self.to_dict(), "fingerprint": self.fingerprint})
-        names = ",".join(["index", *(f"u{k + 1}" for k in range(self.n_inputs))])
-        with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(f"# infocap plan {story}\n{names}\n")
-            for code, u in zip(self.schedule.codes.tolist(), self.schedule.inputs.tolist(), strict=True):
-                file.write(",".join([str(code), *map(repr, u)]) + "\n")
+        names = [f"u{k + 1}" for k in range(self.n_inputs)]
+        rows = pandas.DataFrame(self.schedule.inputs, self.schedule.codes, names)
+        with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(f"# infocap plan {story}\n")
+            rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 
     def __hash__(self) -> int:
@@ -293,7 +281,6 @@ class Plan:
 
 
 def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
-    """A list of numbers as plain data; None stays None."""
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
@@ -302,7 +289,6 @@ def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
 
 
 def _plain_family(family: Any) -> Any:
-    """Names stay names, families become plain data, and so do several of them."""
     if isinstance(family, Family):
         return describe(family)
     if isinstance(family, list | tuple):

@@ -1,7 +1,5 @@
 """How a run stands, from its store, while it is being written."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from dataclasses import dataclass
@@ -99,24 +97,17 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     counts = {kind: (have.count(kind), sum(one == kind for one, _ in names)) for kind in MEASURED}
     result, problem = None if earlier is None else earlier.result, ""
     n_samples = counts["sample"][0]
-    complete = n_samples == plan.n_samples
     # An estimate is kept until there are a few samples more; the final answer uses them all.
-    if result is None or n_samples >= MORE * result.n_samples or (complete and result.n_samples < n_samples):
+    enough = 0.0 if result is None else MORE * result.n_samples
+    if n_samples >= min(enough, plan.n_samples) and (result is None or result.n_samples < n_samples):
         result, problem = estimate_now(to_recording(found, path), plan)
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
-    return Status(
-        path,
-        plan,
-        {kind: pair for kind, pair in counts.items() if pair[1]},
-        rate,
-        None if not rate else left / rate,
-        age,
-        result,
-        problem,
-        _advice(left, result, age, rate, until),
-        found.check(path) if result is None else result.checks,
-    )
+    planned = {kind: pair for kind, pair in counts.items() if pair[1]}
+    advice = _advice(left, result, age, rate, until)
+    checks = found.check(path) if result is None else result.checks
+    seconds = left / rate if rate else None
+    return Status(path, plan, planned, rate, seconds, age, result, problem, advice, checks)
 
 
 def width(result: CapacityResult) -> float:
@@ -147,14 +138,11 @@ def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     times = np.sort([entry.time for entry in found.entries.values() if entry.kind in MEASURED])
     if not len(times):
         return None, None
-    recent = times[-RECENT:]
-    span = float(recent[-1] - recent[0])
-    # A pause (the night, a restart) is no part of the pace.
-    pauses = np.diff(recent)
+    pauses = np.diff(times[-RECENT:])
     usual = float(np.median(pauses)) if len(pauses) else 0.0
-    span -= float(pauses[pauses > LATE * max(usual, 1e-3) + LEAST_LATE_S].sum())
-    rate = (len(recent) - 1) / span if span > 0 else None
-    return rate, time.time() - float(times[-1])
+    # A long pause (the night, a restart) is no part of the pace.
+    span = float(pauses[pauses <= LATE * max(usual, 1e-3) + LEAST_LATE_S].sum())
+    return len(pauses) / span if span > 0 else None, time.time() - float(times[-1])
 
 
 def _advice(

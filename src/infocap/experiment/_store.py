@@ -64,23 +64,23 @@ class Store:
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
         found = read_entries(self.path) if self.path.exists() else StoreContents()
-        if found.entries:
-            self.plan = self._same(plan, found)
-        else:
+        if not found.entries:
             self._refuse_lost_log()
-            if plan is None:
-                raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
-            self.plan = plan
+        elif not found.sound:
+            raise DataError(" ".join(found.check(self.path)))
+        elif plan is None:
+            plan = Plan.from_dict(found.story["plan"])
+        else:
+            plan = self._same(plan, Plan.from_dict(found.story["plan"]))
+        if plan is None:
+            raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
+        self.plan = plan
         self.schedule = self.plan.schedule if found.schedule is None else Schedule(*found.schedule)
         self._connection = _connect(self.path)
         if not found.entries:
-            story = {
-                "plan": self.plan.to_dict(),
-                "fingerprint": self.plan.fingerprint,
-                "begun": datetime.now(UTC).isoformat(timespec="seconds"),
-                "acquired_with": f"infocap {__version__}",
-            }
-            _begin(self._connection, story, self.schedule)
+            begun = datetime.now(UTC).isoformat(timespec="seconds")
+            story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
+            _begin(self._connection, story | {"acquired_with": f"infocap {__version__}"}, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {(entry.kind, entry.number) for entry in measured}
@@ -106,15 +106,11 @@ class Store:
 
     def pending(self) -> Iterator[tuple[int, Floats]]:
         """(index, u) of the samples not yet stored, in the order of acquisition."""
-        for one in self.remaining():
-            if one.kind == "sample":
-                yield one.number, one.u
+        return ((one.number, one.u) for one in self.remaining() if one.kind == "sample")
 
     def remaining(self) -> Iterator[Measurement]:
         """Everything not yet stored, in the order of acquisition: noise, samples, repeats, reference."""
-        for one in self.schedule:
-            if (one.kind, one.number) not in self._stored:
-                yield one
+        return (one for one in self.schedule if (one.kind, one.number) not in self._stored)
 
     def record(
         self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None
@@ -133,8 +129,25 @@ class Store:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
         values = self.checked(readouts, index, kind)
         moment = time.time() if measured is None else float(measured)
+        entry = Entry(*name, moment, pack(self._input[name], values))
         with self._lock:
-            self._insert(Entry(*name, moment, pack(self._input[name], values)))
+            try:
+                _put(self._connection, entry)
+            except sqlite3.IntegrityError:
+                query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+                if self._connection.execute(query, name).fetchone() != (
+                    entry.data,
+                ):  # the same twice is no harm
+                    raise DataError(
+                        f"{kind} {index} is stored already with other readouts; a measurement is never overwritten."
+                    ) from None
+            except sqlite3.Error as problem:
+                free = shutil.disk_usage(self.path.parent).free / 1e6
+                raise DataError(
+                    f"{kind} {index} could not be stored ({problem}; {free:,.0f} MB are free there); the "
+                    f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
+                    "command again: it goes on from there."
+                ) from None
             self._stored.add(name)
             self._width = len(values)
 
@@ -156,12 +169,11 @@ class Store:
             raise DataError(
                 f"the plan of {damaged} is lost; export its rows to a .nc file, or begin again with the plan's file."
             )
-        path = Path(path)
-        if path.exists():
+        if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        with replaced(path) as beside:
+        schedule = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
+        with replaced(Path(path)) as beside:
             connection = _connect(beside)
-            schedule = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
             _begin(connection, found.story, Schedule(*found.schedule) if found.schedule else schedule)
             with connection:
                 connection.execute("BEGIN")
@@ -171,18 +183,10 @@ class Store:
             _close(connection)
         return cls(path)
 
-    def _same(self, plan: Plan | None, found: StoreContents) -> Plan:
-        """The store's plan, if it is the one given and the file is whole enough to be written to."""
-        if not found.sound:
-            raise DataError(" ".join(found.check(self.path)))
-        there = Plan.from_dict(found.story["plan"])
-        if plan is None:
-            return there
-        differing = {
-            one.name: (getattr(there, one.name), getattr(plan, one.name))
-            for one in fields(Plan)
-            if getattr(there, one.name) != getattr(plan, one.name)
-        }
+    def _same(self, plan: Plan, there: Plan) -> Plan:
+        """The store's plan, if it is the one given but for words."""
+        pairs = {one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)}
+        differing = {name: (old, new) for name, (old, new) in pairs.items() if old != new}
         if plan.fingerprint != there.fingerprint:
             said = ", ".join(
                 f"{name} {old!r} there and {new!r} here" for name, (old, new) in differing.items()
@@ -191,7 +195,7 @@ class Store:
                 f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
                 f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
             )
-        for name, (old, new) in differing.items():  # words only
+        for name, (old, new) in differing.items():
             warn(f"{self.path} keeps the {name} it was begun with, {old!r}; the plan now says {new!r}.")
         return there
 
@@ -204,31 +208,10 @@ class Store:
                 "with its store, or give another name."
             )
 
-    def _insert(self, entry: Entry) -> None:
-        try:
-            _put(self._connection, entry)
-        except sqlite3.IntegrityError:
-            there = self._connection.execute(
-                "SELECT data FROM entry WHERE kind = ? AND number = ?", (entry.kind, entry.number)
-            ).fetchone()
-            if there != (entry.data,):  # the same measurement twice is no harm, another would be a loss
-                raise DataError(
-                    f"{entry.kind} {entry.number} is stored already with other readouts; a measurement is never "
-                    "overwritten."
-                ) from None
-        except sqlite3.Error as problem:
-            free = shutil.disk_usage(self.path.parent).free / 1e6
-            raise DataError(
-                f"{entry.kind} {entry.number} could not be stored ({problem}; {free:,.0f} MB are free there); the "
-                f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
-                "command again: it goes on from there."
-            ) from None
-
     def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
-        values = np.asarray(
-            np.ma.filled(np.ma.asarray(readouts, float), np.nan) if np.ma.isMA(readouts) else readouts
-        )
+        masked = np.ma.isMA(readouts)
+        values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             raise DataError(
@@ -244,7 +227,6 @@ class Store:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A connection that waits for the disk at every step."""
     try:
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
