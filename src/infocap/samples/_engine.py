@@ -80,6 +80,11 @@ class Engine:
                 done(rows)
         return outcomes[0] if edges is None else outcomes
 
+    @property
+    def _alone(self) -> Engine:
+        """The engine of one worker, which has a single thread."""
+        return Engine(chunk_bytes=self.chunk_bytes, threads=1, share_rows=self.share_rows)
+
     def chunks(self, samples: Samples, wholes: list[Rows] | None = None) -> Iterator[tuple[int, Samples]]:
         """The rows in memory, one chunk after the other, with the number of the whole that each belongs to.
 
@@ -145,7 +150,7 @@ class Engine:
         futures: list[Future[Any]] = []
         try:
             for _, rows in tasks:
-                futures.append(self.executor.submit(self._share(samples.part(*rows), work, merge)))
+                futures.append(self.executor.submit(_share, samples.part(*rows), work, merge, self._alone))
             for (number, (start, stop)), future in zip(tasks, futures, strict=True):
                 future.result()  # waits for it, and raises here what went wrong there
                 yield number, stop - start, future.result
@@ -164,11 +169,6 @@ class Engine:
             for future in futures:
                 future.cancel()
 
-    def _share(self, part: Samples, work: Work, merge: Merge) -> _Share:
-        return _Share(
-            part, work, merge, Engine(chunk_bytes=self.chunk_bytes, threads=1, share_rows=self.share_rows)
-        )
-
     def _on_dask(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> list[Any]:
         """Shares as delayed tasks, merged in a tree where they were computed; dask arrays stay on the cluster.
 
@@ -183,10 +183,11 @@ class Engine:
             for rows in _equal(whole, slots, len(wholes)):
                 part = samples.part(*rows)
                 lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
-                absent = {name: array for name, array in lazy.items() if array is not None}
-                task = self._share(part, work, merge).without(absent)
-                sent = client.scatter(task, hash=False) if task.part.in_memory else task
-                shares.append(delayed(_run, pure=False)(sent, **absent))
+                there = {name: array for name, array in lazy.items() if array is not None}
+                part = replace(part, **{name: getattr(part, name).without_rows() for name in there})
+                task = partial(_share, part, work, merge, self._alone)
+                sent = client.scatter(task, hash=False) if part.in_memory else task
+                shares.append(delayed(_call, pure=False)(sent, **there))
             while len(shares) > 1:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
                 shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
@@ -194,24 +195,13 @@ class Engine:
         return list(client.gather(client.compute(roots)))
 
 
-class _Share:
-    """A part of the rows and what to do with it: what is sent to a worker."""
-
-    def __init__(self, part: Samples, work: Work, merge: Merge, engine: Engine) -> None:
-        self.part, self.work, self.merge, self.engine = part, work, merge, engine
-
-    def __call__(self) -> Any:
-        return self.engine.fold(self.part, self.work, self.merge)
-
-    def without(self, absent: dict[str, Any]) -> _Share:
-        """The same share without the rows that the cluster has."""
-        kept = {name: getattr(self.part, name).without_rows() for name in absent}
-        return _Share(replace(self.part, **kept), self.work, self.merge, self.engine)
+def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:
+    """Do a share of the work in a worker, with the rows that a cluster computed for it, if there are any."""
+    return engine.fold(part.held(**rows) if rows else part, work, merge)
 
 
-def _run(share: _Share, **rows: Any) -> Any:
-    """Do a share's work on a worker of a Dask cluster, with the rows that it computed."""
-    return _Share(share.part.held(**rows), share.work, share.merge, share.engine)()
+def _call(task: Callable[..., Any], **rows: Any) -> Any:
+    return task(**rows)
 
 
 def _on_threads(
