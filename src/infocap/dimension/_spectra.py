@@ -11,9 +11,7 @@ from ..errors import DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
 
-CORRELATED = (
-    5.0  # Standard deviations beyond chance at which squared correlations of the noise are worth a warning.
-)
+CORRELATED = 5.0  # Standard deviations beyond chance at which correlations of the noise are told.
 NOT_NOISE = 2.0  # The real error at the minimum may differ from the known noise by this factor.
 
 
@@ -39,10 +37,9 @@ class Indicator:
     checks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        nothing = "no minimum, so no number of factors,"
-        found = nothing if self.n_factors is None else f"{self.n_factors} factors"
-        lines = [f"Indicator: {found} in {len(self.eigenvalues)} readouts, {self.n_samples} samples"]
-        return "\n".join(lines + [f"  check: {check}" for check in self.checks])
+        found = "no minimum, so no number of" if self.n_factors is None else self.n_factors
+        first = f"Indicator: {found} factors in {len(self.eigenvalues)} readouts, {self.n_samples} samples"
+        return "\n  check: ".join([first, *self.checks])
 
 
 def noise_scale(repeats: ArrayLike) -> Floats:
@@ -127,7 +124,6 @@ def indicator(
 
 
 def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
-    """The noise of each readout, one way or the other, if it is known."""
     if scale is not None and repeats is not None:
         raise ParameterError("`noise_scale` and `repeats` were both given; repeats alone tell the scale too.")
     if scale is None and repeats is None:
