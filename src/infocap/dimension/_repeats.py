@@ -122,10 +122,8 @@ def from_repeats(
     wrong = [table for table in tables if table.shape != first]
     wrong += [once] if once is not None and once.shape[1] != first[1] else []
     if wrong:
-        raise DataError(
-            f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts at the same "
-            "inputs (or at others, not repeated, in measured_once=)."
-        )
+        said = f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts"
+        raise DataError(f"{said} at the same inputs (or at others, not repeated, in measured_once=).")
     repeated = np.stack([table.finite() for table in tables], axis=1)
     single = np.empty((0, first[1])) if once is None else once.finite()
     _refuse_overlap(repeated[:, 0], single)

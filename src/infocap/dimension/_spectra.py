@@ -56,10 +56,8 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     size = np.abs(moved).max(axis=0)
     silent = [table.column(int(number)) for number in np.flatnonzero(size == 0)]
     if silent:
-        raise DataError(
-            f"{listed(silent)} of repeats never changes, so it has no noise to be measured by; "
-            "leave it out, or record it with a finer resolution."
-        )
+        said = f"{listed(silent)} of repeats never changes, so it has no noise to be measured by"
+        raise DataError(f"{said}; leave it out, or record it with a finer resolution.")
     return size * (moved / size).std(axis=0, ddof=1)
 
 
@@ -97,7 +95,7 @@ def indicator(
     values, (n, k) = table.finite(), table.shape
     if k < 3 or n <= k:
         raise DataError(
-            f"x has shape {values.shape}; the indicator needs 3 readouts or more, and more samples than readouts."
+            f"x has shape {values.shape}; give 3 readouts or more, and samples beyond their number."
         )
     scale = _scale(noise_scale, repeats, table)
     messages = [] if repeats is None else _correlated(readouts(repeats, "repeats").finite(), scale)
@@ -131,15 +129,11 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
     given = np.asarray(scale, dtype=float) if repeats is None else noise_scale(repeats)
     if given.shape != table.shape[1:]:
         name, shape = ("noise_scale", given.shape) if repeats is None else ("repeats", np.shape(repeats))
-        raise DataError(
-            f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same readouts in both."
-        )
+        raise DataError(f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same.")
     bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
     if len(bad):
-        raise DataError(
-            f"noise_scale is {given[bad[0]]} for {table.column(int(bad[0]))}; give positive numbers, or leave the "
-            "channel out."
-        )
+        said = f"noise_scale is {given[bad[0]]} for {table.column(int(bad[0]))}"
+        raise DataError(f"{said}; give positive numbers, or leave the channel out.")
     return given
 
 
