@@ -94,9 +94,8 @@ def indicator(
     table = readouts(x, "x")
     values, (n, k) = table.finite(), table.shape
     if k < 3 or n <= k:
-        raise DataError(
-            f"x has shape {values.shape}; give 3 readouts or more, and samples beyond their number."
-        )
+        said = "give 3 readouts or more, and more samples than readouts"
+        raise DataError(f"x has shape {values.shape}; {said}.")
     scale = _scale(noise_scale, repeats, table)
     messages = [] if repeats is None else _correlated(readouts(repeats, "repeats").finite(), scale)
     eigenvalues = np.linalg.svd(values if scale is None else values / scale, compute_uv=False) ** 2
