@@ -21,25 +21,21 @@ from .errors import DataError, InfocapError
 if TYPE_CHECKING:
     import xarray as xr
 
-# One array may take this share of the memory; the rest is for the program and a copy of some columns.
-FRACTION = 0.8
+FRACTION = 0.8  # of the memory that one array may take; the rest is for the program and copies of columns
 # Libraries keep a record of some hundred bytes per chunk, so that a million of them takes about 100 MB.
 MOST_CHUNKS = 1_000_000
 UNKNOWN = 16e9  # bytes of memory assumed where the system does not tell, as on Windows: what a laptop has
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # where Linux tells the limit of a container
-# A string takes at least this many bytes of memory, whatever its type in the file says.
-TEXT_BYTES = 64
+TEXT_BYTES = 64  # of memory that a string takes at least, whatever its type in the file says
 NUMBERS = "biufc"
 # Only these attributes are read: following the references among others can hang on a damaged file.
 PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
-# Attributes are words and single numbers; more bytes than these are damage, and would be allocated.
-LARGEST_ATTRIBUTE = 10_000_000
+LARGEST_ATTRIBUTE = 10_000_000  # bytes; attributes are words and single numbers, and more is damage
 COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
-# Bytes reserved on the disk beyond the arrays, for names and attributes.
-SLACK = 1_000_000
+SLACK = 1_000_000  # bytes reserved on the disk beyond the arrays, for names and attributes
 
 
 def readable(path: Path, folder: bool = False) -> Path:
@@ -56,9 +52,9 @@ def readable(path: Path, folder: bool = False) -> Path:
             with path.open("rb") as file:
                 if not file.read(1):
                     raise DataError(f"{path} is empty (0 bytes); nothing of it can be recovered.")
+    except DataError:
+        raise
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
-        if isinstance(problem, DataError):
-            raise
         reason = getattr(problem, "strerror", None) or problem
         raise DataError(f"{path} cannot be opened ({reason}); look at its name and permissions.") from problem
     return path
@@ -74,10 +70,8 @@ def blame(path: Path, kind: str) -> Iterator[None]:
     # On damaged files h5py, zarr, zipfile and NumPy were seen to raise nearly every built-in exception.
     except Exception as problem:
         said = textwrap.shorten(str(problem), 200) or type(problem).__name__
-        raise DataError(
-            f"{path} cannot be read as {kind} ({said}); it is truncated or of another format, and nothing of "
-            "it can be recovered."
-        ) from problem
+        said = f"{path} cannot be read as {kind} ({said})"
+        raise DataError(f"{said}; it is truncated or of another format.") from problem
 
 
 def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int, n_chunks: int = 1) -> None:
@@ -131,8 +125,7 @@ class Contents:
         return name in self.variables
 
     def __str__(self) -> str:
-        held = [f"{name} {one.shape}" for name, one in self.variables.items()]
-        return listed(held, 20) or "no arrays"
+        return listed([f"{name} {one.shape}" for name, one in self.variables.items()], 20) or "no arrays"
 
     def numbers(self, name: str) -> np.ndarray:
         """Read an array of numbers."""
@@ -150,7 +143,7 @@ class Contents:
         variable = self._variable(name)
         refuse_too_large(self.path, name, variable.shape, max(variable.dtype.itemsize, TEXT_BYTES))
         with blame(self.path, self.kind):
-            found = np.ravel(np.asarray(variable.load())).tolist()
+            found = np.ravel(variable.load()).tolist()
             return [one.decode() if isinstance(one, bytes) else str(one) for one in found]
 
     def _variable(self, name: str) -> Variable:
@@ -176,9 +169,8 @@ def open_hdf5(path: Path, kind: str = "HDF5") -> Iterator[Contents]:
     readable(path)
     with path.open("rb") as start:
         if start.read(3) == CLASSIC:
-            raise DataError(
-                f"{path} is a NetCDF file of the classic format; convert it with nccopy -k nc4 {path.name} new.nc."
-            )
+            convert = f"nccopy -k nc4 {path.name} new.nc"
+            raise DataError(f"{path} is a NetCDF file of the classic format; convert it with {convert}.")
     with blame(path, kind), h5py.File(path, "r") as file:
         variables: dict[str, Variable] = {}
         file.visititems(partial(_visit, path, variables))
@@ -238,9 +230,7 @@ def _attributes(found: Any, names: Iterable[str]) -> dict[str, Any]:
     import h5py
 
     out: dict[str, Any] = {}
-    for name in names:
-        if name not in found.attrs:
-            continue
+    for name in filter(found.attrs.__contains__, names):
         held = found.attrs.get_id(name)
         plain = held.dtype.kind in NUMBERS or h5py.check_string_dtype(held.dtype) is not None
         if plain and math.prod(held.shape or ()) * held.dtype.itemsize <= LARGEST_ATTRIBUTE:

@@ -1,7 +1,4 @@
-"""The total capacity over a complete basis, from repeated measurements at the same inputs.
-
-Readouts are brought into coordinates whose single-shot covariance is 1; the share of noise in them is what is lost.
-"""
+"""The total capacity over a complete basis, from repeated measurements at the same inputs."""
 
 from __future__ import annotations
 
@@ -23,9 +20,7 @@ DEAD = 32 * np.finfo(float).eps  # A channel whose relative range is below this 
 ALONE = 1e-9  # Keeps an inverse finite when a direction exists at one input only.
 ENOUGH = 5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
 DRIFT_CHANCE = 1e-6  # The chance of a warning about drift when there is none.
-DRIFT_MATTERS = (
-    0.1  # Drift is worth a warning when it lowers the total by more than this many standard errors.
-)
+DRIFT_MATTERS = 0.1  # Drift is told when it lowers the total by more than this many standard errors.
 DRIFT_FLOOR = 1e-18  # The noise that rounding makes, relative to the variance of a readout.
 
 
@@ -127,10 +122,8 @@ def from_repeats(
     wrong = [table for table in tables if table.shape != first]
     wrong += [once] if once is not None and once.shape[1] != first[1] else []
     if wrong:
-        raise DataError(
-            f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts at the same "
-            "inputs (or at others, not repeated, in measured_once=)."
-        )
+        said = f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts"
+        raise DataError(f"{said} at the same inputs (or at others, not repeated, in measured_once=).")
     repeated = np.stack([table.finite() for table in tables], axis=1)
     single = np.empty((0, first[1])) if once is None else once.finite()
     _refuse_overlap(repeated[:, 0], single)
@@ -146,7 +139,7 @@ def from_repeats(
     fractions, vectors = np.linalg.eigh(noise)
     with np.errstate(over="ignore"):  # readouts below 1e-300 have no finite weights
         eigentasks = np.ldexp(data.scaled_weights @ vectors, -data.exponent[:, None])
-    messages = [*_weak(repeated, data, rank, n_readouts + constant), *_drift(data, error)]
+    messages = [*_weak(repeated, data, rank, n_readouts + constant), *_drift(data.repeated, error)]
     for message in messages:
         warn(message)
     return Repeats(
@@ -171,11 +164,10 @@ def _refuse_overlap(first: Floats, once: Floats) -> None:
     """A row in both would count twice, and pretend to be independent of itself."""
     known = {row.tobytes(): number for number, row in enumerate(first)}
     for number, row in enumerate(once):
-        if row.tobytes() in known:
-            raise DataError(
-                f"row {number} of measured_once is row {known[row.tobytes()]} of x1; "
-                "give only the inputs that were not repeated."
-            )
+        there = known.get(row.tobytes())
+        if there is not None:
+            said = f"row {number} of measured_once is row {there} of x1"
+            raise DataError(f"{said}; give only the inputs that were not repeated.")
 
 
 def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[str]:
@@ -201,18 +193,16 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
         yield f"only {rank} of {maximum} readouts are linearly independent; the total cannot exceed {rank}."
 
 
-def _drift(data: Whitened, error: float) -> Iterator[str]:
+def _drift(z: Floats, error: float) -> Iterator[str]:
     """Means of the repeats that differ by more than the noise allows (Hotelling's T², as an F statistic)."""
     from scipy.special import fdtrc
 
-    n, repeats, k = data.repeated.shape
-    rest = data.repeated - data.repeated.mean(axis=1, keepdims=True)
-    means = rest.mean(axis=0)  # (repeats, directions)
-    rest = (rest - means).reshape(-1, k)
+    n, repeats, k = z.shape
     freedom = (n - 1) * (repeats - 1)
     if freedom < 2 * k:
         return
-    noise = rest.T @ rest / freedom
+    means = z.mean(axis=0) - z.mean(axis=(0, 1))  # (repeats, directions)
+    noise = noise_covariance(z - means) * n / (n - 1)
     variances, vectors = np.linalg.eigh(noise)
     distance = n * np.sum((means @ vectors) ** 2 / (np.maximum(variances, 0.0) + DRIFT_FLOOR))
     statistic = distance * (freedom - k + 1) / (freedom * k * (repeats - 1))
@@ -244,11 +234,7 @@ class Whitened:
     exponent: Integers  # (readouts,): powers of two by which the readouts were divided
     mean: Floats  # (readouts,)
     live: np.ndarray  # which channels change
-
-    @property
-    def n_inputs(self) -> int:
-        """Inputs in all, whether repeated or not."""
-        return len(self.repeated) + len(self.once)
+    n_inputs: int  # in all, whether repeated or not
 
 
 def whiten(repeated: Floats, once: Floats, constant: bool) -> Whitened:
@@ -277,7 +263,7 @@ def whiten(repeated: Floats, once: Floats, constant: bool) -> Whitened:
     z, weights = z @ finish, np.zeros((n_readouts, len(finish)))
     weights[live], shift[live] = space.whitening @ finish, shift[live] + space.mean
     inputs = z[:cut].reshape(len(repeated), n_repeats, -1)
-    return Whitened(inputs, z[cut:, None], weights, exponent, np.ldexp(shift, exponent), live)
+    return Whitened(inputs, z[cut:, None], weights, exponent, np.ldexp(shift, exponent), live, n_inputs)
 
 
 def noise_covariance(z: Floats) -> Floats:

@@ -11,9 +11,7 @@ from ..errors import DataError, ParameterError, warn
 from ..samples import Table
 from ..typing import ArrayLike, Floats
 
-CORRELATED = (
-    5.0  # Standard deviations beyond chance at which squared correlations of the noise are worth a warning.
-)
+CORRELATED = 5.0  # Standard deviations beyond chance at which correlations of the noise are told.
 NOT_NOISE = 2.0  # The real error at the minimum may differ from the known noise by this factor.
 
 
@@ -39,10 +37,9 @@ class Indicator:
     checks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        nothing = "no minimum, so no number of factors,"
-        found = nothing if self.n_factors is None else f"{self.n_factors} factors"
-        lines = [f"Indicator: {found} in {len(self.eigenvalues)} readouts, {self.n_samples} samples"]
-        return "\n".join(lines + [f"  check: {check}" for check in self.checks])
+        found = "no minimum, so no number of" if self.n_factors is None else self.n_factors
+        first = f"Indicator: {found} factors in {len(self.eigenvalues)} readouts, {self.n_samples} samples"
+        return "\n  check: ".join([first, *self.checks])
 
 
 def noise_scale(repeats: ArrayLike) -> Floats:
@@ -59,10 +56,8 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     size = np.abs(moved).max(axis=0)
     silent = [table.column(int(number)) for number in np.flatnonzero(size == 0)]
     if silent:
-        raise DataError(
-            f"{listed(silent)} of repeats never changes, so it has no noise to be measured by; "
-            "leave it out, or record it with a finer resolution."
-        )
+        said = f"{listed(silent)} of repeats never changes, so it has no noise to be measured by"
+        raise DataError(f"{said}; leave it out, or record it with a finer resolution.")
     return size * (moved / size).std(axis=0, ddof=1)
 
 
@@ -99,9 +94,8 @@ def indicator(
     table = readouts(x, "x")
     values, (n, k) = table.finite(), table.shape
     if k < 3 or n <= k:
-        raise DataError(
-            f"x has shape {values.shape}; the indicator needs 3 readouts or more, and more samples than readouts."
-        )
+        said = "give 3 readouts or more, and more samples than readouts"
+        raise DataError(f"x has shape {values.shape}; {said}.")
     scale = _scale(noise_scale, repeats, table)
     messages = [] if repeats is None else _correlated(readouts(repeats, "repeats").finite(), scale)
     eigenvalues = np.linalg.svd(values if scale is None else values / scale, compute_uv=False) ** 2
@@ -127,7 +121,6 @@ def indicator(
 
 
 def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
-    """The noise of each readout, one way or the other, if it is known."""
     if scale is not None and repeats is not None:
         raise ParameterError("`noise_scale` and `repeats` were both given; repeats alone tell the scale too.")
     if scale is None and repeats is None:
@@ -135,15 +128,11 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
     given = np.asarray(scale, dtype=float) if repeats is None else noise_scale(repeats)
     if given.shape != table.shape[1:]:
         name, shape = ("noise_scale", given.shape) if repeats is None else ("repeats", np.shape(repeats))
-        raise DataError(
-            f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same readouts in both."
-        )
+        raise DataError(f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same.")
     bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
     if len(bad):
-        raise DataError(
-            f"noise_scale is {given[bad[0]]} for {table.column(int(bad[0]))}; give positive numbers, or leave the "
-            "channel out."
-        )
+        said = f"noise_scale is {given[bad[0]]} for {table.column(int(bad[0]))}"
+        raise DataError(f"{said}; give positive numbers, or leave the channel out.")
     return given
 
 

@@ -43,9 +43,7 @@ def _open_npy(path: Path) -> Iterator[Contents]:
     readable(path)
     variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
     if variable.dtype.hasobject:
-        raise DataError(
-            f"{path} holds pickled Python objects, which can run any program and are never loaded; write numbers."
-        )
+        raise DataError(f"{path} holds pickled Python objects, which are never loaded; write numbers.")
     yield Contents(path, "npy", {"array": variable})
 
 
@@ -69,9 +67,7 @@ def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -
         shape, _, dtype = readers[np.lib.format.read_magic(file)](file)  # version 3 is of named fields
         n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if min(shape, default=0) < 0 or (n_bytes > there and not dtype.hasobject):
-        raise DataError(
-            f"{path} is cut short: {name} of shape {shape} takes {n_bytes:,} bytes and {there:,} are there."
-        )
+        raise DataError(f"{path} is cut short: {name} {shape} takes {n_bytes:,} bytes; {there:,} are there.")
 
     def load() -> Any:
         with opened() as file:
@@ -112,7 +108,6 @@ def _open_mat(path: Path) -> Iterator[Contents]:
 
 @contextmanager
 def _open_zarr(path: Path) -> Iterator[Contents]:
-    """Open the arrays of all groups of a zarr folder, by path."""
     try:
         import zarr
     except ImportError:
@@ -147,10 +142,8 @@ def _described(file: Path) -> dict[str, Any]:
             for codec in codecs if isinstance(codecs, list) else [codecs]:
                 name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
                 if name.removeprefix("numcodecs.") not in CODECS:
-                    raise DataError(
-                        f"{file} asks for the codec {name!r}, which is not one of those that only unpack numbers "
-                        f"({', '.join(sorted(CODECS))}); write the array with one of them."
-                    )
+                    said = f"{file} asks for the codec {name!r}, which may do more than unpack numbers"
+                    raise DataError(f"{said}; write the array with one of {', '.join(sorted(CODECS))}.")
         return one
 
     refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
@@ -161,15 +154,12 @@ def _described(file: Path) -> dict[str, Any]:
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
-    """Describe one zarr array; refuse one of which nearly nothing is there."""
     corners = [range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True)]
     n_chunks = math.prod(map(len, corners))
     n_files = sum(len(files) for _, _, files in os.walk(path if name == "array" else path / name))
     if n_chunks > MOST_EMPTY * n_files:
-        raise DataError(
-            f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks, of which at most {n_files} are "
-            "there; it is damaged."
-        )
+        said = f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks"
+        raise DataError(f"{said}, of which at most {n_files} are there; it is damaged.")
 
     def load() -> Any:  # one chunk at a time: of several that fail at once zarr prints tracebacks later
         for chunks in (array.chunks, array.shards or ()):

@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.io
 
-CLASSES = (
-    "double",
-    "single",
-    *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)),
-)  # NumPy's names too
+# NumPy's names too.
+CLASSES = ("double", "single", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)))
 
 
 def convert(path: str, archive: str, most: int) -> None:

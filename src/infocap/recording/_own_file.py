@@ -95,9 +95,9 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
         except (DataError, ValueError, RecursionError):
             return None  # somebody else's
     found = str(words.get("format", "")) if isinstance(words, dict) else ""
-    if found.startswith("infocap ") and found != FORMAT:
-        raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
     if found != FORMAT:
+        if found.startswith("infocap "):
+            raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
         return None
     if not matlab:
         words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
@@ -110,19 +110,17 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
             arrays[name] = _joined_parts(contents, here) if lazy is None else lazy
             if matlab and len(dimensions) == 1:
                 arrays[name] = arrays[name].ravel()  # MATLAB has nothing below two dimensions
-            if name in UNITS:
-                unit = contents.variables[here].attributes.get("units", words.get(UNITS[name], ""))
-                words[UNITS[name]] = str(unit)
+            if name in UNITS and "units" in contents.variables[here].attributes:
+                words[UNITS[name]] = contents.variables[here].attributes["units"]
     lost = [name for name in NEEDED if name not in arrays]
     told = words.get("arrays")  # of .mat files, which can end after any variable
     lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
     if lost:
-        raise DataError(
-            f"{path} is an {FORMAT!r} file without {', '.join(lost)}; it is damaged or cut short, and holds {contents}."
-        )
+        raise DataError(f"{path} is damaged or cut short: it has no {', '.join(lost)}, and holds {contents}.")
+    arrays["index"] = whole_numbers(path, arrays["index"])
+    arrays |= {unit: str(words.get(unit, "")) for unit in UNITS.values()}
     return Recording(
-        **(arrays | {"index": whole_numbers(path, arrays["index"])}),
-        **{unit: words[unit] for unit in UNITS.values()},
+        **arrays,
         channel=tuple(map(str, from_json(path, "channel", words, []))),
         metadata=from_json(path, "metadata", words, {}),
         checks=tuple(map(str, from_json(path, "checks", words, []))),
@@ -130,28 +128,22 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
 
 
 def _joined_parts(contents: Contents, name: str) -> np.ndarray:
-    """Read an array, complex numbers from their real and imaginary parts."""
     values = contents.numbers(name)
     if contents.variables[name].attributes.get("parts") != PARTS:
         return values
     if values.shape[-1:] != (2,) or values.dtype.kind != "f":
-        raise DataError(
-            f"{name} in {contents.path} has shape {values.shape} for complex numbers; it is damaged."
-        )
+        raise DataError(f"{name} in {contents.path} is of shape {values.shape}, not complex; it is damaged.")
     return np.ascontiguousarray(values).view(np.result_type(values.dtype, np.complex64))[..., 0]
 
 
 def _arrays(recording: Recording) -> dict[str, np.ndarray]:
     """The arrays that a recording has, by name, as types that files hold."""
-    arrays: dict[str, np.ndarray] = {}
-    for name in DIMENSIONS:
-        if getattr(recording, name) is not None:
-            values = np.asarray(getattr(recording, name)[:])
-            if values.dtype.kind not in NUMBERS:
-                raise DataError(
-                    f"{name} holds {values.dtype} values; files hold plain numbers, times in seconds."
-                )
-            arrays[name] = plain_numbers(values)
+    held = {name: getattr(recording, name) for name in DIMENSIONS}
+    arrays = {name: np.asarray(values[:]) for name, values in held.items() if values is not None}
+    for name, values in arrays.items():
+        if values.dtype.kind not in NUMBERS:
+            raise DataError(f"{name} holds {values.dtype} values; give plain numbers, times in seconds.")
+        arrays[name] = plain_numbers(values)
     return arrays
 
 
@@ -172,7 +164,5 @@ def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> An
     except (TypeError, ValueError, RecursionError) as problem:
         value = problem
     if not isinstance(value, type(empty)):
-        raise DataError(
-            f"{name} in {path} is {value!r:.60}; it is damaged, the arrays can be read by u=..., x=...."
-        )
+        raise DataError(f"{name} in {path} is {value!r:.60}; it is damaged: read the arrays by u=..., x=....")
     return value

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .._check import one_of, yes_or_no
 from ..errors import DataError, ParameterError
-from ..typing import ArrayLike
+from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, table
 from ._salvage import MAGIC
-from ._several import join
 from ._store import load_store
 from ._text_table import table_rows
 from ._variables import rows_of
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
+WORDS = ("readout_unit", "input_unit", "channel")
 
 
 def read(
@@ -75,11 +76,9 @@ def read(
         return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, in_memory)
     paths = [Path(one) for one in path]
     if readouts is not None:
-        raise ParameterError(
-            f"readouts={str(readouts)!r} goes with one file of inputs, not with a list; give files that hold both, "
-            "`infocap import` makes them."
-        )
-    return join(paths, [_read_one(one, None, u, x, in_memory) for one in paths])
+        said = f"readouts={str(readouts)!r} goes with one file of inputs, not with a list"
+        raise ParameterError(f"{said}; give files that hold both, `infocap import` makes them.")
+    return _join(paths, [_read_one(one, None, u, x, in_memory) for one in paths])
 
 
 def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
@@ -90,19 +89,16 @@ def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, i
     if readouts is not None:
         return _read_two(path, readouts, u, x, in_memory)
     if suffix == ".npy":
-        raise ParameterError(
-            f"path={str(path)!r} holds a single array; give two files, inputs and readouts: "
-            "read('inputs.npy', 'readouts.npy')."
-        )
+        said = f"path={str(path)!r} holds a single array; give two files"
+        raise ParameterError(f"{said}, inputs and readouts: read('inputs.npy', 'readouts.npy').")
     if suffix in TEXTS:
-        return arrange(table_rows(path, u, x, "ux"))
+        return arrange(table_rows(path, {"u": u, "x": x}))
     with OPENERS[suffix](path) as contents:
         own = load_own(contents, in_memory) if u is None and x is None else None
-        return own or arrange(rows_of(contents, u, x, "ux", in_memory))
+        return own or arrange(rows_of(contents, {"u": u, "x": x}, in_memory))
 
 
 def _is_store(path: Path) -> bool:
-    """Whether a file is a database, whatever its name."""
     with suppress(OSError, ValueError), path.open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
     return False
@@ -118,44 +114,37 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     if not in_memory and (cut or measured.u is not None):
         return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
     if cut:
-        said = (
-            f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, taken for the first in "
-            "the order of acquisition"
-        )
+        said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, "
+        said += "taken for the first in the order of acquisition"
         if measured.index is None and measured.u is None:
-            said += (
-                "; if instead a row was lost in between, all after it belong to other inputs: write the index along "
-                "with the readouts"
-            )
+            said += "; if instead a row was lost in between, all after it belong to other inputs: "
+            said += "write the index along with the readouts"
         checks, n = (f"{said}.",), len(readouts)
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
-    rows = replace(measured, u=inputs, x=readouts, metadata=given.metadata, checks=checks)
-    rows.index = measured.index if index is None else index
-    rows.acquired = None if acquired is None else acquired.ravel()[:n]
-    plan = given.metadata.get("plan")
+    metadata = given.told.get("metadata", {})
+    told = measured.told | {"metadata": metadata, "checks": checks}
+    plan = metadata.get("plan")
     if isinstance(plan, dict):
-        rows.input_unit, rows.readout_unit = (
-            str(plan.get(f"{one}_unit", "")) for one in ("input", "readout")
-        )
+        told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}
         planned = plan.get("channel")
-        if not rows.channel and isinstance(planned, list) and len(planned) == readouts.shape[1]:
-            rows.channel = tuple(map(str, planned))
-    return arrange(rows)
+        if not told.get("channel") and isinstance(planned, list) and len(planned) == readouts.shape[1]:
+            told["channel"] = tuple(map(str, planned))
+    index = measured.index if index is None else index
+    acquired = None if acquired is None else acquired.ravel()[:n]
+    return arrange(Rows(other, inputs, readouts, index, acquired, told))
 
 
 def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
-    """Read inputs or readouts alone, with the index and times beside them."""
     suffix = path.suffix.lower()
     one_of("path suffix" if role == "u" else "readouts suffix", suffix, (*OPENERS, *TEXTS))
-    u, x = (name, None) if role == "u" else (None, name)
     if suffix in TEXTS:
-        return table_rows(path, u, x, role)
+        return table_rows(path, {role: name})
     with OPENERS[suffix](path) as contents:
-        return rows_of(contents, u, x, role, in_memory)
+        return rows_of(contents, {role: name}, in_memory)
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:
@@ -164,9 +153,7 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
         return
     theirs = theirs.ravel() if ours.ndim == 1 else theirs
     if theirs.shape != ours.shape:
-        raise DataError(
-            f"{name} has shape {ours.shape} in {path} and {theirs.shape} in {other}; they must be the same."
-        )
+        raise DataError(f"{name} has shape {ours.shape} in {path} but {theirs.shape} in {other}.")
     close = np.isclose(ours, theirs, rtol=1e-6, atol=1e-9, equal_nan=True)
     differs = ~close.reshape(len(ours), -1).all(axis=1)
     if differs.any():
@@ -175,3 +162,115 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
             f"{name} is {ours[row]} in {path} and {theirs[row]} in {other} at row {row + 1}, the first of "
             f"{differs.sum()} that differ: the readouts are shifted or of another run."
         )
+
+
+class JoinedRows:
+    """The rows of several sources as one, read from their files when asked for; `order` tells which comes where."""
+
+    sent_by_name = True  # sources in files travel to other processes by name
+
+    def __init__(self, sources: Sequence[Any], order: Integers | None = None) -> None:
+        self.sources, self.order = list(sources), order
+        self.starts = np.cumsum([0, *(one.shape[0] for one in self.sources)]).tolist()
+        self.shape = (self.starts[-1], self.sources[0].shape[1])
+        self.dtype = np.result_type(*(np.asarray(one[:0]).dtype for one in self.sources))
+
+    def __getitem__(self, rows: slice) -> Floats:
+        wanted = np.arange(*rows.indices(self.shape[0]))
+        wanted = wanted if self.order is None else self.order[wanted]
+        out = np.empty((len(wanted), self.shape[1]), self.dtype)
+        for source, (start, stop) in zip(self.sources, pairwise(self.starts), strict=True):
+            here = (start <= wanted) & (wanted < stop)
+            if here.any():  # neighbours in their file too, for each file is in design order itself
+                places = wanted[here] - start
+                first = int(places.min())
+                out[here] = np.asarray(source[first : int(places.max()) + 1])[places - first]
+        return out
+
+
+def _join(paths: list[Path], parts: list[Recording]) -> Recording:
+    """Make one recording of several that agree in inputs, channels and units."""
+    if not paths:
+        raise ParameterError("path=[] names no file; give at least one.")
+    _refuse_different(paths, parts)
+    index = np.concatenate([part.index for part in parts])
+    order = np.argsort(index, kind="stable")
+    checks = [check for part in parts for check in part.checks]
+    plans = {part.metadata.get("fingerprint") for part in parts}
+    if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
+        index = order = np.arange(len(index))
+    plans.discard(None)
+    if len(plans) > 1:
+        checks.append(f"the files are of {len(plans)} plans; their rows are in the order of the files.")
+    in_order = bool((np.diff(order) == 1).all())
+    joined: dict[str, Any] = {name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS}
+    for name in ("inputs", "readouts"):
+        sources = [getattr(part, name) for part in parts]
+        if all(isinstance(one, np.ndarray) for one in sources):
+            rows = np.concatenate(sources)
+            joined[name] = rows if in_order else rows[order]
+        else:
+            joined[name] = JoinedRows(sources, None if in_order else order)
+    if any(part.repeats is not None for part in parts):
+        again = [(part.repeats, np.full(part.readouts.shape, np.nan)) for part in parts]
+        joined["repeats"] = np.concatenate([gap if one is None else one for one, gap in again])[order]
+    for name in ("noise", "reference"):
+        held = [getattr(part, name) for part in parts if getattr(part, name) is not None]
+        joined[name] = np.concatenate(held) if held else None
+    acquired, joined["reference_acquired"] = _times(parts)
+    unknown = in_order and all(part.acquired is None for part in parts)
+    return Recording(
+        **joined,
+        index=index[order],
+        acquired=None if unknown else acquired[order],
+        metadata=parts[0].metadata | {"sources": [str(path) for path in paths]},
+        checks=tuple(dict.fromkeys(checks)),
+    )
+
+
+def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
+    """Refuse files that differ in what they tell of inputs, channels or units, and those that hold a row twice."""
+    told: dict[str, list[Any]] = {
+        "the number of inputs": [part.inputs.shape[1] for part in parts],
+        "the number of readouts": [part.readouts.shape[1] for part in parts],
+    }
+    told |= {name: [getattr(part, name) for part in parts] for name in WORDS}
+    for what, values in told.items():
+        known = [pair for pair in zip(paths, values, strict=True) if pair[1]]
+        for (path, value), (other, its) in pairwise(known):
+            if value != its:
+                said = f"{what} is {value!r:.80} in {path} and {its!r:.80} in {other}"
+                raise DataError(f"{said}; one recording is of one experiment: estimate them apart.")
+    for (path, part), (other, that) in combinations(zip(paths, parts, strict=True), 2):
+        if path.resolve() == other.resolve():
+            raise ParameterError(f"{other} is given twice; give every file once.")
+        plan = part.metadata.get("fingerprint")
+        common = np.intersect1d(part.index, that.index)
+        if len(common) and plan is not None and plan == that.metadata.get("fingerprint"):
+            said = f"{path} and {other} hold {len(common)} points of the same plan twice"
+            raise DataError(f"{said}, the first of them index {common[0]}; leave one of the files out.")
+
+
+def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
+    """When every row and reference was measured: times as they are, else ranks that go on from file to file."""
+    told, counted = [], []
+    for part in parts:
+        rows = np.arange(len(part.index)) if part.acquired is None else part.acquired
+        references = rows[:0] if part.reference_acquired is None else part.reference_acquired
+        values = np.concatenate([rows, references])
+        others = [one for one in (part.repeats, part.noise, part.reference) if one is not None]
+        most = len(part.index) + sum(map(len, others))
+        # What counts measurements, rather than tells seconds, is whole and below the number of measurements.
+        whole = (values == np.round(values)) & (values >= 0) & (values < most)
+        told.append(values)
+        counted.append(values.dtype.kind in "iu" or bool(whole.all()))
+    acquired, reference_acquired, start = [], [], 0
+    for part, values, is_order in zip(parts, told, counted, strict=True):
+        if any(counted):
+            values = start + (values if is_order else np.unique(values, return_inverse=True)[1])
+            start = int(values.max(initial=start - 1)) + 1
+        acquired.append(values[: len(part.index)])
+        reference_acquired.append(values[len(part.index) :])
+    have = [part for part in parts if part.reference is not None]
+    known = have and all(part.reference_acquired is not None for part in have)
+    return np.concatenate(acquired), np.concatenate(reference_acquired) if known else None

@@ -24,7 +24,6 @@ DIMENSIONS = {
     "reference": ("reference_repeat", "channel"),
     "reference_acquired": ("reference_repeat",),
 }
-TOLD = ("channel", "metadata", "checks", "readout_unit", "input_unit")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,8 +73,7 @@ class Recording:
     def __post_init__(self) -> None:
         lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
         if len(set(lengths)) > 1:
-            said = "{}, {} and {}".format(*lengths)
-            raise DataError(f"a recording needs as many inputs as readouts and indices; got {said}.")
+            raise DataError(f"a recording needs as many inputs as readouts and indices; got {lengths}.")
         sizes = {"sample": lengths[0]}
         for name, wanted in DIMENSIONS.items():
             values = getattr(self, name)
@@ -87,8 +85,7 @@ class Recording:
                 said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
         if self.channel and len(self.channel) != sizes["channel"]:
-            said = f"{len(self.channel)} names for {sizes['channel']} readouts"
-            raise DataError(f"channel has {said}; give one each.")
+            raise DataError(f"channel has {len(self.channel)} names for {sizes['channel']} readouts.")
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
@@ -115,11 +112,7 @@ class Rows:
     x: ArrayLike | None = None
     index: Integers | None = None
     acquired: Floats | None = None
-    channel: tuple[str, ...] = ()
-    metadata: dict[str, Any] = field(default_factory=dict)
-    checks: tuple[str, ...] = ()
-    readout_unit: str = ""
-    input_unit: str = ""
+    told: dict[str, Any] = field(default_factory=dict)  # channel, metadata, checks and units of a recording
 
 
 def arrange(rows: Rows) -> Recording:
@@ -130,26 +123,21 @@ def arrange(rows: Rows) -> Recording:
     if n != x.shape[0]:
         flip = "x" if x.shape[1] == n else "u" if u.shape[1] == x.shape[0] else ""
         agree = f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): write it so"
-        raise DataError(
-            f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples; "
-            f"{agree if flip else 'give one row for each sample'}."
-        )
+        said = f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
+        raise DataError(f"{said}; {agree if flip else 'give one row for each sample'}.")
     acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
     if acquired is not None and np.isnan(acquired).all():
         acquired = None  # a column left empty
-    told = {name: getattr(rows, name) for name in TOLD}
     if rows.index is None:
-        return Recording(u, x, np.arange(n), acquired=acquired, **told)
+        return Recording(u, x, np.arange(n), acquired=acquired, **rows.told)
     index = whole_numbers(path, _one_per_row(path, "index", rows.index, n))
     when = np.arange(n, dtype=float) if acquired is None else acquired
     if not (isinstance(u, np.ndarray) and isinstance(x, np.ndarray)):
         if (np.diff(index) <= 0).any():
             row = int(np.argmax(np.diff(index) <= 0)) + 1
-            raise DataError(
-                f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}; what is read in blocks "
-                "must be in the order of the design: read it whole, or write it sorted."
-            )
-        return Recording(u, x, index, acquired=when, **told)
+            said = f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}"
+            raise DataError(f"{said}; what is read in blocks must be sorted: read it whole, or write it so.")
+        return Recording(u, x, index, acquired=when, **rows.told)
     first, second = _appearances(path, index, u)
     twice, repeats = second >= 0, None
     if twice.any():
@@ -166,7 +154,7 @@ def arrange(rows: Rows) -> Recording:
         noise=x[noise] if noise.any() else None,
         reference=x[reference] if reference.any() else None,
         reference_acquired=when[reference] if timed else None,
-        **told,
+        **rows.told,
     )
 
 
@@ -175,8 +163,8 @@ def names_of(codes: Integers) -> list[tuple[str, int]]:
     seen: Counter[int] = Counter()
     out = []
     for code in codes.tolist():
-        special = {NOISE: "noise", REFERENCE: "reference"}.get(code)
-        out.append((special, seen[code]) if special else ("repeat" if seen[code] else "sample", code))
+        kind = {NOISE: "noise", REFERENCE: "reference"}.get(code, "repeat" if seen[code] else "sample")
+        out.append((kind, seen[code] if code < 0 else code))
         seen[code] += 1
     return out
 
@@ -206,10 +194,8 @@ def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Inte
     """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
     if index.min() < REFERENCE:
         row = int(np.argmax(index < REFERENCE))
-        raise DataError(
-            f"index in {path} is {index[row]} in row {row + 1}; it is the number of a point of the design, {NOISE} for "
-            f"noise repeats or {REFERENCE} for references."
-        )
+        said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
+        raise DataError(f"{said}, {NOISE} for noise repeats or {REFERENCE} for references.")
     if index.max() < 0:
         raise DataError(f"{path} has no row of the design, only noise repeats and references.")
     order = np.argsort(index, kind="stable")
@@ -217,20 +203,16 @@ def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Inte
     points, start, count = np.unique(index[order], return_index=True, return_counts=True)
     if count.max() > 2:
         many = int(np.argmax(count > 2))
-        raise DataError(
-            f"index in {path} has {points[many]} {count[many]} times; a point of the design is measured once or twice: "
-            "keep two of its rows, or give them another index."
-        )
+        said = f"index in {path} has {points[many]} {count[many]} times"
+        raise DataError(f"{said}; a point of the design is measured once or twice: keep two of its rows.")
     first, twice = order[start], count == 2
     second = np.full(len(points), -1)
     second[twice] = order[start[twice] + 1]
     moved = (u[first[twice]] != u[second[twice]]) & ~np.isnan(u[second[twice]])
     if moved.any():
         row = int(second[twice][np.argmax(moved.any(axis=1))])
-        raise DataError(
-            f"u in {path} differs between the two rows of index {index[row]}, the second of them row {row + 1}; a "
-            "repeat is measured at the same input."
-        )
+        said = f"u in {path} differs between the two rows of index {index[row]}"
+        raise DataError(f"{said}, the second of them row {row + 1}; a repeat is measured at the same input.")
     return first, second
 
 

@@ -1,8 +1,7 @@
-"""Entries of a damaged store, found by going through the pages of the file without SQLite.
+"""Entries of a damaged store, found in the pages of the file without SQLite (sqlite.org/fileformat2.html).
 
-The format is public and simple (sqlite.org/fileformat2.html): a leaf page of a table lists its cells, a cell
-holds a record, and what does not fit goes to a chain of overflow pages. Every page that is still whole gives up its
-entries, and the reader's checksum says whether to believe them.
+A leaf page of a table lists its cells, a cell holds a record, and what does not fit goes to a chain of
+overflow pages. The reader's checksum says whether to believe what is found.
 """
 
 from __future__ import annotations
@@ -23,15 +22,20 @@ MAGIC = b"SQLite format 3\0"
 
 def records(path: Path) -> Iterator[tuple[Any, ...]]:
     """Find (id, kind, number, time, data, crc) of whatever looks like an entry, in the file and the log beside it."""
-    log = path.with_name(path.name + "-wal")
-    for file in (path, log):
+    beside = path.with_name(path.name + "-wal")
+    for file in (path, beside):
         if file.is_file():
             refuse_too_large(file, "a store", (file.stat().st_size,), 2)
-    data = path.read_bytes()
+    data, log = path.read_bytes(), beside.read_bytes() if beside.is_file() else b""
     size = int.from_bytes(data[16:18], "big") if data.startswith(MAGIC) else PAGE_BYTES
     size = 65536 if size == 1 else size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
     main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
-    current, stale = _logged_pages(log, size)
+    # The log is written from its beginning again and again; frames now in use carry the salt of its head.
+    current, stale = dict[int, bytes](), dict[int, bytes]()
+    for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
+        logged = current if log[start + 8 : start + 16] == log[SALT] else stale
+        number = int.from_bytes(log[start : start + 4], "big")
+        logged[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
     for pages in (main | current, main, main | stale):
         for number, page in pages.items():
             start = 100 if number == 1 else 0
@@ -40,21 +44,6 @@ def records(path: Path) -> Iterator[tuple[Any, ...]]:
                 place = start + 8 + 2 * k
                 with suppress(IndexError, KeyError, ValueError, struct.error):
                     yield _record(page, int.from_bytes(page[place : place + 2], "big"), pages, size)
-
-
-def _logged_pages(path: Path, size: int) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """The last version of each page in the write-ahead log; apart, what an earlier use of the log has left in it.
-
-    The log is written from its beginning again and again; frames of the present use carry the salt of its head.
-    """
-    log = path.read_bytes() if path.is_file() else b""
-    current: dict[int, bytes] = {}
-    stale: dict[int, bytes] = {}
-    for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
-        number = int.from_bytes(log[start : start + 4], "big")
-        pages = current if log[start + 8 : start + 16] == log[SALT] else stale
-        pages[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
-    return current, stale
 
 
 def _record(page: bytes, cell: int, pages: dict[int, bytes], size: int) -> tuple[Any, ...]:

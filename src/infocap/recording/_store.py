@@ -1,7 +1,4 @@
-"""The acquisition store as a file to read: while it is written, when it is damaged, whole or in blocks.
-
-It holds entries with a checksum in one SQLite table; `experiment.Store` writes it.
-"""
+"""The store that `experiment.Store` writes, to be read: while it is written, damaged, whole or in blocks."""
 
 from __future__ import annotations
 
@@ -133,8 +130,8 @@ def pack(u: Floats, x: Floats) -> bytes:
 def unpack(data: bytes) -> tuple[Floats, Floats]:
     """The inputs and the readouts of one measurement, from what `pack` made."""
     kind, n_inputs = struct.unpack_from("<cI", data)
-    start, middle = 5, 5 + 8 * n_inputs
-    u = np.frombuffer(data[start:middle], dtype="<f8").astype(float)
+    middle = 5 + 8 * n_inputs
+    u = np.frombuffer(data[5:middle], dtype="<f8").astype(float)
     return u, np.frombuffer(data[middle:], dtype="<c16" if kind == b"c" else "<f8").copy()
 
 
@@ -157,9 +154,7 @@ def read_entries(path: Path) -> StoreContents:
     for record in records(path):
         found.accept(*record)
     if not found.entries:
-        raise DataError(
-            f"{path} is not an acquisition store of infocap, or nothing of it can be recovered ({found.problem})."
-        )
+        raise DataError(f"{path} is not an acquisition store, or nothing of it is left ({found.problem}).")
     return found
 
 
@@ -169,8 +164,7 @@ def _select(path: Path, mode: str = "ro") -> StoreContents:
     try:
         with _connected(path, mode) as connection:
             connection.execute("BEGIN")
-            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-            if not tables:
+            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
                 return found  # the process was ended before anything was in it
             _refuse_malformed(connection)
             for row in connection.execute(f"{SELECT} ORDER BY id"):
@@ -185,8 +179,8 @@ def _select(path: Path, mode: str = "ro") -> StoreContents:
     with TemporaryDirectory() as folder:
         copy = Path(folder, "copy.db")
         for suffix in ("", "-wal", "-journal"):
-            if path.with_name(path.name + suffix).is_file():
-                shutil.copy(path.with_name(path.name + suffix), f"{copy}{suffix}")
+            with suppress(FileNotFoundError):
+                shutil.copy(f"{path}{suffix}", f"{copy}{suffix}")
         return _select(copy, "rw")
 
 
@@ -205,8 +199,7 @@ def _connected(path: Path, mode: str = "ro") -> Iterator[sqlite3.Connection]:
 def _refuse_malformed(connection: sqlite3.Connection) -> None:
     (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if said != b"ok":
-        last = said.decode(errors="replace").split("\n")[-1]
-        raise sqlite3.DatabaseError(f"malformed: {last}")
+        raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
 
 
 def load_store(path: Path, in_memory: bool) -> Recording:
@@ -262,27 +255,24 @@ class StoreRows:
 
     sent_by_name = True  # its file is opened again wherever it is read
 
-    def __init__(self, path: str, role: str, index: Integers, width: int, dtype: Any) -> None:
-        self.path, self._role, self._index = path, role, index
-        self.shape, self.dtype = (len(index), width), np.dtype(dtype)
+    def __init__(self, path: str, part: int, index: Integers, like: Floats) -> None:
+        self.path, self._part, self._index = path, part, index  # part: of what `unpack` gives
+        self.shape, self.dtype = (len(index), like.shape[1]), like.dtype
 
     def __getitem__(self, rows: slice) -> Floats:
         wanted = self._index[rows]
         out = np.empty((len(wanted), self.shape[1]), self.dtype)
         if not len(wanted):
             return out
-        asked = "SELECT number, time, data, crc FROM entry WHERE kind = 'sample' AND number BETWEEN ? AND ?"
+        where = "WHERE kind = 'sample' AND number BETWEEN ? AND ? ORDER BY number"
         with _connected(Path(self.path)) as connection:
-            ends = (int(wanted[0]), int(wanted[-1]))
-            found = connection.execute(f"{asked} ORDER BY number", ends).fetchall()
+            found = connection.execute(f"{SELECT} {where}", (int(wanted[0]), int(wanted[-1]))).fetchall()
         if len(found) != len(wanted):
-            raise DataError(
-                f"{self.path} holds {len(found)} of {len(wanted)} samples; it changed: read it whole."
-            )
-        for row, (number, time, data, crc) in enumerate(found):
+            raise DataError(f"{self.path} changed ({len(found)} of {len(wanted)} samples); read it whole.")
+        for row, (_, _, number, time, data, crc) in enumerate(found):
             if Entry("sample", number, time, bytes(data)).crc != crc:
                 raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
-            out[row] = unpack(bytes(data))["ux".index(self._role)]
+            out[row] = unpack(bytes(data))[self._part]
         return out
 
 
@@ -303,11 +293,11 @@ def _in_place(path: Path) -> Recording | None:
     if "sample" not in kinds or "repeat" in kinds or small.damaged:
         return None
     one = to_recording(small, path)
-    index, times = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    held: dict[str, Any] = {
-        name: StoreRows(str(path.resolve()), role, index, values.shape[1], values.dtype)
-        for name, role, values in (("inputs", "u", one.inputs), ("readouts", "x", one.readouts))
-    }
+    index, times = map(np.array, zip(*rows, strict=True))
+    inputs: Any = StoreRows(str(path.resolve()), 0, index, one.inputs)
+    readouts: Any = StoreRows(str(path.resolve()), 1, index, one.readouts)
     others = [entry.time for entry in small.entries.values() if entry.kind in MEASURED]
-    metadata = one.metadata | _measured(np.append(times, others))
-    return replace(one, **held, index=index, acquired=times, metadata=metadata, checks=())
+    story = one.metadata | _measured(np.append(times, others))
+    return replace(
+        one, inputs=inputs, readouts=readouts, index=index, acquired=times, metadata=story, checks=()
+    )

@@ -46,10 +46,8 @@ class Sheet:
         try:
             return dict(json.loads(text))
         except (TypeError, ValueError, RecursionError) as problem:
-            raise DataError(
-                f"{self.path} starts with {start!r} and then something damaged ({problem}); without that line the "
-                "table can still be read."
-            ) from None
+            said = f"{self.path} starts with {start!r} and then something damaged ({problem})"
+            raise DataError(f"{said}; without that line the table can still be read.") from None
 
     def real(self, columns: Any, what: str) -> Floats:
         """Columns that must be real numbers."""
@@ -59,35 +57,32 @@ class Sheet:
         return values.real
 
 
-def table_rows(path: Path, u: str | None, x: str | None, roles: str) -> Rows:
-    """Take the columns of a table by their names; all that is nothing else are readouts."""
+def table_rows(path: Path, wanted: dict[str, str | None]) -> Rows:
+    """Take the columns of u and x, or of one, by their names; all that is nothing else are readouts."""
     sheet = load_sheet(path)
     names = sheet.names or [str(column + 1) for column in range(sheet.values.shape[1])]
     held = listed(names, 20)
     index, times = one_of_these(names, ("index",)), one_of_these(names, TIMES)
-    inputs = numbered(names) or one_of_these(names, INPUTS)
-    inputs = inputs if u is None else matching(path, names, u, "u", held)
-    if not inputs and roles == "u":
+    named = {role: matching(path, names, one, role, held) for role, one in wanted.items() if one is not None}
+    inputs = named.get("u") or numbered(names) or one_of_these(names, INPUTS)
+    if not inputs and "x" not in wanted:
         inputs = [k for k in range(len(names)) if k not in (*index, *times)]
-    if not inputs and roles == "ux":
-        raise DataError(
-            f"{path} has no columns named u1, u2, ...; it holds {held}: name the inputs by u='a,b' (--u on the command "
-            f"line){'' if sheet.names else '; without a header line columns are numbered from 1'}."
-        )
-    readouts = [k for k in range(len(names)) if k not in (*index, *times, *inputs)]
-    if x is not None:
-        readouts = matching(path, names, x, "x", held)
-    rows = Rows(path, **_told(sheet))
+    if not inputs and "u" in wanted:
+        said = f"{path} has no columns named u1, u2, ...; it holds {held}: name the inputs by u='a,b' (--u)"
+        said += "" if sheet.names else "; without a header line columns are numbered from 1"
+        raise DataError(f"{said}.")
+    readouts = named.get("x", [k for k in range(len(names)) if k not in (*index, *times, *inputs)])
+    rows = Rows(path, told=_told(sheet))
     rows.index = whole_numbers(path, sheet.real(index[0], "index")) if index else None
     rows.acquired = sheet.real(times[0], names[times[0]]) if times else None
     rows.u = sheet.real(inputs, "inputs") if inputs else None
-    if "x" in roles:
+    if "x" in wanted:
         if not readouts:
             raise DataError(f"{path} has no column of readouts; it holds {held}.")
         rows.x = sheet.values[:, readouts]
         if rows.x.dtype.kind == "c" and not rows.x.imag.any():
             rows.x = rows.x.real
-        rows.channel = tuple(names[k] for k in readouts) if sheet.names else ()
+        rows.told["channel"] = tuple(names[k] for k in readouts) if sheet.names else ()
     return rows
 
 
@@ -98,9 +93,8 @@ def _told(sheet: Sheet) -> dict[str, Any]:
         found = sheet.words(PLAN)
         return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
     if sheet.comments[-1] != OLD_END:
-        raise DataError(
-            f"{sheet.path} is cut short after {len(sheet.values)} rows; without its first line those can be read."
-        )
+        said = f"{sheet.path} is cut short after {len(sheet.values)} rows"
+        raise DataError(f"{said}; without its first line those can be read.")
     units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
     checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
     return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
@@ -145,12 +139,11 @@ def load_sheet(path: Path) -> Sheet:
 def _decoded(path: Path) -> str:
     """The text of a file in UTF-8, UTF-16 or Latin-1, which is that of older instruments and never fails."""
     data = path.read_bytes()
-    utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    if not utf16 and b"\0" in data[:4096]:
-        raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
-    if utf16:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         with blame(path, "text in UTF-16"):
             return data.decode("utf-16")
+    if b"\0" in data[:4096]:
+        raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
     try:
         return data.decode("utf-8-sig")
     except UnicodeError:
@@ -173,15 +166,12 @@ def _cells(path: Path, number: int, line: str, separator: str | None) -> list[st
         raise DataError(f"{path} has quotes that do not match in line {number} ({problem}).") from None
 
 
-def _one_by_one(
-    path: Path, number: int, line: str, separator: str | None, names: list[str]
-) -> list[float | complex]:
+def _one_by_one(path: Path, number: int, line: str, separator: str | None, names: list[str]) -> list[complex]:
     """Read one line that may hold gaps, complex numbers and, in columns of times, dates."""
     cells = _cells(path, number, line, separator)
     if len(cells) != len(names):
-        raise DataError(
-            f"{path} has {len(cells)} cells in line {number} and {len(names)} in its first line; repair that line."
-        )
+        said = f"{path} has {len(cells)} cells in line {number} and {len(names)} in its first line"
+        raise DataError(f"{said}; repair that line.")
     values = []
     for name, cell in zip(names, cells, strict=True):
         value = _value(cell, separator)
@@ -190,13 +180,13 @@ def _one_by_one(
                 when = datetime.fromisoformat(cell.strip())
                 value = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         if value is None:
-            place = f"in line {number}, column {name!r}"
-            raise DataError(f"{path} has {cell.strip()!r:.60} {place}; give numbers only.")
+            said = f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}"
+            raise DataError(f"{said}; give numbers only.")
         values.append(value)
     return values
 
 
-def _value(cell: str, separator: str | None) -> float | complex | None:
+def _value(cell: str, separator: str | None) -> complex | None:
     """A number, NaN for a missing one, None for anything else; a comma is a decimal sign where nothing else is."""
     cell = cell.strip()
     if cell.lower() in MISSING:

@@ -21,18 +21,17 @@ TIMES = ("acquired", "time")
 NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?", re.IGNORECASE)  # u1, u_1, u[0], input 1
 
 
-def rows_of(contents: Contents, u: str | None, x: str | None, roles: str, in_memory: bool) -> Rows:
-    """Find inputs and readouts (or only one of them) by their names; index and times where there are some."""
+def rows_of(contents: Contents, wanted: dict[str, str | None], in_memory: bool) -> Rows:
+    """Find u and x, or one of them, by the names wanted or the usual ones; and index and times if there are."""
     names = list(contents.variables)
     rows, taken = Rows(contents.path), set[str]()
-    for role, asked in (("u", u), ("x", x)):
-        if role in roles:
-            chosen = _chosen(contents, role, asked, alone=len(roles) == 1)
-            values = _joined(contents, role, chosen, in_memory)
-            setattr(rows, role, values)
-            taken |= set(chosen)
-            if role == "x" and len(chosen) > 1 and values.shape[1] == len(chosen):
-                rows.channel = tuple(chosen)
+    for role, asked in wanted.items():
+        chosen = _chosen(contents, role, asked, alone=len(wanted) == 1)
+        values = _joined(contents, role, chosen, in_memory)
+        setattr(rows, role, values)
+        taken |= set(chosen)
+        if role == "x" and len(chosen) > 1 and values.shape[1] == len(chosen):
+            rows.told["channel"] = tuple(chosen)
     for field, known in (("index", ("index",)), ("acquired", TIMES)):
         for name in (names[k] for k in one_of_these(names, known)):
             if name not in taken and contents.variables[name].dtype.kind in "iuf":
@@ -44,10 +43,9 @@ def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str
     """Find the positions of names asked for: one name, or names and patterns such as ``u*`` with commas between."""
     chosen: list[int] = []
     for part in [wanted] if wanted in names else [one.strip() for one in wanted.split(",")]:
+        dotted = part.replace("/", ".")
         found = [k for k, name in enumerate(names) if name == part]
-        found = found or [
-            k for k, name in enumerate(names) if name.replace("/", ".") == part.replace("/", ".")
-        ]
+        found = found or [k for k, name in enumerate(names) if name.replace("/", ".") == dotted]
         found = found or [k for k, name in enumerate(names) if fnmatchcase(name, part)]
         found = found or [k for k, name in enumerate(names) if name.lower() == part.lower()]
         if not found:
