@@ -68,20 +68,13 @@ class Fibre:
         if self.tolerance < 1e-12:
             raise ParameterError(f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more.")
 
-    @property
-    def single(self) -> bool:
-        """Whether the nonlinear correction is computed in single precision, good to about 3e-6."""
-        return self.precision == "single" or (self.precision == "auto" and self.tolerance >= 5e-6)
-
     def exponent(self, frequency_thz: Floats) -> Floats:
         """What a metre of linear propagation adds to the logarithm of the field."""
         omega = 2 * np.pi * frequency_thz
         loss = self.loss_db_per_km * np.log(10) / 10 * 1e-3
         return 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2 - loss / 2
 
-    def propagate(
-        self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any | None = None
-    ) -> list[Any]:
+    def propagate(self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any = None) -> list[Any]:
         """Fields (samples, points) after each of the lengths, from one propagation to the longest.
 
         `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.
@@ -132,6 +125,8 @@ class Fibre:
     def _corrections(self, start: Any, grid: Grid, lengths: Sequence[float]) -> list[Any]:
         """Nonlinear minus linear propagation of cropped fields, at each length: (samples, points)."""
         xp = array_namespace(start)
+        # single precision is good to about 3e-6
+        single = self.precision == "single" or (self.precision == "auto" and self.tolerance >= 5e-6)
         spacing = grid.band_thz / start.shape[1]
         out = [xp.zeros_like(start) for _ in lengths]
         waiting: list[tuple[Integers, int, int, Any]] = [(np.arange(start.shape[0]), FIRST_STEPS, 1, None)]
@@ -139,7 +134,7 @@ class Fibre:
         while waiting:
             rows, steps, band, coarse = waiting.pop()
             first = widened(xp.take(start, as_like(rows, start), axis=0), band * start.shape[1])
-            first = xp.astype(first, xp.complex64) if self.single else first
+            first = xp.astype(first, xp.complex64) if single else first
             if coarse is None:
                 coarse, _ = self._strang(first, spacing, lengths, steps)
             fine, edge = self._strang(first, spacing, lengths, 2 * steps)

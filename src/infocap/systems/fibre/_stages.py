@@ -143,8 +143,6 @@ class Pulse:
 def nearest(array: Any, n_points: int) -> Any:
     """The points next to zero, from an array in the order of the Fourier transform."""
     half = n_points // 2
-    if array.shape[1] == n_points:
-        return array
     return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
 
 
@@ -294,7 +292,7 @@ class Detector:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
         if self.quantum_db and not self.floor_mw_per_nm:
             raise ParameterError(
-                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too: noise can make 0 mW."
+                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too, to keep off 0 mW."
             )
 
     @property
