@@ -66,9 +66,7 @@ class FibreSystem:
             for name in names:
                 object.__setattr__(self, name, getattr(made, name))
         if len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm}) > 1:
-            raise ParameterError(
-                "pulse, encoder and detector have different wavelength_nm; give all the same."
-            )
+            raise ParameterError("pulse, encoder and detector have different wavelength_nm; give one value.")
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
         if edge / centre > WEAKEST_EDGE:
             raise ParameterError(
@@ -119,9 +117,7 @@ class FibreSystem:
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
         u = self._inputs(u)
-        mask, before, (after,) = self._propagated(
-            u, [self.length_m], partial(_noise, _root(seed), 0, u.shape[0])
-        )
+        mask, before, (after,) = self._propagated(u, [self.length_m], partial(_noise, seed, 0, u.shape[0]))
         return {"mask": mask, "before": before, "after": after}
 
     def _propagated(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> tuple[Any, Any, list[Any]]:
@@ -157,14 +153,14 @@ class FibreSystem:
         self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any]
     ) -> list[Any]:
         """What is shown of the power densities on the 1 GHz raster after each length, block by block."""
-        u, root = self._inputs(u), _root(seed)
+        u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
         size = HOST_ROWS if on_host(u) else DEVICE_ROWS
 
         def one(start: int) -> list[Any]:
             rows = u[start : start + size]
-            noise = partial(_noise, root, start, rows.shape[0])
+            noise = partial(_noise, seed, start, rows.shape[0])
             fields = self._propagated(rows, lengths_m, noise)[2]
             densities = [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
             return [shown(density, partial(noise, stage)) for stage, density in enumerate(densities, start=1)]
@@ -194,16 +190,13 @@ class FibreSystem:
         return xp.astype(u, xp.float64)
 
 
-def _root(seed: Any) -> np.random.SeedSequence:
-    return seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-
-
-def _noise(root: np.random.SeedSequence, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
+def _noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
     """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of HOST_ROWS.
 
     Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample on the processor: what a
     sample gets depends neither on how many come after it, nor on what other stages draw, nor on the device.
     """
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
     def draw(start: int) -> Floats:
         key = (*root.spawn_key, stage, start // HOST_ROWS)
