@@ -156,9 +156,7 @@ def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.nd
         )
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    fold_of = np.empty(len(codes), int)
-    fold_of[by_class] = np.arange(len(codes)) % folds  # goes on from class to class: folds of equal size
-    return fold_of
+    return np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
 
 
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
