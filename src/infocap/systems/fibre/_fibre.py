@@ -68,6 +68,11 @@ class Fibre:
         if self.tolerance < 1e-12:
             raise ParameterError(f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more.")
 
+    @property
+    def single(self) -> bool:
+        """Whether the nonlinear correction is computed in single precision, good to about 3e-6."""
+        return self.precision == "single" or (self.precision == "auto" and self.tolerance >= 5e-6)
+
     def exponent(self, frequency_thz: Floats) -> Floats:
         """What a metre of linear propagation adds to the logarithm of the field."""
         omega = 2 * np.pi * frequency_thz
@@ -125,8 +130,6 @@ class Fibre:
     def _corrections(self, start: Any, grid: Grid, lengths: Sequence[float]) -> list[Any]:
         """Nonlinear minus linear propagation of cropped fields, at each length: (samples, points)."""
         xp = array_namespace(start)
-        # single precision is good to about 3e-6
-        single = self.precision == "single" or (self.precision == "auto" and self.tolerance >= 5e-6)
         spacing = grid.band_thz / start.shape[1]
         out = [xp.zeros_like(start) for _ in lengths]
         waiting: list[tuple[Integers, int, int, Any]] = [(np.arange(start.shape[0]), FIRST_STEPS, 1, None)]
@@ -134,7 +137,7 @@ class Fibre:
         while waiting:
             rows, steps, band, coarse = waiting.pop()
             first = widened(xp.take(start, as_like(rows, start), axis=0), band * start.shape[1])
-            first = xp.astype(first, xp.complex64) if single else first
+            first = xp.astype(first, xp.complex64) if self.single else first
             if coarse is None:
                 coarse, _ = self._strang(first, spacing, lengths, steps)
             fine, edge = self._strang(first, spacing, lengths, 2 * steps)
