@@ -376,7 +376,7 @@ def test_bad_parameters_get_one_clear_error():
         Encoder(filter="square")
     with pytest.raises(ParameterError, match="give `floor_mw_per_nm` too"):
         Detector(quantum_db=0.01)
-    with pytest.raises(ParameterError, match="must be increasing"):
+    with pytest.raises(ParameterError, match="must be one length or more, increasing"):
         FibreSystem().readouts(some_inputs(5), [40.0, 5.0])
     with pytest.raises(ParameterError, match=r"lengths_m=\[\]` must be one length or more"):
         FibreSystem().readouts(some_inputs(5), [])

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ._check import one_of, whole_number
-from .basis import DiscreteFamily, Family, ProductBasis
+from .basis import DiscreteFamily, ProductBasis
 from .errors import ParameterError, warn
 from .typing import Floats
 
@@ -81,7 +81,14 @@ def draw_weighted(
     weights = np.ones(len(points))
     columns = []
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
-        edges, density = _wider(family, int(indices.max()) + 1)
+        if isinstance(family, DiscreteFamily):  # a few levels: drawn as they are
+            edges, density = np.array([0.0, 1.0]), np.ones(1)
+        else:
+            tail = np.geomspace(TAIL, 0.01, 300)
+            edges = np.concatenate([[0.0], tail, np.linspace(0.01, 0.99, 801)[1:-1], 1 - tail[::-1], [1.0]])
+            middle = np.clip((edges[1:] + edges[:-1]) / 2, TAIL / 2, 1 - TAIL / 2)
+            values = family.values(family.standard(family.quantile(middle)), int(indices.max()) + 1)
+            density = np.mean(values**2, axis=0)
         cumulative = np.append(0.0, np.cumsum(density * np.diff(edges)))
         cumulative /= cumulative[-1]
         cell = np.clip(np.searchsorted(cumulative, column, side="right") - 1, 0, len(density) - 1)
@@ -90,17 +97,6 @@ def draw_weighted(
         columns.append(family.quantile(np.clip(inside, EDGE**2, 1 - 2.0**-53)))
         weights *= width / mass  # exactly one over the density drawn from
     return np.column_stack(columns), weights
-
-
-def _wider(family: Family, count: int) -> tuple[Floats, Floats]:
-    """Cells of probability and in each the mean of y_i² over the first functions; flat for a few levels."""
-    if isinstance(family, DiscreteFamily):
-        return np.array([0.0, 1.0]), np.ones(1)
-    tail = np.geomspace(TAIL, 0.01, 300)
-    edges = np.concatenate([[0.0], tail, np.linspace(0.01, 0.99, 801)[1:-1], 1 - tail[::-1], [1.0]])
-    middle = np.clip((edges[1:] + edges[:-1]) / 2, TAIL / 2, 1 - TAIL / 2)
-    values = family.values(family.standard(family.quantile(middle)), count)
-    return edges, np.mean(values**2, axis=0)
 
 
 def _points(q: int, n_samples: int, design: str, seed: int | None, blocks: int, method: str | None) -> Floats:
@@ -120,14 +116,13 @@ def _points(q: int, n_samples: int, design: str, seed: int | None, blocks: int, 
 
 
 def _scrambled(sampler: str, n_inputs: int, n_samples: int, seed: int | None) -> Floats:
-    """Points of one of SciPy's scrambled samplers."""
     from scipy.stats import qmc
 
     n_drawn = n_samples
     if sampler == "Sobol" and n_samples & (n_samples - 1):
         n_drawn = 2 ** n_samples.bit_length()
-        sizes = f"`n_samples={n_samples}` can be {n_drawn // 2} or {n_drawn}"
-        warn(f"Sobol points are balanced only in powers of two; {sizes}.")
+        balanced = "Sobol points are balanced only in powers of two"
+        warn(f"{balanced}; `n_samples={n_samples}` can be {n_drawn // 2} or {n_drawn}.")
     return getattr(qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[:n_samples]
 
 

@@ -53,11 +53,11 @@ class Accuracy:
     def __repr__(self) -> str:
         lines = [
             f"Accuracy: {self.mean:.1%} ± {self.standard_error:.1%} on {self.task}",
-            f"  linear model {self.linear_mean:.1%} ± {_standard_error(self.linear_per_fold):.1%}",
-            f"  {self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
-            *(f"  check: {check}" for check in self.checks),
+            f"linear model {self.linear_mean:.1%} ± {_standard_error(self.linear_per_fold):.1%}",
+            f"{self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
+            *(f"check: {check}" for check in self.checks),
         ]
-        return "\n".join(lines)
+        return "\n  ".join(lines)
 
     @property
     def mean(self) -> float:
@@ -117,30 +117,31 @@ def accuracy(
             f"`readout={readout!r}` is neither 'least-squares' nor a classifier with fit and predict; give one of "
             "scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
         )
-    leak_free = yes_or_no("leak_free", leak_free)
+    leak_free, folds = yes_or_no("leak_free", leak_free), whole_number("folds", folds, 2)
     codes = task.codes
-    folds = whole_number("folds", folds, 2)
     fold_of = stratified_folds(codes, folds, seed, task.classes)
     checks: list[str] = []
     seeds = [None] * (folds + 1) if seed is None else np.random.SeedSequence(seed).spawn(folds + 1)
-    in_each_fold = leak_free and task.features is not None
-    if in_each_fold and not callable(system):
+    features = task.features if leak_free else None
+    if features is not None and not callable(system):
         raise ParameterError(
             "`leak_free=True` encodes the samples anew in each fold, so the system must be a callable; readouts "
             "measured beforehand belong to one encoding."
         )
     inputs = task.inputs
-    x = inputs if in_each_fold else _readouts(system, inputs, seeds[0], checks)
+    x = inputs if features is not None else _readouts(system, inputs, seeds[0], checks)
     scores = []
     for fold in range(folds):
         train = fold_of != fold
-        if in_each_fold:
-            inputs = _encoded(task, train, fold, checks)
+        if features is not None:  # principal components and scale of the training samples alone
+            free = reduction(features[train], task.n_inputs)(features)
+            if clipped := int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1))):
+                checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
+            inputs = np.clip(free, -1.0, 1.0)
             x = _readouts(system, inputs, seeds[fold + 1], checks)
         scores.append([_score(z, codes, train, readout) for z in (x, inputs)])
     per_fold, linear = np.array(scores).T
-    name = " ".join(str(readout).split())
-    once = tuple(dict.fromkeys(checks))
+    name, once = " ".join(str(readout).split()), tuple(dict.fromkeys(checks))
     return Accuracy(per_fold, linear, task.name, task.source, len(codes), name, leak_free, once)
 
 
@@ -155,19 +156,7 @@ def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.nd
         )
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    fold_of = np.empty(len(codes), int)
-    fold_of[by_class] = np.arange(len(codes)) % folds  # goes on from class to class: folds of equal size
-    return fold_of
-
-
-def _encoded(task: Task, train: np.ndarray, fold: int, checks: list[str]) -> Floats:
-    """The inputs of all samples, with principal components and scale of the training samples alone."""
-    assert task.features is not None
-    free = reduction(task.features[train], task.n_inputs)(task.features)
-    clipped = int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1)))
-    if clipped:
-        checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
-    return np.clip(free, -1.0, 1.0)
+    return np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
 
 
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
@@ -183,7 +172,6 @@ def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floa
 
 
 def _score(x: Floats, codes: Integers, train: np.ndarray, readout: Any) -> float:
-    """Share of the samples outside `train` that a readout trained on `train` gets right."""
     if readout != LEAST_SQUARES:
         predicted = deepcopy(readout).fit(x[train], codes[train]).predict(x[~train])
         return float(np.mean(predicted == codes[~train]))
@@ -284,7 +272,6 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     >>> capacity_accuracy(results, [accuracy(device, task) for device in devices]).accuracy.shape
     (4,)
     """
-    settings = dict(getattr(results, "settings", {}))
     found: list[CapacityResult] = list(getattr(results, "results", results))
     scores = list(accuracies)
     for one, kind in [*((one, CapacityResult) for one in found), *((one, Accuracy) for one in scores)]:
@@ -303,10 +290,12 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         if np.ptp(values) == 0:
             raise DataError(f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more.")
     errors = [one.total_standard_error for one in found]
-    capacity_errors = None if None in errors else np.array(errors, dtype=float)
-    accuracy_errors = np.array([one.standard_error for one in scores])
-    linear = float(np.mean([one.linear_mean for one in scores]))
-    settings = settings or {"setting": tuple(range(len(found)))}
     return CapacityAccuracy(
-        total, capacity_errors, accuracy, accuracy_errors, linear, scores[0].task, settings
+        total,
+        None if None in errors else np.array(errors, dtype=float),
+        accuracy,
+        np.array([one.standard_error for one in scores]),
+        float(np.mean([one.linear_mean for one in scores])),
+        scores[0].task,
+        dict(getattr(results, "settings", {})) or {"setting": tuple(range(len(found)))},
     )

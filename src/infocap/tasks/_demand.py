@@ -62,17 +62,16 @@ class Demand:
         basis = self.basis
         lines = [
             f"Demand of {self.task}: {1 - self.unexplained:.1%} of the variance up to degree {basis.max_degree}",
-            f"  {self.n_samples} samples, {len(basis)} {basis.family_name} functions of {basis.n_inputs} inputs",
-            *(f"  degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if share >= LEAST_SHOWN),
-            *(f"  check: {check}" for check in self.checks),
+            f"{self.n_samples} samples, {len(basis)} {basis.family_name} functions of {basis.n_inputs} inputs",
+            *(f"degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if share >= LEAST_SHOWN),
+            *(f"check: {check}" for check in self.checks),
         ]
-        return "\n".join(lines)
+        return "\n  ".join(lines)
 
     @property
     def share(self) -> Floats:
         """What each degree adds to the degrees below it; where more functions only overfit, nothing."""
-        best = np.maximum.accumulate(np.maximum(self.cumulative, 0.0))
-        return np.diff(best, prepend=0.0)
+        return np.diff(np.maximum.accumulate(np.maximum(self.cumulative, 0.0)), prepend=0.0)
 
     @property
     def unexplained(self) -> float:
@@ -141,7 +140,10 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     y, target = basis(task.inputs), np.eye(len(task.classes))[task.codes]
     sizes = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
     shares = _predicted(y, target, fold_of, sizes)
-    condition = _condition(y, sizes)
+    # From one QR: the triangle of the first functions is a corner of it.
+    triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
+    corners = [triangle[:size, :size] if size <= len(y) else None for size in sizes]
+    condition = np.array([np.inf if one is None else np.linalg.cond(one) for one in corners])
     checks = _checks(task, sizes, condition)
     for message in checks:
         warn(message)
@@ -173,28 +175,17 @@ def _predicted(y: Floats, target: Floats, fold_of: Integers, sizes: Integers) ->
 
 
 def _moments(y: Floats, target: Floats) -> tuple[Floats, Floats]:
-    """Second moments of centred functions among each other and with the target."""
     return y.T @ y / len(y), y.T @ target / len(y)
-
-
-def _condition(y: Floats, sizes: Integers) -> Floats:
-    """Condition numbers of the first functions, from one QR: the triangle of fewer is a corner of it."""
-    triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
-    enough = sizes[sizes <= len(y)]
-    found = [np.linalg.cond(triangle[:size, :size]) for size in enough]
-    return np.array(found + [np.inf] * (len(sizes) - len(enough)))
 
 
 def _checks(task: Task, sizes: Integers, condition: Floats) -> list[str]:
     messages = []
-    ill = np.flatnonzero(condition > ILL)
-    if len(ill):
+    if len(ill := np.flatnonzero(condition > ILL)):
         messages.append(
             f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition "
             f"{condition[ill[0]]:.1g}): shares of single degrees there, and the fit away from the samples, mean little."
         )
-    few = np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(task.inputs))
-    if len(few):
+    if len(few := np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(task.inputs))):
         messages.append(
             f"{len(task.inputs)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}: the "
             "demand there is a lower bound; lower the degree or take more samples."

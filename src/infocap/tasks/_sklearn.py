@@ -48,9 +48,7 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> SystemFeatures:
         """See how many readouts the system has."""
         if not callable(self.system):
-            raise ParameterError(
-                f"`system={self.system!r}` must be a callable (samples, inputs) -> readouts."
-            )
+            raise ParameterError(f"`system={self.system!r}` must be a callable from inputs to readouts.")
         X = validate_data(self, X, dtype=float)
         self.n_readouts_ = self._measure(X[:1]).shape[1]
         return self

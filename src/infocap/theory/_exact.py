@@ -31,9 +31,7 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
-        raise DataError(
-            f"x has shape {x.shape} and y {y.shape}; give (nodes, readouts) and (nodes, targets)."
-        )
+        raise DataError(f"x has shape {x.shape}, y {y.shape}; give (nodes, readouts) and (nodes, targets).")
     w = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, dtype=float)
     x, y, w = x[w > 0], y[w > 0], w[w > 0]  # weights of far nodes underflow
     root = np.sqrt(w)[:, None]
@@ -56,7 +54,7 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
     w = np.asarray(weights, dtype=float)
     if w.ndim != 2:
         raise DataError(f"weights has shape {w.shape}; give (readouts, terms).")
-    noise = np.zeros((len(w), 0))
+    columns = [w]
     if noise_covariance is not None:
         covariance = np.asarray(noise_covariance, dtype=float)
         if covariance.shape != (len(w), len(w)):
@@ -64,9 +62,8 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
         values, vectors = np.linalg.eigh(covariance)
         if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
             raise DataError(f"noise_covariance has a negative eigenvalue, {values[0]:g}; give a covariance.")
-        noise = vectors * np.sqrt(np.maximum(values, 0.0))
-    frame = orthonormal_frame(np.hstack([w, noise]).T)
-    return np.sum(frame[: w.shape[1]] ** 2, axis=1)
+        columns.append(vectors * np.sqrt(np.maximum(values, 0.0)))
+    return np.sum(orthonormal_frame(np.hstack(columns).T)[: w.shape[1]] ** 2, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +105,6 @@ class RandomMixture:
 
     @property
     def _all_weights(self) -> Floats:
-        """The weight of every function of the basis in every readout, (readouts, terms)."""
         weights = np.zeros((len(self.weights), len(self.basis)))
         weights[:, self.active] = self.weights
         return weights

@@ -1,8 +1,4 @@
-"""How well a total will be known from N samples, before they are measured.
-
-With v the share of each whitened direction of the readouts that L functions leave unexplained,
-se² = 2 sum(v² - v⁴) / N + 2 L sum(v²) / (N - L)². docs/choosing.md derives this, and compares it with simulations.
-"""
+"""How well a total will be known from N samples, before they are measured (docs/choosing.md derives it)."""
 
 from __future__ import annotations
 
@@ -61,6 +57,7 @@ class ExpectedError:
 class Forecast:
     """What is assumed of a device, and the error of its total that follows.
 
+    With v the share of each whitened direction of the readouts that the functions leave unexplained,
     `unexplained` is sum(v), the capacity that noise and functions outside the basis take; each case is a pair
     of sum(v²) and sum(v² - v⁴), the first of them typical.
 
@@ -124,10 +121,9 @@ class Forecast:
         for power in range((least - 1).bit_length(), MOST_SAMPLES.bit_length()):
             if self.at(2**power, method).high <= error:
                 return 2**power
-        best = self.at(MOST_SAMPLES, method).high
         raise ParameterError(
-            f"error={error:g} would take more than {MOST_SAMPLES:,} samples, which may leave {best:.2g}; "
-            "allow a larger error, lower the degree, or reduce the noise."
+            f"error={error:g} would take more than {MOST_SAMPLES:,} samples, which may leave "
+            f"{self.at(MOST_SAMPLES, method).high:.2g}; allow a larger error, a lower degree or less noise."
         )
 
     @property
@@ -139,8 +135,8 @@ class Forecast:
     def least_samples(self) -> int:
         """Below this many, error bars do not hold, whatever their size."""
         largest = float(self.basis.fourth_moments.max())
-        heavy = HEAVY * largest if largest > LEAST_HEAVY else 0
-        return int(max(SAMPLES_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum, np.ceil(heavy)))
+        heavy = int(np.ceil(HEAVY * largest)) if largest > LEAST_HEAVY else 0
+        return max(SAMPLES_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum, heavy)
 
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
@@ -156,8 +152,7 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     8192
     """
     k = whole_number("n_readouts", n_readouts, 1) + 1
-    s = number("unexplained", unexplained, 0.0)
-    if s > 1:
+    if (s := number("unexplained", unexplained, 0.0)) > 1:
         raise ParameterError(f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1.")
     most = _most_transition(s)
     cases = np.array([(np.sqrt(s), TYPICAL_TRANSITION * most), (s, 0.0), (1.0, most)])

@@ -79,9 +79,7 @@ class Fibre:
         loss = self.loss_db_per_km * np.log(10) / 10 * 1e-3
         return 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2 - loss / 2
 
-    def propagate(
-        self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any | None = None
-    ) -> list[Any]:
+    def propagate(self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any = None) -> list[Any]:
         """Fields (samples, points) after each of the lengths, from one propagation to the longest.
 
         `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.

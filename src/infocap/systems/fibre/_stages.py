@@ -15,10 +15,9 @@ from ...typing import Floats, Integers
 
 SPEED_OF_LIGHT_NM_THZ = 299_792.458
 # The spectral filter's phase noise lives on a raster of 1 GHz, as in the authors' program, whatever the grid.
-CELL_GHZ = 1.0
-# The raster spans ±512 GHz, more than the filter and the spectrum analyser see.
+# It spans ±512 GHz, more than the filter and the spectrum analyser see.
 N_CELLS = 1024
-CELLS_GHZ = np.fft.fftfreq(N_CELLS, 1 / N_CELLS) * CELL_GHZ
+CELLS_GHZ = np.fft.fftfreq(N_CELLS, 1 / N_CELLS)
 # Time-bandwidth product of a sech pulse: full widths at half maximum of its power in time and in frequency.
 TIME_BANDWIDTH = 0.315
 # Full width at half maximum of sech²(t) in units of its time constant, 2 arcosh(sqrt 2).
@@ -49,8 +48,8 @@ class Grid:
     def __post_init__(self) -> None:
         positive("window_ps", self.window_ps)
         positive("band_thz", self.band_thz)
-        per_cell = self.window_ps * CELL_GHZ * 1e-3
-        doublings = np.log2(self.band_thz * 1e3 / (N_CELLS * CELL_GHZ))
+        per_cell = self.window_ps * 1e-3
+        doublings = np.log2(self.band_thz * 1e3 / N_CELLS)
         if per_cell != int(per_cell) or doublings < 0 or doublings != int(doublings):
             raise ParameterError(
                 f"window_ps={self.window_ps:g} and band_thz={self.band_thz:g} do not fit the 1 GHz raster; "
@@ -60,7 +59,7 @@ class Grid:
     @property
     def points_per_cell(self) -> int:
         """Grid points in 1 GHz."""
-        return round(self.window_ps * CELL_GHZ * 1e-3)
+        return round(self.window_ps * 1e-3)
 
     @property
     def n_points(self) -> int:
@@ -143,8 +142,6 @@ class Pulse:
 def nearest(array: Any, n_points: int) -> Any:
     """The points next to zero, from an array in the order of the Fourier transform."""
     half = n_points // 2
-    if array.shape[1] == n_points:
-        return array
     return array_namespace(array).concat([array[:, :half], array[:, -half:]], axis=1)
 
 
@@ -196,7 +193,7 @@ class Encoder:
         number("phase_noise_rad", self.phase_noise_rad, least=0.0)
         one_of("filter", self.filter, (*FILTERS, None))
         one_of("phase_noise", self.phase_noise, ("cell", "bin", None))
-        if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS * CELL_GHZ:
+        if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
 
     @cached_property
@@ -241,10 +238,10 @@ class Encoder:
 @cache
 def _response(name: str | None, width_ghz: float, offset: float) -> Floats:
     """Fourier transform of what each cell contributes to a point `offset` cells above the centre of cell 0."""
-    distance = CELLS_GHZ / CELL_GHZ + offset
+    distance = CELLS_GHZ + offset
     if name is None:
         return np.fft.fft((np.abs(distance) < 0.5) + 0.5 * (np.abs(distance) == 0.5))
-    above, below = (cumulative(name, distance + half, width_ghz / CELL_GHZ) for half in (0.5, -0.5))
+    above, below = (cumulative(name, distance + half, width_ghz) for half in (0.5, -0.5))
     return np.fft.fft(above - below)
 
 
@@ -290,11 +287,11 @@ class Detector:
             positive(name, getattr(self, name))
         for name in ("additive_fraction", "additive_mw_per_nm", "relative", "quantum_db", "floor_mw_per_nm"):
             number(name, getattr(self, name), least=0.0)
-        if self.span_nm * ghz_per_nm(self.wavelength_nm) > (N_CELLS - 2) * CELL_GHZ:
+        if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS - 2:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
         if self.quantum_db and not self.floor_mw_per_nm:
             raise ParameterError(
-                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too: noise can make 0 mW."
+                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too, to keep off 0 mW."
             )
 
     @property
@@ -312,8 +309,8 @@ class Detector:
         """Noise-free readings (samples, readouts) of densities (samples, cells) on the 1 GHz raster."""
         xp = array_namespace(density)
         offset_ghz = -(self.readout_wavelength_nm - self.wavelength_nm) * ghz_per_nm(self.wavelength_nm)
-        below = np.floor(offset_ghz / CELL_GHZ)
-        share = as_like(offset_ghz / CELL_GHZ - below, density)
+        below = np.floor(offset_ghz)
+        share = as_like(offset_ghz - below, density)
         low, high = (as_like((below + k).astype(int) % N_CELLS, density) for k in (0, 1))
         return xp.take(density, low, axis=1) * (1 - share) + xp.take(density, high, axis=1) * share
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
@@ -18,14 +18,7 @@ from ._stages import CELLS_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per
 
 Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
 AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
-# The stages, and what can be given to the system in place of its stage.
-STAGES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "pulse": (Pulse, ("power_dbm",)),
-    "encoder": (Encoder, ("n_inputs", "phase_noise")),
-    "fibre": (Fibre, ("length_m", "tolerance")),
-    "detector": (Detector, ()),
-    "grid": (Grid, ()),
-}
+STAGES = {"pulse": Pulse, "encoder": Encoder, "fibre": Fibre, "detector": Detector, "grid": Grid}
 # Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
 WEAKEST_EDGE = 5e-4
 # Samples that are propagated together on a processor: their fields (8 MB) stay near its cores. Each stage draws the
@@ -63,7 +56,9 @@ class FibreSystem:
 
     def __post_init__(self) -> None:
         """Make the stages that are not given; a value given here goes into its stage, others come from there."""
-        for stage, (make, names) in STAGES.items():
+        own = {one.name for one in fields(self)}
+        for stage, make in STAGES.items():
+            names = [one.name for one in fields(make) if one.name in own]
             given = {name: getattr(self, name) for name in names}
             changes = {name: value for name, value in given.items() if value != getattr(FibreSystem, name)}
             made = replace(getattr(self, stage) or make(), **changes)
@@ -71,9 +66,7 @@ class FibreSystem:
             for name in names:
                 object.__setattr__(self, name, getattr(made, name))
         if len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm}) > 1:
-            raise ParameterError(
-                "pulse, encoder and detector have different wavelength_nm; give all the same."
-            )
+            raise ParameterError("pulse, encoder and detector have different wavelength_nm; give one value.")
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
         if edge / centre > WEAKEST_EDGE:
             raise ParameterError(
@@ -105,19 +98,16 @@ class FibreSystem:
         """Readouts after several fibre lengths, from one propagation: same light, same noise at the encoder."""
         peak = float(self.pulse.amplitude(np.zeros(1))[0] ** 2 * self.pulse.density_unit)
 
-        def measure(rows: Any, noise: Noise) -> list[Any]:
-            shown = []
-            for stage, density in enumerate(self._densities(rows, lengths_m, noise), start=1):
-                readings = self.detector.read(density)
-                added = as_like(noise(stage, 2, readings.shape[1]), rows) if self.detector.noisy else None
-                shown.append(self.detector.disturb(readings, peak, added))
-            return shown
+        def shown(density: Any, noise: Noise) -> Any:
+            readings = self.detector.read(density)
+            added = as_like(noise(2, readings.shape[1]), readings) if self.detector.noisy else None
+            return self.detector.disturb(readings, peak, added)
 
-        return self._in_blocks(u, seed, measure)
+        return self._in_blocks(u, lengths_m, seed, shown)
 
     def spectrum(self, u: Any, seed: Any = None) -> Any:
         """Power density in mW / nm (samples, 1024) before the detector, at `spectrum_wavelength_nm`."""
-        return self._in_blocks(u, seed, lambda rows, noise: self._densities(rows, [self.length_m], noise))[0]
+        return self._in_blocks(u, [self.length_m], seed, lambda density, noise: density)[0]
 
     @property
     def spectrum_wavelength_nm(self) -> Floats:
@@ -127,24 +117,15 @@ class FibreSystem:
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
         u = self._inputs(u)
-        noise = partial(_noise, _root(seed), 0, u.shape[0])
-        mask, before, (after,) = self._propagated(u, [self.length_m], noise)
+        mask, before, (after,) = self._propagated(u, [self.length_m], partial(_noise, seed, 0, u.shape[0]))
         return {"mask": mask, "before": before, "after": after}
 
     def _propagated(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> tuple[Any, Any, list[Any]]:
-        """The mask, the field before the fibre, and the fields after each length."""
         count = self.encoder.n_noises
         cells = self.encoder.cells(u, as_like(noise(0, count), u) if count else None)
         mask = self.encoder.seen(cells, self.grid)
         before = mask * self._pulse_coefficients(u)
         return mask, before, self.fibre.propagate(before, self.grid, lengths_m, self._shape(before, cells))
-
-    def _densities(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> list[Any]:
-        """Power densities on the 1 GHz raster for one block of samples, after each length."""
-        xp, step = array_namespace(u), self.grid.points_per_cell
-        unit = self.pulse.density_unit * self.grid.window_ps**2
-        fields = self._propagated(u, lengths_m, noise)[2]
-        return [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
 
     def _shape(self, field: Any, cells: Any) -> Any:
         """The light in time, without what the finite window folds back.
@@ -168,18 +149,25 @@ class FibreSystem:
         halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
         return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
-    def _in_blocks(self, u: Any, seed: Any, work: Callable[[Any, Noise], list[Any]]) -> list[Any]:
-        """Work through the samples in blocks, each with its part of the noise, and put the results together."""
-        u, root = self._inputs(u), _root(seed)
+    def _in_blocks(
+        self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any]
+    ) -> list[Any]:
+        """What is shown of the power densities on the 1 GHz raster after each length, block by block."""
+        u = self._inputs(u)
+        xp, step = array_namespace(u), self.grid.points_per_cell
+        unit = self.pulse.density_unit * self.grid.window_ps**2
         size = HOST_ROWS if on_host(u) else DEVICE_ROWS
 
         def one(start: int) -> list[Any]:
             rows = u[start : start + size]
-            return work(rows, partial(_noise, root, start, rows.shape[0]))
+            noise = partial(_noise, seed, start, rows.shape[0])
+            fields = self._propagated(rows, lengths_m, noise)[2]
+            densities = [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
+            return [shown(density, partial(noise, stage)) for stage, density in enumerate(densities, start=1)]
 
         starts = range(0, u.shape[0], size)
         parts = parallel_map(one, starts) if on_host(u) else [one(start) for start in starts]
-        return [array_namespace(u).concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
+        return [xp.concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
 
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
         """Fourier coefficients of the pulse in sqrt(W), at the points of the grid plus `offset` spacings."""
@@ -202,16 +190,13 @@ class FibreSystem:
         return xp.astype(u, xp.float64)
 
 
-def _root(seed: Any) -> np.random.SeedSequence:
-    return seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-
-
-def _noise(root: np.random.SeedSequence, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
+def _noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
     """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of HOST_ROWS.
 
     Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample on the processor: what a
     sample gets depends neither on how many come after it, nor on what other stages draw, nor on the device.
     """
+    root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
     def draw(start: int) -> Floats:
         key = (*root.spawn_key, stage, start // HOST_ROWS)
