@@ -21,7 +21,6 @@ from ..errors import Check, DataError, ParameterError
 from ..result import PER_TERM, CapacityResult, attributes
 from ..typing import Integers
 from ._html import Markup, asset, element, markup, together
-from ._total import budget, circle
 from ._words import count, functions, minus, plain, with_error
 
 TITLE = "Information processing capacity"
@@ -62,13 +61,13 @@ def page(result: CapacityResult, title: str | None = None) -> str:
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
-    from . import _curves, _figures, _tables  # matplotlib is heavy: commands that make no page do without it
+    from . import _figures, _tables  # matplotlib is heavy: commands that make no page do without it
 
     title, basis = TITLE if title is None else str(title), result.basis
     style, script = asset("page.css"), asset("page.js")
     total, sure = _headline(result)
     two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX
-    shown = [_figures.bars, _tables.by_degree, _curves.growth, _curves.factors, _curves.drift]
+    shown = [_figures.bars, _tables.by_degree, _figures.growth, _figures.factors, _figures.drift]
     pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
     parts = {
         "title": title,
@@ -77,12 +76,12 @@ def page(result: CapacityResult, title: str | None = None) -> str:
         "script": Markup(script),
         "style_digest": _digest(style),  # nothing may be fetched, and only our own script may run,
         "script_digest": _digest(script),  # whatever text a file holds
-        "circle": circle(result),
+        "circle": _figures.circle(result),
         "total": total,
         "maximum": result.maximum,
         "inputs": "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs",
         "sure": sure,
-        "budget": budget(result),
+        "budget": _figures.budget(result),
         "checks": _checks(result),
         "pictures": together(pictures),
         "degrees": _options(basis.degrees),
@@ -138,10 +137,15 @@ def _embedded(result: CapacityResult, title: str) -> str:
     basis = result.basis
     counts = basis.indices.max(axis=0, initial=0) + 1
     measured = {"growth": result.growth, "factors": result.factors, "drift": result.drift}
+    try:
+        saved = attributes(result)
+    except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
+        names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
+        saved = {name: getattr(result, name) for name in names}
     known = {name: asdict(one) for name, one in measured.items() if one is not None}
     data = {
         "title": title,
-        "attributes": _attributes(result),
+        "attributes": saved,
         "checks": [check.to_dict() for check in result.checks],
         "inputs": [
             {
@@ -161,15 +165,6 @@ def _embedded(result: CapacityResult, title: str) -> str:
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _attributes(result: CapacityResult) -> dict[str, Any]:
-    """What files hold about a result; a user's own family cannot be saved, but its numbers can be shown."""
-    try:
-        return attributes(result)
-    except ParameterError:
-        names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
-        return {name: getattr(result, name) for name in names}
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

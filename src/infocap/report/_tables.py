@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree
 from ..result import CapacityResult
 from . import _words
@@ -66,34 +67,44 @@ def functions(result: CapacityResult) -> Markup:
         said = f"The {len(chosen)} strongest of {held} functions above zero, of {there} in the basis."
     tested = ["p-value"] if result.p_value is not None else []
     names = ["function", "capacity", "", *tested, "degree", "variables"]
-    nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
-    body = element("tbody", *([_function(result, one) for one in chosen] or [nothing]), id="rows")
+    rows = []
+    for one in chosen:
+        label, capacity = result.basis.label(one), float(result.capacity[one])
+        error = None if result.standard_error is None else float(result.standard_error[one])
+        width = f"{100 * min(capacity, 1.0):.1f}%"
+        bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
+        cells = [
+            element("td", "constant" if label == "1" else label),
+            element("td", with_error(capacity, error)),
+        ]
+        cells.append(element("td", bar, class_="share-cell"))
+        if result.p_value is not None:
+            p = float(result.p_value[one])
+            cells.append(element("td", "< 0.001" if p < 0.001 else plain(p, 3)))
+        cells += [element("td", column[one]) for column in (result.basis.degrees, result.basis.interactions)]
+        rows.append(element("tr", *cells))
+    if not rows:
+        rows.append(
+            element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
+        )
+    body = element("tbody", *rows, id="rows")
     table = _scrolling("Functions by capacity", _head(names), body, class_="functions")
     return together([table, element("p", said, id="shown", class_="note")])
-
-
-def _function(result: CapacityResult, one: int) -> Markup:
-    basis, capacity = result.basis, float(result.capacity[one])
-    error = None if result.standard_error is None else float(result.standard_error[one])
-    width = f"{100 * min(max(capacity, 0.0), 1.0):.1f}%"
-    bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-    p = np.inf if result.p_value is None else float(result.p_value[one])
-    tested = [] if result.p_value is None else ["< 0.001" if p < 0.001 else plain(p, 3)]
-    return element(
-        "tr",
-        element("td", "constant" if basis.label(one) == "1" else basis.label(one)),
-        element("td", with_error(capacity, error)),
-        element("td", bar, class_="share-cell"),
-        *(element("td", text) for text in (*tested, basis.degrees[one], basis.interactions[one])),
-    )
 
 
 def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
+    summary = getattr(
+        ESTIMATORS.get(result.method), "summary", None
+    )  # a user's own method may be a bare function
+    families, functions = result.basis.families, _words.functions(result)
+    if len({(family.name, family.domain, family.parameters) for family in families}) == 1:
+        low, high = (minus(f"{end:g}") for end in families[0].domain)
+        functions += f"; inputs {families[0].distribution}, domain {low} to {high}"
     own = {
-        "method": _words.method(result),
-        "basis": _words.basis(result),
+        "method": f"{result.method} ({summary})" if summary else result.method,
+        "basis": functions,
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }

@@ -6,7 +6,6 @@ from math import isfinite
 
 from .. import _words
 from ..basis import FAMILIES
-from ..estimators import ESTIMATORS
 from ..result import CapacityResult
 
 
@@ -42,18 +41,3 @@ def functions(result: CapacityResult) -> str:
     name = result.basis.family_name
     said = count(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
     return f"{said} of degree up to {result.basis.max_degree}"
-
-
-def basis(result: CapacityResult) -> str:
-    """The basis in one line, with the distribution of the inputs where all have the same."""
-    families = result.basis.families
-    if len({(family.name, family.domain, family.parameters) for family in families}) > 1:
-        return functions(result)
-    low, high = (minus(f"{end:g}") for end in families[0].domain)
-    return f"{functions(result)}; inputs {families[0].distribution}, domain {low} to {high}"
-
-
-def method(result: CapacityResult) -> str:
-    """The method's name and, where it is one of ours, what it does."""
-    known = ESTIMATORS.get(result.method)
-    return result.method if known is None else f"{result.method} ({known.summary})"
