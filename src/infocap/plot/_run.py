@@ -48,8 +48,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
             ax.fill_between(n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval")
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, label="total capacity")
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
-        if result.noise_limited_total is not None:
-            limit = result.noise_limited_total
+        if (limit := result.noise_limited_total) is not None:
             ax.axhline(limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {limit:.1f}")
         ax.set_xscale("log", base=2)
         ax.set_xticks(n, [str(one) for one in n])
@@ -86,8 +85,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
         marker = "o" if len(values) <= MOST_MARKERS else None
         shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
         ax.semilogy(np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5)
-        if factors.n_factors is not None:
-            least = factors.n_factors
+        if (least := factors.n_factors) is not None:
             ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
             ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
             above: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
@@ -151,10 +149,10 @@ def clock(found: Drift) -> tuple[Floats, str]:
 
 
 def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
-    """C_N of selected functions on a logarithmic axis, starting at 1 for N = K, as `infocap.convergence` gives it.
+    """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
 
-    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default functions of high, middle and
-    vanishing capacity.
+    Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``; by
+    default functions of high, middle and vanishing capacity.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)

@@ -1,4 +1,4 @@
-"""Devices side by side; what a learning task needs next to what a device computes, and the accuracy it reaches."""
+"""Devices side by side, and what a learning task needs next to what a device computes."""
 
 from __future__ import annotations
 
@@ -81,10 +81,8 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     'total degree'
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
-        raise ParameterError(
-            f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}; "
-            "compare what has as many."
-        )
+        there = f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}"
+        raise ParameterError(f"{there}; compare what has as many.")
     functions = np.bincount(result.basis.degrees)
     supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(functions, 1)
     with axes(ax) as ax:
@@ -96,10 +94,8 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
         degree_axis(ax, np.arange(1, max(demand.basis.max_degree, result.basis.max_degree) + 1))
         ax.set(ylim=(0, 1.28), yticks=[0, 0.25, 0.5, 0.75, 1], ylabel="share")
         ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
-        said = (
-            f"{demand.task}: degrees up to {demand.basis.max_degree}\n"
-            f"explain {1 - demand.unexplained:.0%} of the target"
-        )
+        explained = f"explain {1 - demand.unexplained:.0%} of the target"
+        said = f"{demand.task}: degrees up to {demand.basis.max_degree}\n{explained}"
         ax.text(0.99, 0.74, said, transform=ax.transAxes, ha="right", va="top", color="0.35")
     return ax
 
@@ -107,18 +103,16 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
 def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | None = None) -> Axes:
     """Accuracy over total capacity, one point per setting, with error bars, the correlation and the linear model.
 
-    Takes what `infocap.tasks.capacity_accuracy` gave. With `against`, the name of a setting such as ``"power_dbm"``,
-    both are drawn over that setting as in the paper: accuracy on the axes returned, total capacity on a second axis
-    at the right. Settings that differ otherwise become curves of their own.
+    Takes what `infocap.tasks.capacity_accuracy` gave. With `against`, the name of a setting such as
+    ``"power_dbm"``, both are drawn over that setting as in the paper: accuracy on the axes returned, total
+    capacity on a second axis at the right. Settings that differ otherwise become curves of their own.
 
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
-    >>> def make(n_readouts):
-    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
-    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
-    >>> task = infocap.tasks.two_spirals(n_points=200)
-    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
-    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
+    >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(200)
+    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.01) for n in (2, 4, 8, 12)]
+    >>> results = [infocap.probe(device, basis, 128, seed=1) for device in devices]
+    >>> scores = [infocap.tasks.accuracy(device, task) for device in devices]
+    >>> relation = infocap.tasks.capacity_accuracy(results, scores)
     >>> ax = infocap.plot.capacity_accuracy(relation)
     >>> ax.get_xlabel()
     'total capacity'

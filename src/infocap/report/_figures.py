@@ -1,4 +1,4 @@
-"""The pictures of the page, every mark of which tells what is behind it; curves are those of `infocap.plot`."""
+"""The pictures of the page, with tooltips; its curves are those of `infocap.plot` in the colours of the page."""
 
 from __future__ import annotations
 
@@ -55,14 +55,17 @@ LOOK: Any = {
 def circle(result: CapacityResult) -> Markup:
     """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
     most, total = max(result.maximum, 1), plain(result.total, 1)
-    allowed = result.noise_limited_total
+    rings = [element("circle", **RING, class_="ring")]
+    for class_, found in (("ring allowed", result.noise_limited_total), ("ring found", result.total)):
+        if found is not None:  # a part of the ring, clockwise from the top
+            dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
+            part = {"class_": class_, "stroke_dasharray": dash, "transform": "rotate(-90 100 100)"}
+            rings.append(element("circle", **RING, **part))
     size = min(46.0, 200.0 / max(len(total), len(str(most))))
     middle = {"x": 100, "text_anchor": "middle", "font_size": size}
     return element(
         "svg",
-        element("circle", **RING, class_="ring"),
-        "" if allowed is None else _arc(allowed / most, "ring allowed"),
-        _arc(result.total / most, "ring found"),
+        *rings,
         element("text", total, y=88.0, class_="numerator", **middle),
         element("line", x1=52, x2=148, y1=101, y2=101, class_="fraction"),
         element("text", most, y=110 + 0.78 * size, **middle),
@@ -71,12 +74,6 @@ def circle(result: CapacityResult) -> Markup:
         aria_label=f"Total capacity {total} of at most {most}",
         class_="circle",
     )
-
-
-def _arc(share: float, class_: str) -> Markup:
-    """A part of the ring, from the top, clockwise."""
-    dash = f"{100 * min(max(share, 0.0), 1.0):.2f} 100"
-    return element("circle", **RING, class_=class_, stroke_dasharray=dash, transform="rotate(-90 100 100)")
 
 
 def budget(result: CapacityResult) -> Markup:
@@ -160,7 +157,7 @@ def matrix(result: CapacityResult) -> Markup:
 
 def viridis(value: float) -> str:
     """The colour of a capacity between 0 and 1, the same as in `infocap.plot`."""
-    return to_hex(mpl.colormaps["viridis"](min(max(float(value), 0.0), 1.0)))
+    return to_hex(mpl.colormaps["viridis"](float(value)))
 
 
 def bars(result: CapacityResult) -> Markup:
@@ -297,7 +294,7 @@ def _drawn(
         for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last})
         if 0 <= places[k, 1] <= HEIGHT  # zero has no place on a logarithmic axis
     ]
-    return drawing(words, _inline(file.getvalue(), draw.__name__), *spots, height=HEIGHT)
+    return drawing(words, _inline(file.getvalue(), draw.__name__), *spots)
 
 
 def _inline(svg: str, name: str) -> Markup:

@@ -17,7 +17,7 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import decimals
-from ..errors import Check, DataError, ParameterError
+from ..errors import DataError, ParameterError
 from ..result import PER_TERM, CapacityResult, attributes
 from ..typing import Integers
 from ._html import Markup, asset, element, markup, together
@@ -116,18 +116,14 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
 
 def _checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
-
-    def listed(title: str, checks: tuple[Check, ...]) -> Markup:
-        lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
-        return element("div", element("h2", title), element("ul", *lines))
-
-    if result.warnings:
-        parts = [listed(count(len(result.warnings), "warning"), result.warnings)]
-    else:
+    parts, warned = [], count(len(result.warnings), "warning")
+    if not result.warnings:
         fine = element("strong", "No warnings. ")
-        parts = [element("p", fine, "No check found anything that weakens the answer.")]
-    if result.notes:
-        parts.append(listed("Put right, without harm", result.notes))
+        parts.append(element("p", fine, "No check found anything that weakens the answer."))
+    for title, checks in ((warned, result.warnings), ("Put right, without harm", result.notes)):
+        if checks:
+            lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
+            parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
 

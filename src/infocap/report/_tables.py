@@ -38,8 +38,8 @@ def by_degree(result: CapacityResult) -> Markup:
     added = float(result.capacity.sum())
     numbers = [plain(float(table[kind].sum())) for kind in split]
     foot = element("tfoot", _row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
-    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"])
-    parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), foot)]
+    names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
+    parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
         said = (
             f"The functions shown add up to {plain(added)}; the total, {plain(result.total)}, also counts "
@@ -51,10 +51,6 @@ def by_degree(result: CapacityResult) -> Markup:
 
 def _row(name: object, *cells: str) -> Markup:
     return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
-
-
-def _head(names: list[str]) -> Markup:
-    return element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
 
 
 def functions(result: CapacityResult) -> Markup:
@@ -88,7 +84,7 @@ def functions(result: CapacityResult) -> Markup:
             element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
         )
     body = element("tbody", *rows, id="rows")
-    table = _scrolling("Functions by capacity", _head(names), body, class_="functions")
+    table = _scrolling("Functions by capacity", names, body, class_="functions")
     return together([table, element("p", said, id="shown", class_="note")])
 
 
@@ -154,7 +150,8 @@ def _short(value: Any) -> str:
     return text or "–"
 
 
-def _scrolling(name: str, *parts: Markup, class_: str | None = None) -> Markup:
+def _scrolling(name: str, columns: list[str], *parts: Markup, class_: str | None = None) -> Markup:
     """A table that scrolls by itself where the screen is narrow."""
-    table = element("table", element("caption", name), *parts, class_=class_)
+    head = element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
+    table = element("table", element("caption", name), head, *parts, class_=class_)
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)
