@@ -20,8 +20,7 @@ from ..plot import _run
 from ..plot._capacity import KINDS, errors_by_degree, index_names
 from ..result import CapacityResult
 from ..typing import ArrayLike
-from ._html import Markup, asset, drawing, element, figure
-from ._words import count, minus, plain, with_error
+from ._html import Markup, asset, count, drawing, element, figure, minus, plain, with_error
 
 RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.

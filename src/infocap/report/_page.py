@@ -20,8 +20,7 @@ from .._words import decimals
 from ..errors import DataError, ParameterError
 from ..result import PER_TERM, CapacityResult, attributes
 from ..typing import Integers
-from ._html import Markup, asset, element, markup, together
-from ._words import count, functions, minus, plain, with_error
+from ._html import Markup, asset, basis_in_words, count, element, markup, minus, plain, together, with_error
 
 TITLE = "Information processing capacity"
 LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
@@ -110,7 +109,7 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
         total, digits = with_error(result.total, error), decimals(error)
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
         sure = f"95 % interval {low} to {high}; ± is the standard error. "
-    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {functions(result)}."
+    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {basis_in_words(result)}."
     return total, sure
 
 

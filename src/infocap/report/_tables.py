@@ -11,9 +11,7 @@ import numpy as np
 from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree
 from ..result import CapacityResult
-from . import _words
-from ._html import Markup, element, together
-from ._words import minus, plain, with_error
+from ._html import Markup, basis_in_words, element, minus, plain, together, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
@@ -94,13 +92,13 @@ def provenance(result: CapacityResult) -> Markup:
     summary = getattr(
         ESTIMATORS.get(result.method), "summary", None
     )  # a user's own method may be a bare function
-    families, functions = result.basis.families, _words.functions(result)
+    families, basis = result.basis.families, basis_in_words(result)
     if len({(family.name, family.domain, family.parameters) for family in families}) == 1:
         low, high = (minus(f"{end:g}") for end in families[0].domain)
-        functions += f"; inputs {families[0].distribution}, domain {low} to {high}"
+        basis += f"; inputs {families[0].distribution}, domain {low} to {high}"
     own = {
         "method": f"{result.method} ({summary})" if summary else result.method,
-        "basis": functions,
+        "basis": basis,
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
