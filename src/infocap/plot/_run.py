@@ -151,8 +151,8 @@ def clock(found: Drift) -> tuple[Floats, str]:
 def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
 
-    Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``; by
-    default functions of high, middle and vanishing capacity.
+    Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``;
+    by default functions of high, middle and vanishing capacity.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)

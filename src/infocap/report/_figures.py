@@ -1,4 +1,4 @@
-"""The pictures of the page, with tooltips; its curves are those of `infocap.plot` in the colours of the page."""
+"""The pictures of the page, with tooltips; curves are those of `infocap.plot` in the page's colours."""
 
 from __future__ import annotations
 
