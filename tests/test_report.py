@@ -17,7 +17,7 @@ import infocap
 from infocap.cli import main
 from infocap.errors import Check, DataError, ParameterError
 from infocap.report._figures import viridis
-from infocap.report._words import with_error
+from infocap.report._html import with_error
 from infocap.result import Drift, Factors, Growth
 from report_results import HOSTILE, KINDS, page_of
 

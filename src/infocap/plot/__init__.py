@@ -1,10 +1,10 @@
 """Figures: functions that take a result and optional axes, and return the axes."""
 
-from ._capacity import capacity_bars, capacity_matrix, compare
+from ._capacity import capacity_bars, capacity_matrix
 from ._fibre_stages import fibre_stages
 from ._run import convergence, drift, growth, indicator
 from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE
-from ._tasks import capacity_accuracy, demand_supply
+from ._tasks import capacity_accuracy, compare, demand_supply
 
 __all__ = [
     "COLOURS",

@@ -1,20 +1,17 @@
-"""Capacities in pictures: the matrix of two inputs, bars by degree for any number, and devices side by side."""
+"""Capacities in pictures: the matrix of two inputs, and bars by degree for any number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._words import HALF_WIDTH_95, degree_errors
+from .._words import degree_errors
 from ..result import CapacityResult
 from ..typing import Floats
-from ..workflow import Comparison
-from ..workflow import compare as make_comparison
-from ._style import COLOURS, DOUBLE_MM, GREY, axes, degree_axis
+from ._style import COLOURS, GREY, axes, degree_axis
 
 KINDS = {"1": "one variable", "2": "two variables", ">2": "more than two"}
 MOST_TICKS = 10  # Larger matrices name every second degree: their numbers would touch at one column's width.
@@ -89,45 +86,6 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
         if result.capacity.any():
             ax.legend(loc="upper left", handlelength=1.0, handletextpad=0.5, borderaxespad=0.2)
         _fraction_in_circle(ax, result, 0.91, 0.86)
-    return ax
-
-
-def compare(
-    *results: CapacityResult | Comparison, names: Sequence[str] | None = None, ax: Axes | None = None
-) -> Axes:
-    """Capacity by total degree in groups of bars, with 95 % intervals; the legend holds the totals.
-
-    Takes what `infocap.compare` gave, or the results themselves.
-
-    >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
-    >>> results = [infocap.probe(lambda u: u**power, basis, 256, seed=1) for power in (1, 2)]
-    >>> ax = infocap.plot.compare(*results, names=["linear", "square"])
-    >>> ax.get_ylabel()
-    'capacity'
-    """
-    first = results[0] if results else None
-    whole = first if isinstance(first, Comparison) else make_comparison(*results, names=names)  # type: ignore[arg-type]
-    table = whole.by_degree()
-    width = 0.84 / len(whole.names)
-    with axes(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
-        for number, (name, result) in enumerate(zip(whole.names, whole.results, strict=True)):
-            ours = table[table.device == name]
-            values = np.maximum(ours.capacity.to_numpy(), 0.0)  # unbiased ones may lie below zero
-            place = np.arange(len(values)) + (number - (len(whole.names) - 1) / 2) * width
-            hatch = None if number < len(COLOURS) else "///"
-            error = result.total_standard_error
-            half_width = "" if error is None or not np.isfinite(error) else f" ± {HALF_WIDTH_95 * error:.2f}"
-            label = f"{name}: {result.total:.2f}{half_width} of {result.maximum}"
-            colour = COLOURS[number % len(COLOURS)]
-            ax.bar(place, values, width=0.92 * width, color=colour, hatch=hatch, label=label)
-            if np.isfinite(ours.standard_error).all():
-                reach = np.maximum([values - ours.low, ours.high - values], 0.0)
-                ax.errorbar(place, values, reach, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5)
-        degree_axis(ax, np.arange(whole.basis.max_degree + 1))
-        ax.set(ylim=(0, None), ylabel="capacity")
-        beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
-        ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **beside)
     return ax
 
 

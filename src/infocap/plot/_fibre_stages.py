@@ -46,8 +46,7 @@ def fibre_stages(
             (f"after {system.length_m:g} m of fibre", stages["after"][0], COLOURS[5], 0.9),
         ):
             look: Any = {"color": colour, "linewidth": linewidth}
-            half, finer = len(field) // 2, np.zeros((FINER - 1) * len(field))
-            finer = np.concatenate([field[:half], finer, field[half:]])
+            finer = np.insert(field, len(field) // 2, np.zeros((FINER - 1) * len(field)))
             power = np.abs(np.fft.fftshift(np.fft.fft(finer))) ** 2
             spectrum.plot(wavelength, np.abs(field[order]) ** 2 * density, label=name, **look)
             shape.plot(time, power, **look)

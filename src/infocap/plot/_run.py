@@ -15,10 +15,10 @@ from ..dimension import Indicator
 from ..errors import ParameterError
 from ..result import CapacityResult, Drift, Factors
 from ..typing import Floats
-from ..workflow import Convergence
 from ._style import COLOURS, DOUBLE_MM, SOFT, axes
 
 MOST_MARKERS = 100  # Points of a curve that get a marker; more would merge into a thick line.
+MOST_CURVES = 6  # Functions whose convergence is drawn unless the user names some.
 ABOVE: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "handlelength": 1.6}
 CLOCKS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -48,8 +48,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
             ax.fill_between(n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval")
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, label="total capacity")
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
-        if result.noise_limited_total is not None:
-            limit = result.noise_limited_total
+        if (limit := result.noise_limited_total) is not None:
             ax.axhline(limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {limit:.1f}")
         ax.set_xscale("log", base=2)
         ax.set_xticks(n, [str(one) for one in n])
@@ -86,8 +85,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
         marker = "o" if len(values) <= MOST_MARKERS else None
         shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
         ax.semilogy(np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5)
-        if factors.n_factors is not None:
-            least = factors.n_factors
+        if (least := factors.n_factors) is not None:
             ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
             ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
             above: Any = {"transform": ax.get_xaxis_transform(), "ha": "center", "va": "bottom"}
@@ -150,11 +148,11 @@ def clock(found: Drift) -> tuple[Floats, str]:
     return since / seconds, unit
 
 
-def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
+def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
     """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
 
-    `terms` are positions in the basis or labels such as ``"P2(u1)"``; by default functions of high, middle and
-    vanishing capacity.
+    Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``;
+    by default functions of high, middle and vanishing capacity.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
@@ -165,8 +163,11 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
     2
     """
     labels = curve.basis.labels
-    given = _typical(curve) if terms is None else terms
-    chosen: list[Any] = [labels.index(term) if term in labels else term for term in given]
+    if terms is None:
+        last = curve.raw[-1, 1:]
+        wanted = np.linspace(last.max(initial=0.0), last.min(initial=1.0), min(MOST_CURVES, len(last)))
+        terms = list(dict.fromkeys(1 + int(np.argmin(np.abs(last - value))) for value in wanted)) or [0]
+    chosen: list[Any] = [labels.index(term) if term in labels else term for term in terms]
     wrong = [term for term in chosen if term not in range(len(labels))]
     if wrong:
         raise ParameterError(
@@ -183,10 +184,3 @@ def convergence(curve: Convergence, terms: Sequence[int | str] | None = None, ax
         ax.set(xlabel="number of samples $N$", ylabel="raw capacity $C_N$")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     return ax
-
-
-def _typical(curve: Convergence, most: int = 6) -> list[int]:
-    """Choose functions spread evenly between the largest and the smallest final capacity, the constant aside."""
-    last = curve.raw[-1, 1:]
-    wanted = np.linspace(last.max(initial=0.0), last.min(initial=1.0), min(most, len(last)))
-    return list(dict.fromkeys(1 + int(np.argmin(np.abs(last - value))) for value in wanted)) or [0]

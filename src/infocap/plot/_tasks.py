@@ -1,7 +1,9 @@
-"""What a learning task needs, next to what a device computes, and next to the accuracy it reaches."""
+"""Devices side by side, and what a learning task needs next to what a device computes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,19 +11,63 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from .._check import one_of
+from .._words import HALF_WIDTH_95
 from ..errors import ParameterError
 from ..result import CapacityResult
-from ..tasks import CapacityAccuracy, Demand
 from ..typing import Integers
-from ._style import COLOURS, axes, degree_axis
+from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
 
 BAR = 0.4
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 UNITS = {one.lower(): one for one in ("dBm", "m", "mW", "W", "nm", "ps", "GHz", "THz", "km")}
 
 
-def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """Demand and supply by total degree, both between 0 and 1.
+def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+    """Capacity by total degree in groups of bars, with 95 % intervals; the legend holds the totals.
+
+    Takes the `Comparison` that `infocap.compare` gave, or the results themselves and their `names`.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> results = [infocap.probe(lambda u: u**power, basis, 256, seed=1) for power in (1, 2)]
+    >>> ax = infocap.plot.compare(*results, names=["linear", "square"])
+    >>> ax.get_ylabel()
+    'capacity'
+    """
+    whole = results[0] if results and hasattr(results[0], "names") else _comparison(results, names)
+    table = whole.by_degree()
+    width = 0.84 / len(whole.names)
+    with axes(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
+        for number, (name, result) in enumerate(zip(whole.names, whole.results, strict=True)):
+            ours = table[table.device == name]
+            values = np.maximum(ours.capacity.to_numpy(), 0.0)  # unbiased ones may lie below zero
+            place = np.arange(len(values)) + (number - (len(whole.names) - 1) / 2) * width
+            hatch = None if number < len(COLOURS) else "///"
+            error = result.total_standard_error
+            half_width = "" if error is None or not np.isfinite(error) else f" ± {HALF_WIDTH_95 * error:.2f}"
+            label = f"{name}: {result.total:.2f}{half_width} of {result.maximum}"
+            colour = COLOURS[number % len(COLOURS)]
+            ax.bar(place, values, width=0.92 * width, color=colour, hatch=hatch, label=label)
+            if np.isfinite(ours.standard_error).all():
+                reach = np.maximum([values - ours.low, ours.high - values], 0.0)
+                ax.errorbar(place, values, reach, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5)
+        degree_axis(ax, np.arange(whole.basis.max_degree + 1))
+        ax.set(ylim=(0, None), ylabel="capacity")
+        beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
+        ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **beside)
+    return ax
+
+
+def _comparison(results: Sequence[CapacityResult], names: Sequence[str] | None) -> Any:
+    from ..workflow import (
+        compare as compared,
+    )  # the only place where a picture asks for more than it was handed
+
+    return compared(*results, names=names)
+
+
+def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """Demand, as `infocap.tasks.demand` gives it, and supply by total degree, both between 0 and 1.
 
     Demand is the share of the target's variance that a degree adds; supply is the capacity of a degree over
     its number of functions, the share of that degree that the device computes.
@@ -35,10 +81,8 @@ def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None
     'total degree'
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
-        raise ParameterError(
-            f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}; "
-            "compare what has as many."
-        )
+        there = f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}"
+        raise ParameterError(f"{there}; compare what has as many.")
     functions = np.bincount(result.basis.degrees)
     supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(functions, 1)
     with axes(ax) as ax:
@@ -50,31 +94,25 @@ def demand_supply(demand: Demand, result: CapacityResult, ax: Axes | None = None
         degree_axis(ax, np.arange(1, max(demand.basis.max_degree, result.basis.max_degree) + 1))
         ax.set(ylim=(0, 1.28), yticks=[0, 0.25, 0.5, 0.75, 1], ylabel="share")
         ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
-        said = (
-            f"{demand.task}: degrees up to {demand.basis.max_degree}\n"
-            f"explain {1 - demand.unexplained:.0%} of the target"
-        )
+        explained = f"explain {1 - demand.unexplained:.0%} of the target"
+        said = f"{demand.task}: degrees up to {demand.basis.max_degree}\n{explained}"
         ax.text(0.99, 0.74, said, transform=ax.transAxes, ha="right", va="top", color="0.35")
     return ax
 
 
-def capacity_accuracy(
-    relation: CapacityAccuracy, ax: Axes | None = None, *, against: str | None = None
-) -> Axes:
+def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | None = None) -> Axes:
     """Accuracy over total capacity, one point per setting, with error bars, the correlation and the linear model.
 
-    With `against`, the name of a setting such as ``"power_dbm"``, both are drawn over that setting as in the paper:
-    accuracy on the axes returned, total capacity on a second axis at the right. Settings that differ otherwise
-    become curves of their own.
+    Takes what `infocap.tasks.capacity_accuracy` gave. With `against`, the name of a setting such as
+    ``"power_dbm"``, both are drawn over that setting as in the paper: accuracy on the axes returned, total
+    capacity on a second axis at the right. Settings that differ otherwise become curves of their own.
 
     >>> import infocap
-    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
-    >>> def make(n_readouts):
-    ...     return infocap.systems.RandomFeatures(2, n_readouts, gain=3.0, noise=0.01)
-    >>> sweep = infocap.sweep(make, {"n_readouts": [2, 4, 8, 12]}, basis, 128, seed=1, progress=False)
-    >>> task = infocap.tasks.two_spirals(n_points=200)
-    >>> scores = [infocap.tasks.accuracy(make(**point), task) for point in sweep.points]
-    >>> relation = infocap.tasks.capacity_accuracy(sweep, scores)
+    >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(200)
+    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.01) for n in (2, 4, 8, 12)]
+    >>> results = [infocap.probe(device, basis, 128, seed=1) for device in devices]
+    >>> scores = [infocap.tasks.accuracy(device, task) for device in devices]
+    >>> relation = infocap.tasks.capacity_accuracy(results, scores)
     >>> ax = infocap.plot.capacity_accuracy(relation)
     >>> ax.get_xlabel()
     'total capacity'
@@ -115,19 +153,19 @@ def capacity_accuracy(
     return ax
 
 
-def _curves(relation: CapacityAccuracy, along: str) -> dict[str, Integers]:
+def _curves(relation: Any, along: str) -> dict[str, Integers]:
     """The rows of each curve: settings that differ in nothing but `along`."""
     names, shape = list(relation.settings), [len(values) for values in relation.settings.values()]
     rows = np.moveaxis(np.arange(np.prod(shape)).reshape(shape), names.index(along), -1)
-    others = [name for name in names if name != along]
+    names.remove(along)
     curves = {}
-    for place in np.ndindex(rows.shape[:-1]):
+    points = product(*(relation.settings[name] for name in names))
+    for row, point in zip(rows.reshape(-1, rows.shape[-1]), points, strict=True):
         said = []
-        for name, position in zip(others, place, strict=True):
-            (words, unit), value = _parted(name), relation.settings[name][position]
+        for (words, unit), value in zip(map(_parted, names), point, strict=True):
             shown = f"{value:g}" if isinstance(value, float | int) else str(value)
             said.append(f"{shown} {unit}" if unit else f"{words} {shown}")
-        curves[", ".join(said) or relation.task] = rows[place]
+        curves[", ".join(said) or relation.task] = row
     return curves
 
 

@@ -1,23 +1,115 @@
-"""The page's own pictures, every mark of which tells what is behind it: capacity matrix and capacity by degree."""
+"""The pictures of the page, with tooltips; curves are those of `infocap.plot` in the page's colours."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from io import StringIO
+from math import hypot
+from typing import Any
+
 import matplotlib as mpl
+import matplotlib.style
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..plot import _run
 from ..plot._capacity import KINDS, errors_by_degree, index_names
 from ..result import CapacityResult
-from ._html import Markup, drawing, element, figure
-from ._words import minus, plain
+from ..typing import ArrayLike
+from ._html import Markup, asset, count, drawing, element, figure, minus, plain, with_error
 
+RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
+NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
 LEFT, TOP = 54.0, 8.0  # of the space between the axes, in units of the drawing; letters are 12.5 high
 SIDE = 322.0  # of the matrix
 RIGHT, BOTTOM = 428.0, 256.0  # of the bars
 CLASSES = {"1": "one", "2": "two", ">2": "more"}
 MOST_TICKS = 12  # Larger matrices name every second or third degree: the numbers would touch.
 ROOMY, LABELLED = 12, 17  # Numbers above more bars than these are small, and would touch.
+WIDTH, HEIGHT = 440, 300  # The size of the page's own drawings, in which letters are 12.5 high.
+MOST_POINTS = 200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
+LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
+VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())}
+LOOK: Any = {
+    "font.size": 12.5,
+    **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT["soft"]),
+    "grid.color": LIGHT["grid"],
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    **dict.fromkeys(["axes.spines.left", "axes.spines.right", "axes.spines.top"], False),
+    **dict.fromkeys(["ytick.major.size", "ytick.minor.size"], 0),
+    **dict.fromkeys(["figure.facecolor", "axes.facecolor"], "none"),
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+    "axes.labelpad": 8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "infocap",
+}
+
+
+def circle(result: CapacityResult) -> Markup:
+    """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
+    most, total = max(result.maximum, 1), plain(result.total, 1)
+    rings = [element("circle", **RING, class_="ring")]
+    for class_, found in (("ring allowed", result.noise_limited_total), ("ring found", result.total)):
+        if found is not None:  # a part of the ring, clockwise from the top
+            dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
+            part = {"class_": class_, "stroke_dasharray": dash, "transform": "rotate(-90 100 100)"}
+            rings.append(element("circle", **RING, **part))
+    size = min(46.0, 200.0 / max(len(total), len(str(most))))
+    middle = {"x": 100, "text_anchor": "middle", "font_size": size}
+    return element(
+        "svg",
+        *rings,
+        element("text", total, y=88.0, class_="numerator", **middle),
+        element("line", x1=52, x2=148, y1=101, y2=101, class_="fraction"),
+        element("text", most, y=110 + 0.78 * size, **middle),
+        viewBox="0 0 200 200",
+        role="img",
+        aria_label=f"Total capacity {total} of at most {most}",
+        class_="circle",
+    )
+
+
+def budget(result: CapacityResult) -> Markup:
+    """A bar as long as the maximum capacity, and what its parts are."""
+    total, error, limit = result.total, result.total_standard_error, result.noise_limited_total
+    parts = [("found", total, error, "found among the functions of this basis")]
+    if limit is None:
+        words = "not found: lost to noise, or in functions outside this basis. Measuring some inputs twice tells which."
+        parts.append(("unknown", result.rank - total, error, words))
+    else:
+        both = hypot(result.noise_limited_standard_error or 0.0, error or 0.0) or None
+        chance = ": no more than chance explains" if limit - total < 2 * (both or 0.0) else ""
+        words = f"in functions of the inputs outside this basis{chance}"
+        parts.append(("outside", limit - total, both, words))
+        words = "lost to noise, as repeated measurements show"
+        parts.append(("noise", result.rank - limit, result.noise_limited_standard_error, words))
+    shown = [
+        (kind, size, plain(size, 1) if error is None else with_error(size, error), words)
+        for kind, size, error, words in parts
+        if size > NOTHING or kind in ("found", "outside")
+    ]
+    dependent = result.maximum - result.rank
+    if dependent > 0:
+        words = f"{count(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
+        shown.append(("dependent", dependent, str(dependent), words))
+    most = max(result.maximum, sum(max(size, 0.0) for _, size, _, _ in shown), 1e-9)
+    bars, lines, begin = [], [], 0.0
+    for kind, size, said, words in shown:
+        length = 100 * max(size, 0.0) / most
+        place = {"x": f"{begin:.3f}%", "width": f"{length:.3f}%", "height": "100%"}
+        bars.append(element("rect", **place, class_=f"mark part {kind}", data_tip=f"{said}\n{words}"))
+        swatch = element("span", class_=f"swatch {kind}")
+        lines.append(element("li", swatch, element("strong", said), element("span", words)))
+        begin += length
+    name = f"Of {result.maximum}: " + "; ".join(f"{said} {words}" for _, _, said, words in shown)
+    bar = element("svg", *bars, role="img", aria_label=name, class_="budget-bar", height="20")
+    return element("div", bar, element("ul", *lines, class_="budget-list"), class_="budget")
 
 
 def matrix(result: CapacityResult) -> Markup:
@@ -39,12 +131,24 @@ def matrix(result: CapacityResult) -> Markup:
     first, second = index_names(result)
     parts.append(_text(f"{first} in u₁", LEFT + SIDE / 2, bottom + 37))
     parts.append(_text(f"{second} in u₂", 13, TOP + SIDE / 2, turned=-90))
+    x = LEFT + SIDE + 18
+    stops = [
+        element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)
+    ]
+    gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
+    scale = [
+        element("defs", gradient),
+        element("rect", x=x, y=TOP, width=14, height=SIDE, fill="url(#viridis)"),
+    ]
+    for y, name in ((bottom, "0"), (bottom - SIDE / 2 + 4, "0.5"), (TOP + 9, "1")):
+        scale.append(_text(name, x + 19, y, "tick", anchor="start"))
+    scale.append(_text("capacity", x + 36, TOP + SIDE / 4, "tick", turned=90))
     best = np.argsort(-result.capacity, kind="stable")[:3]
     named = ", ".join(f"{result.basis.label(one)} {result.capacity[one]:.2f}" for one in best)
     words = f"Capacity matrix of {len(result.basis)} functions of two inputs; the largest: {named}"
     return figure(
         "Capacity of each function",
-        drawing(words, *parts, _scale(), height=TOP + SIDE + 46),
+        drawing(words, *parts, element("g", *scale), height=TOP + SIDE + 46),
         "Each cell is one product of a function of u₁ and one of u₂; its colour is how well a weighted sum of the "
         "readouts reproduces it, from 0 to 1. Grey cells are not in the basis.",
     )
@@ -52,21 +156,7 @@ def matrix(result: CapacityResult) -> Markup:
 
 def viridis(value: float) -> str:
     """The colour of a capacity between 0 and 1, the same as in `infocap.plot`."""
-    return to_hex(mpl.colormaps["viridis"](min(max(float(value), 0.0), 1.0)))
-
-
-def _scale() -> Markup:
-    """The scale of colours beside the matrix."""
-    x, bottom = LEFT + SIDE + 18, TOP + SIDE
-    stops = [
-        element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)
-    ]
-    gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
-    bar = element("rect", x=x, y=TOP, width=14, height=SIDE, fill="url(#viridis)")
-    places = ((bottom, "0"), (bottom - SIDE / 2 + 4, "0.5"), (TOP + 9, "1"))
-    ticks = [_text(name, x + 19, y, "tick", anchor="start") for y, name in places]
-    name = _text("capacity", x + 36, TOP + SIDE / 4, "tick", turned=90)
-    return element("g", element("defs", gradient), bar, *ticks, name)
+    return to_hex(mpl.colormaps["viridis"](float(value)))
 
 
 def bars(result: CapacityResult) -> Markup:
@@ -76,7 +166,15 @@ def bars(result: CapacityResult) -> Markup:
     reach = np.zeros(len(sums)) if errors is None else np.nan_to_num(errors)
     highest = 1.12 * max(float((sums + reach).max(initial=0.0)), 1e-3)
     unit, slot = (BOTTOM - TOP) / highest, (RIGHT - LEFT) / (len(sums) + 0.2)
-    parts = _frame(highest)
+    parts = []
+    for value in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(0, highest):
+        if value <= highest:
+            y = BOTTOM - unit * value
+            parts.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"))
+            parts.append(_text(minus(f"{value:g}"), LEFT - 7, y + 4, "tick", anchor="end"))
+    parts.append(element("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, class_="axis"))
+    parts.append(_text("total degree", (LEFT + RIGHT) / 2, BOTTOM + 38))
+    parts.append(_text("capacity", 13, (TOP + BOTTOM) / 2, turned=-90))
     for degree in np.unique(result.basis.degrees).tolist():
         middle, top = LEFT + slot * (degree + 0.6), BOTTOM - unit * (sums[degree] + reach[degree])
         parts += _bar(degree, table.loc[degree].to_dict(), reach[degree], middle, slot, unit)
@@ -98,19 +196,6 @@ def bars(result: CapacityResult) -> Markup:
         element("ul", *entries, class_="legend") if len(present) > 1 else "",
         f"Capacities of all functions of one degree, added up{joined}.{barred}",
     )
-
-
-def _frame(highest: float) -> list[Markup]:
-    """The axes of the bars, with a line across at every tick of the capacity."""
-    parts = []
-    for value in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(0, highest):
-        if value <= highest:
-            y = BOTTOM - (BOTTOM - TOP) * value / highest
-            parts.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"))
-            parts.append(_text(minus(f"{value:g}"), LEFT - 7, y + 4, "tick", anchor="end"))
-    parts.append(element("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, class_="axis"))
-    parts.append(_text("total degree", (LEFT + RIGHT) / 2, BOTTOM + 38))
-    return [*parts, _text("capacity", 13, (TOP + BOTTOM) / 2, turned=-90)]
 
 
 def _bar(
@@ -140,3 +225,89 @@ def _text(
     """Letters at a place, perhaps turned by so many degrees around it."""
     place = f"translate({x:.2f} {y:.2f})" + (f" rotate({turned})" if turned else "")
     return element("text", name, transform=place, text_anchor=anchor, class_=class_)
+
+
+def growth(result: CapacityResult) -> Markup:
+    """The total against the number of samples; nothing where fewer than two numbers of samples are known."""
+    found = result.growth
+    if found is None or len(found.n_samples) < 2:
+        return Markup()
+    errors = found.standard_error or [None] * len(found.total)
+    known = zip(found.n_samples, found.total, errors, strict=True)
+    tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
+    words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")
+    picture = _drawn(_run.growth, result, words, found.n_samples, found.total, tips)
+    said = "What an earlier stop would have given; at the right end it should have settled."
+    return figure("Growth with the number of samples", picture, said)
+
+
+def factors(result: CapacityResult) -> Markup:
+    """Malinowski's indicator function, or why there is none; nothing where no noise was measured."""
+    found, title = result.factors, "Factor analysis"
+    if found is None:
+        return Markup()
+    if found.problem is not None:
+        return element("figure", element("h3", title), element("p", f"No number of factors: {found.problem}"))
+    said = (
+        "The indicator function has no minimum, so it names no number of factors. The noise was "
+        if found.n_factors is None
+        else f"The indicator function has its minimum at {found.n_factors} factors: so many independent signals "
+        "stand clearly out of the noise, "
+    ) + f"measured from {found.n_repeats} repeats at one input."
+    numbers = range(1, len(found.values) + 1)
+    tips = [f"{k} factors\nIND = {value:.3g}" for k, value in zip(numbers, found.values, strict=True)]
+    words = f"Malinowski's indicator function. {said}"
+    return figure(title, _drawn(_run.indicator, result, words, numbers, found.values, tips), said)
+
+
+def drift(result: CapacityResult) -> Markup:
+    """How far the reference moved during the run; nothing where none was measured."""
+    found, title = result.drift, "Drift of the reference"
+    if found is None:
+        return Markup()
+    time, unit = _run.clock(found)
+    percent = 100 * np.array(found.moved)
+    tips = [f"{t:.4g} {unit or 'in order'}\nmoved by {p:.3g} %" for t, p in zip(time, percent, strict=True)]
+    size = f"{100 * found.size:.0f}" if found.size >= 0.1 else f"{100 * found.size:.2g}"
+    said = (
+        f"The reference moved by {size} % of the readouts' spread (root mean square, noise taken off). "
+        "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
+    )
+    return figure(title, _drawn(_run.drift, result, f"{title}. {said}", time, percent, tips), said)
+
+
+def _drawn(
+    draw: Callable[..., Axes], result: CapacityResult, words: str, x: ArrayLike, y: ArrayLike, tips: list[str]
+) -> Markup:
+    """A figure of `infocap.plot` as a part of the page, with a spot that can be pointed at on every point."""
+    with matplotlib.style.context(["default", LOOK]):
+        canvas = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, layout="constrained")
+        ax = draw(result, canvas.subplots())
+        file = StringIO()
+        canvas.savefig(file, format="svg")
+    places = ax.transData.transform(np.column_stack([x, y]))
+    places[:, 1] = HEIGHT - places[:, 1]
+    last = len(tips) - 1
+    spots = [
+        element("circle", cx=places[k, 0], cy=places[k, 1], r=6, class_="mark spot", data_tip=tips[k])
+        for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last})
+        if 0 <= places[k, 1] <= HEIGHT  # zero has no place on a logarithmic axis
+    ]
+    return drawing(words, _inline(file.getvalue(), draw.__name__), *spots)
+
+
+def _inline(svg: str, name: str) -> Markup:
+    """What matplotlib drew, without what a page must not have twice or at all: header, style sheet, bare ids.
+
+    Colours that the page's style sheet knows become its variables, so that they follow light and dark; the font is
+    the page's. Styles become attributes: the page's policy forbids styles within elements.
+    """
+
+    def attributes(style: re.Match[str]) -> str:
+        pairs = [one.strip().split(": ", 1) for one in style[1].split(";") if ":" in one]
+        kept = [(key, VARIABLES.get(value, value)) for key, value in pairs if not key.startswith("font")]
+        return " ".join(f'{key}="{value}"' for key, value in kept)
+
+    inside = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")].replace("xlink:href", "href")
+    inside = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inside)
+    return Markup(re.sub(r'style="([^"]*)"', attributes, inside))

@@ -17,12 +17,10 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import decimals
-from ..errors import Check, DataError, ParameterError
+from ..errors import DataError, ParameterError
 from ..result import PER_TERM, CapacityResult, attributes
 from ..typing import Integers
-from ._html import Markup, asset, element, markup, together
-from ._total import budget, circle
-from ._words import count, functions, minus, plain, with_error
+from ._html import Markup, asset, basis_in_words, count, element, markup, minus, plain, together, with_error
 
 TITLE = "Information processing capacity"
 LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
@@ -62,13 +60,13 @@ def page(result: CapacityResult, title: str | None = None) -> str:
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
         result = replace(result, total_standard_error=None)
-    from . import _curves, _figures, _tables  # matplotlib is heavy: commands that make no page do without it
+    from . import _figures, _tables  # matplotlib is heavy: commands that make no page do without it
 
     title, basis = TITLE if title is None else str(title), result.basis
     style, script = asset("page.css"), asset("page.js")
     total, sure = _headline(result)
     two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX
-    shown = [_figures.bars, _tables.by_degree, _curves.growth, _curves.factors, _curves.drift]
+    shown = [_figures.bars, _tables.by_degree, _figures.growth, _figures.factors, _figures.drift]
     pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
     parts = {
         "title": title,
@@ -77,12 +75,12 @@ def page(result: CapacityResult, title: str | None = None) -> str:
         "script": Markup(script),
         "style_digest": _digest(style),  # nothing may be fetched, and only our own script may run,
         "script_digest": _digest(script),  # whatever text a file holds
-        "circle": circle(result),
+        "circle": _figures.circle(result),
         "total": total,
         "maximum": result.maximum,
         "inputs": "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs",
         "sure": sure,
-        "budget": budget(result),
+        "budget": _figures.budget(result),
         "checks": _checks(result),
         "pictures": together(pictures),
         "degrees": _options(basis.degrees),
@@ -111,24 +109,20 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
         total, digits = with_error(result.total, error), decimals(error)
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
         sure = f"95 % interval {low} to {high}; ± is the standard error. "
-    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {functions(result)}."
+    sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {basis_in_words(result)}."
     return total, sure
 
 
 def _checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
-
-    def listed(title: str, checks: tuple[Check, ...]) -> Markup:
-        lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
-        return element("div", element("h2", title), element("ul", *lines))
-
-    if result.warnings:
-        parts = [listed(count(len(result.warnings), "warning"), result.warnings)]
-    else:
+    parts, warned = [], count(len(result.warnings), "warning")
+    if not result.warnings:
         fine = element("strong", "No warnings. ")
-        parts = [element("p", fine, "No check found anything that weakens the answer.")]
-    if result.notes:
-        parts.append(listed("Put right, without harm", result.notes))
+        parts.append(element("p", fine, "No check found anything that weakens the answer."))
+    for title, checks in ((warned, result.warnings), ("Put right, without harm", result.notes)):
+        if checks:
+            lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
+            parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
 
@@ -138,10 +132,15 @@ def _embedded(result: CapacityResult, title: str) -> str:
     basis = result.basis
     counts = basis.indices.max(axis=0, initial=0) + 1
     measured = {"growth": result.growth, "factors": result.factors, "drift": result.drift}
+    try:
+        saved = attributes(result)
+    except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
+        names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
+        saved = {name: getattr(result, name) for name in names}
     known = {name: asdict(one) for name, one in measured.items() if one is not None}
     data = {
         "title": title,
-        "attributes": _attributes(result),
+        "attributes": saved,
         "checks": [check.to_dict() for check in result.checks],
         "inputs": [
             {
@@ -161,15 +160,6 @@ def _embedded(result: CapacityResult, title: str) -> str:
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _attributes(result: CapacityResult) -> dict[str, Any]:
-    """What files hold about a result; a user's own family cannot be saved, but its numbers can be shown."""
-    try:
-        return attributes(result)
-    except ParameterError:
-        names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
-        return {name: getattr(result, name) for name in names}
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

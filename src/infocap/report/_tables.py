@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree
 from ..result import CapacityResult
-from . import _words
-from ._html import Markup, element, together
-from ._words import minus, plain, with_error
+from ._html import Markup, basis_in_words, element, minus, plain, together, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
@@ -37,8 +36,8 @@ def by_degree(result: CapacityResult) -> Markup:
     added = float(result.capacity.sum())
     numbers = [plain(float(table[kind].sum())) for kind in split]
     foot = element("tfoot", _row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
-    head = _head(["degree", "not zero", *(KINDS[kind] for kind in split), "sum"])
-    parts = [_scrolling("Capacity by degree", head, element("tbody", *rows), foot)]
+    names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
+    parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
         said = (
             f"The functions shown add up to {plain(added)}; the total, {plain(result.total)}, also counts "
@@ -52,10 +51,6 @@ def _row(name: object, *cells: str) -> Markup:
     return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
 
 
-def _head(names: list[str]) -> Markup:
-    return element("thead", element("tr", *(element("th", name, scope="col") for name in names)))
-
-
 def functions(result: CapacityResult) -> Markup:
     """The strongest functions; the script adds searching and all the others."""
     order = np.argsort(-result.capacity, kind="stable")
@@ -66,34 +61,44 @@ def functions(result: CapacityResult) -> Markup:
         said = f"The {len(chosen)} strongest of {held} functions above zero, of {there} in the basis."
     tested = ["p-value"] if result.p_value is not None else []
     names = ["function", "capacity", "", *tested, "degree", "variables"]
-    nothing = element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
-    body = element("tbody", *([_function(result, one) for one in chosen] or [nothing]), id="rows")
-    table = _scrolling("Functions by capacity", _head(names), body, class_="functions")
+    rows = []
+    for one in chosen:
+        label, capacity = result.basis.label(one), float(result.capacity[one])
+        error = None if result.standard_error is None else float(result.standard_error[one])
+        width = f"{100 * min(capacity, 1.0):.1f}%"
+        bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
+        cells = [
+            element("td", "constant" if label == "1" else label),
+            element("td", with_error(capacity, error)),
+        ]
+        cells.append(element("td", bar, class_="share-cell"))
+        if result.p_value is not None:
+            p = float(result.p_value[one])
+            cells.append(element("td", "< 0.001" if p < 0.001 else plain(p, 3)))
+        cells += [element("td", column[one]) for column in (result.basis.degrees, result.basis.interactions)]
+        rows.append(element("tr", *cells))
+    if not rows:
+        rows.append(
+            element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
+        )
+    body = element("tbody", *rows, id="rows")
+    table = _scrolling("Functions by capacity", names, body, class_="functions")
     return together([table, element("p", said, id="shown", class_="note")])
-
-
-def _function(result: CapacityResult, one: int) -> Markup:
-    basis, capacity = result.basis, float(result.capacity[one])
-    error = None if result.standard_error is None else float(result.standard_error[one])
-    width = f"{100 * min(max(capacity, 0.0), 1.0):.1f}%"
-    bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-    p = np.inf if result.p_value is None else float(result.p_value[one])
-    tested = [] if result.p_value is None else ["< 0.001" if p < 0.001 else plain(p, 3)]
-    return element(
-        "tr",
-        element("td", "constant" if basis.label(one) == "1" else basis.label(one)),
-        element("td", with_error(capacity, error)),
-        element("td", bar, class_="share-cell"),
-        *(element("td", text) for text in (*tested, basis.degrees[one], basis.interactions[one])),
-    )
 
 
 def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
+    summary = getattr(
+        ESTIMATORS.get(result.method), "summary", None
+    )  # a user's own method may be a bare function
+    families, basis = result.basis.families, basis_in_words(result)
+    if len({(family.name, family.domain, family.parameters) for family in families}) == 1:
+        low, high = (minus(f"{end:g}") for end in families[0].domain)
+        basis += f"; inputs {families[0].distribution}, domain {low} to {high}"
     own = {
-        "method": _words.method(result),
-        "basis": _words.basis(result),
+        "method": f"{result.method} ({summary})" if summary else result.method,
+        "basis": basis,
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
@@ -143,7 +148,8 @@ def _short(value: Any) -> str:
     return text or "–"
 
 
-def _scrolling(name: str, *parts: Markup, class_: str | None = None) -> Markup:
+def _scrolling(name: str, columns: list[str], *parts: Markup, class_: str | None = None) -> Markup:
     """A table that scrolls by itself where the screen is narrow."""
-    table = element("table", element("caption", name), *parts, class_=class_)
+    head = element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
+    table = element("table", element("caption", name), head, *parts, class_=class_)
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)
