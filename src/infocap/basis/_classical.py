@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from .._check import one_of, positive, probability, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
-from ._family import Family, FourierFamily, Quantile, built_in, discrete, no_recurrence
+from ._family import FAMILIES, Family, FourierFamily, Quantile, built_in, discrete, no_recurrence, restore
 
 
 def _arange(count: int) -> Floats:
@@ -177,10 +177,8 @@ def bernoulli(p: float = 0.5) -> Family:
     return binomial(1, p)
 
 
-FAMILIES: dict[str, Callable[..., Family]] = {
-    make.__name__: make
-    for make in (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bernoulli)
-}
+named = (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bernoulli)
+FAMILIES.update((make.__name__, make) for make in named)
 
 
 def find_families(family: Any, n_inputs: int | None) -> list[Family]:
@@ -193,19 +191,12 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
         raise ParameterError(
             f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
         )
-    return [one if isinstance(one, Family) else _named(one) for one in given]
-
-
-def _named(name: Any) -> Family:
-    if not isinstance(name, str):
-        raise ParameterError(
-            f"`family={name!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
-            "such as legendre()."
-        )
-    one_of("family", name, FAMILIES)
-    try:
-        return FAMILIES[name]()
-    except TypeError:
-        raise ParameterError(
-            f"`family={name!r}` has parameters; pass infocap.basis.{name}(...) instead of the name."
-        ) from None
+    for one in given:
+        if not isinstance(one, str | Family):
+            raise ParameterError(
+                f"`family={one!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
+                "such as legendre()."
+            )
+        if isinstance(one, str):
+            one_of("family", one, FAMILIES)
+    return [restore(one) if isinstance(one, str) else one for one in given]

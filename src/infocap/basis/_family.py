@@ -52,8 +52,8 @@ class Family:
     support: tuple[float, float] = (-1.0, 1.0)  # of the canonical variable
     domain: tuple[float, float] = (-1.0, 1.0)
     largest_degree: int | None = None
-    # Whether infocap made it, so that its name and parameters tell all about it.
-    built_in: bool = field(default=False, init=False, repr=False)
+    # Whether a function known by that name made it, so that name and parameters tell all about it.
+    by_name: bool = field(default=False, init=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self._identity == other._identity
@@ -64,7 +64,7 @@ class Family:
     @property
     def _identity(self) -> tuple[Any, ...]:
         """What two families share if and only if they have the same functions."""
-        if self.built_in:
+        if self.by_name:
             return self.name, self.parameters, self.domain
         own = (getattr(self, one.name) for one in fields(self))
         return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in own)
@@ -79,12 +79,12 @@ class Family:
                 "different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
         out = replace(self, domain=(float(edges[0]), float(edges[1])))
-        object.__setattr__(out, "built_in", self.built_in)
+        object.__setattr__(out, "by_name", self.by_name)
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickled as its name and parameters, like in files; a user's own family with its functions."""
-        if not self.built_in:
+        if not self.by_name:
             return super().__reduce_ex__(protocol)
         return restore, (self.name, dict(self.parameters), self.domain)
 
@@ -227,6 +227,7 @@ class DiscreteFamily(Family):
 
 
 MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
+FAMILIES: dict[str, Callable[..., Family]] = {}  # those that a user may name, and a user's own
 
 
 def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
@@ -235,7 +236,7 @@ def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
     @wraps(make)
     def made(*args: P.args, **options: P.kwargs) -> Family:
         family = make(*args, **options)
-        object.__setattr__(family, "built_in", True)
+        object.__setattr__(family, "by_name", True)
         return family
 
     MAKERS[make.__name__] = made
@@ -249,10 +250,10 @@ def describe(family: Family) -> dict[str, Any]:
     >>> describe(jacobi(2, 3))
     {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
     """
-    if not family.built_in:
+    if not family.by_name:
         raise ParameterError(
-            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
-            "basis.table(...) or basis.samples(...), which can."
+            f"the family {family.name!r} is your own and cannot be saved; name what makes it in basis.FAMILIES and "
+            "pass that name, or make it with basis.density(...), basis.table(...) or basis.samples(...)."
         )
     return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
 
@@ -265,13 +266,16 @@ def restore(
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
     (0.0, 1.0)
     """
-    one_of("family", name, MAKERS)
+    makers = MAKERS | FAMILIES
+    one_of("family", name, makers)
     try:
-        family = MAKERS[name](**(parameters or {}))
+        family = makers[name](**(parameters or {}))
     except TypeError as problem:
         raise ParameterError(
-            f"family {name!r} needs other parameters than {parameters}: {problem}."
+            f"`family={name!r}` needs other parameters than {parameters or 'none'}: {problem}; pass infocap.basis.{name}(...)."
         ) from None
+    if name == family.name and name not in MAKERS:
+        object.__setattr__(family, "by_name", True)
     return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
 
 
