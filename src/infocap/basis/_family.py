@@ -18,10 +18,7 @@ from ..typing import Floats, Integers
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
 P = ParamSpec("P")
-
-
-# Indices are kept as 16-bit numbers.
-MOST_OF_ONE_INPUT = 32_768
+MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
 
 
 @dataclass(frozen=True, eq=False)

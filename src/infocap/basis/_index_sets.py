@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isqrt, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,10 @@ from .._check import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
 
-# More functions than this are refused: each array of one number per function would take over 160 MB.
-MOST_FUNCTIONS = 20_000_000
-# As many candidates are listed at most, to choose a few thousand further functions from.
-MOST_LISTED = 200_000
-# Counting takes one array of the total degree, or of the product of degree + 1; larger ones are refused.
-LARGEST_SIZE = 1_000_000
-# Numbers of functions are counted as floating-point numbers, which are exact below.
-MOST_COUNTED = 10**15
+MOST_FUNCTIONS = 20_000_000  # each array of one number per function takes 160 MB then
+MOST_LISTED = 200_000  # candidates, to choose a few thousand further functions from
+LARGEST_SIZE = 1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
+MOST_COUNTED = 10**15  # functions are counted in floating-point numbers, which are exact below
 
 
 def indices_of(
@@ -114,13 +110,9 @@ def _window_sums(state: Floats, largest: int) -> Floats:
 def _multiples(state: Floats, largest: int) -> Floats:
     """The sum over sizes that a factor from 2 to `largest` brings to each size."""
     out = np.zeros_like(state)
-    end = state.shape[1]
-    small = min(isqrt(end), largest)
-    for factor in range(2, small + 1):
-        out[:, ::factor] += state[:, : -(-end // factor)]
-    for size in range(1, (end - 1) // (small + 1) + 1):  # larger factors, all at once
-        last = min(largest, (end - 1) // size)
-        out[:, size * (small + 1) : size * last + 1 : size] += state[:, [size]]
+    for factor in range(2, largest + 1):
+        multiples = out[:, ::factor]
+        multiples += state[:, : multiples.shape[1]]
     return out
 
 

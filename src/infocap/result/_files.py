@@ -88,11 +88,8 @@ def load_result(path: str | Path) -> CapacityResult:
         ) from problem
 
 
-# Attributes, indices, columns, coordinates and metadata, as they stand in a file.
-Parts = tuple[dict[str, Any], np.ndarray, dict[str, np.ndarray], tuple[np.ndarray, ...], dict[str, Any]]
-
-
-def _read_netcdf(path: Path) -> Parts:
+def _read_netcdf(path: Path) -> tuple[Any, ...]:
+    """Attributes, indices, columns, coordinates and metadata, as `_rebuild` takes them."""
     with open_hdf5(path, "NetCDF") as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
@@ -102,7 +99,7 @@ def _read_netcdf(path: Path) -> Parts:
     return contents.attributes, indices, columns, coordinates, json.loads("".join(metadata))
 
 
-def _read_csv(path: Path) -> Parts:
+def _read_csv(path: Path) -> tuple[Any, ...]:
     import pandas as pd
 
     readable(path)
@@ -152,13 +149,7 @@ def _extras(result: CapacityResult) -> dict[str, Any]:
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
 
 
-def _rebuild(
-    attributes: dict[str, Any],
-    indices: np.ndarray,
-    columns: dict[str, np.ndarray],
-    coordinates: tuple[np.ndarray, ...],
-    metadata: dict[str, Any],
-) -> CapacityResult:
+def _rebuild(attributes: Any, indices: Any, columns: Any, coordinates: Any, metadata: Any) -> CapacityResult:
     arrays = [columns["capacity"], columns["raw"], *columns.values(), *(part.T for part in coordinates)]
     if indices.ndim != 2 or any(len(one) != len(indices) or one.dtype.kind != "f" for one in arrays):
         shapes = [f"{one.dtype} {one.shape}" for one in arrays]
