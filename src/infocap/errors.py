@@ -48,9 +48,8 @@ class DataWarning(UserWarning):
 class Check(str):
     """One thing that was noticed about the data: a sentence, and what it is about as plain numbers.
 
-    It is its own text, so it can be printed, searched and joined as any text can. `kind` is ``"warning"`` where the
-    answer is weaker than it looks, ``"note"`` where something was put right without harm. `found` says what was seen,
-    in numbers and names that a program can use: which rows, which channels, how strongly.
+    `kind` is ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right without
+    harm. `found` says what was seen, in numbers and names that a program can use: which rows, which channels.
 
     >>> check = Check("channel 3 is dead and was left out.", kind="note", channels=["channel 3"])
     >>> print(check, check.kind, check.found)

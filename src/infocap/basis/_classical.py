@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,17 +99,10 @@ def laguerre(shape: float = 1.0) -> Family:
         k = _arange(count)
         return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
 
-    return Family(
-        "laguerre",
-        "La",
-        recurrence,
-        _special("gammaincinv", shape),
-        "exponential" if shape == 1 else f"Gamma({shape:g})",
-        (("shape", shape),),
-        canonical=(0.0, 1.0),
-        support=(0.0, np.inf),
-        domain=(0.0, 1.0),
-    )
+    quantile, unit = _special("gammaincinv", shape), (0.0, 1.0)
+    distribution = "exponential" if shape == 1 else f"Gamma({shape:g})"
+    given = (("shape", shape),)
+    return Family("laguerre", "La", recurrence, quantile, distribution, given, unit, (0.0, np.inf), unit)
 
 
 @built_in
@@ -135,16 +129,8 @@ def fourier() -> Family:
     ['cos1(u1)', 'sin1(u1)', 'cos2(u1)']
     """
     period = (0.0, 2 * np.pi)
-    return FourierFamily(
-        "fourier",
-        "",
-        no_recurrence,
-        lambda p: 2 * np.pi * p,
-        "uniform phase",
-        canonical=period,
-        support=period,
-        domain=period,
-    )
+    quantile = partial(np.multiply, 2 * np.pi)
+    return FourierFamily("fourier", "", no_recurrence, quantile, "uniform phase", (), period, period, period)
 
 
 @built_in

@@ -85,7 +85,8 @@ def density(
     ends = np.array([pieces[0], pieces[-1]])
     low, high = np.where(np.isfinite(ends), ends, nodes[[0, -1]]).tolist()
     cdf = [0.0, *(np.cumsum(mass) - mass / 2).tolist(), 1.0]
-    return tabulated(*found.tolist(), [low, *nodes.tolist(), high], cdf, ends.tolist())
+    a, b = found.tolist()
+    return tabulated(a, b, [low, *nodes.tolist(), high], cdf, ends.tolist())
 
 
 @built_in

@@ -51,6 +51,8 @@ class Family:
     largest_degree: int | None = None
     # Whether a function known by that name made it, so that name and parameters tell all about it.
     by_name: bool = field(default=False, init=False, repr=False)
+    # What values of so many functions are made from: every block of samples needs it.
+    _tables: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self._identity == other._identity
@@ -63,7 +65,7 @@ class Family:
         """What two families share if and only if they have the same functions."""
         if self.by_name:
             return self.name, self.parameters, self.domain
-        own = (getattr(self, one.name) for one in fields(self))
+        own = (getattr(self, one.name) for one in fields(self) if one.compare)
         return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in own)
 
     def on(self, domain: tuple[float, float]) -> Family:
@@ -148,11 +150,6 @@ class Family:
             new = (x - a[k]) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
-
-    @cached_property
-    def _tables(self) -> dict[int, Any]:
-        """What values of so many functions are made from: every block of samples needs it."""
-        return {}
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""
@@ -255,9 +252,7 @@ def describe(family: Family) -> dict[str, Any]:
     return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
 
 
-def restore(
-    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
-) -> Family:
+def restore(name: str, parameters: dict[str, Any] | None = None, domain: Any = None) -> Family:
     """The family that `describe` has described.
 
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
@@ -269,11 +264,12 @@ def restore(
         family = makers[name](**(parameters or {}))
     except TypeError as problem:
         raise ParameterError(
-            f"`family={name!r}` needs other parameters than {parameters or 'none'}: {problem}; pass infocap.basis.{name}(...)."
+            f"`family={name!r}` needs other parameters than {parameters}: {problem}; "
+            f"pass a family such as infocap.basis.{name if name in MAKERS else 'jacobi'}(...)."
         ) from None
     if name == family.name and name not in MAKERS:
         object.__setattr__(family, "by_name", True)
-    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
+    return family if domain is None else family.on(domain)
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:

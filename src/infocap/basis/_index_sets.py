@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ def indices_of(
         index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.column_stack([rows[row], index.astype(np.int16)])
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
-    return sort_rows(rows, total_degrees(families, rows))
+    return sort_rows(families, rows)
 
 
 def count_up_to(families: Sequence[Any], degree: int) -> int:
@@ -109,10 +109,13 @@ def _window_sums(state: Floats, largest: int) -> Floats:
 
 def _multiples(state: Floats, largest: int) -> Floats:
     """The sum over sizes that a factor from 2 to `largest` brings to each size."""
-    out = np.zeros_like(state)
-    for factor in range(2, largest + 1):
-        multiples = out[:, ::factor]
-        multiples += state[:, : multiples.shape[1]]
+    out, end = np.zeros_like(state), state.shape[1]
+    small = min(isqrt(end), largest)
+    for factor in range(2, small + 1):
+        out[:, ::factor] += state[:, : -(-end // factor)]
+    for size in range(1, (end - 1) // (small + 1) + 1):  # larger factors, all at once
+        last = min(largest, (end - 1) // size)
+        out[:, size * (small + 1) : size * last + 1 : size] += state[:, [size]]
     return out
 
 
@@ -124,13 +127,12 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
             f"indices must be whole numbers of shape (terms, {len(families)}); got {rows.dtype} {rows.shape}."
         )
     if rows.size and not 0 <= rows.min() <= rows.max() <= 32767:
-        raise ParameterError(
-            f"indices run from {rows.min()} to {rows.max()}; degrees are between 0 and 32767."
-        )
+        said = f"indices run from {rows.min()} to {rows.max()}"
+        raise ParameterError(f"{said}; degrees are between 0 and 32767.")
     rows = np.unique(np.vstack([np.zeros((1, len(families)), int), rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
         family.degrees_up_to(int(family.degrees(int(column.max()) + 1)[-1]), strict=True)
-    return sort_rows(rows.astype(np.int16), total_degrees(families, rows))
+    return sort_rows(families, rows.astype(np.int16))
 
 
 def total_degrees(families: Sequence[Any], rows: Integers) -> Integers:
@@ -141,7 +143,6 @@ def total_degrees(families: Sequence[Any], rows: Integers) -> Integers:
     return out
 
 
-def sort_rows(rows: Integers, degree: Integers) -> Integers:
+def sort_rows(families: Sequence[Any], rows: Integers) -> Integers:
     """Rows by total degree, then lexicographically with the first input leading."""
-    order = np.lexsort((*rows.T[::-1], degree))
-    return np.ascontiguousarray(rows[order])
+    return np.ascontiguousarray(rows[np.lexsort((*rows.T[::-1], total_degrees(families, rows)))])

@@ -25,8 +25,7 @@ FORMAT = "infocap result 2"
 FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
 COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
-# Bytes of memory for each byte of text: cells are read as strings.
-TEXT_EXPANSION = 40
+TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 

@@ -49,6 +49,6 @@ def _values(target: Target, u: Floats) -> Floats:
     values = np.asarray(target(u), dtype=float)
     if values.shape != (len(u),):
         raise DataError(
-            f"the target gave shape {values.shape} for {len(u)} inputs; it must give ({len(u)},)."
+            f"the target gave shape {values.shape}; it must give ({len(u)},), one value an input."
         )
     return values
