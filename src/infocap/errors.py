@@ -48,8 +48,8 @@ class DataWarning(UserWarning):
 class Check(str):
     """One thing that was noticed about the data: a sentence, and what it is about as plain numbers.
 
-    `kind` is ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right without
-    harm. `found` says what was seen, in numbers and names that a program can use: which rows, which channels.
+    `kind` is ``"warning"`` where the answer is weaker than it looks, ``"note"`` where something was put right.
+    `found` says what was seen, in numbers and names that a program can use: which rows, which channels.
 
     >>> check = Check("channel 3 is dead and was left out.", kind="note", channels=["channel 3"])
     >>> print(check, check.kind, check.found)

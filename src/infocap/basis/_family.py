@@ -246,8 +246,8 @@ def describe(family: Family) -> dict[str, Any]:
     """
     if not family.by_name:
         raise ParameterError(
-            f"the family {family.name!r} is your own and cannot be saved; name what makes it in basis.FAMILIES and "
-            "pass that name, or make it with basis.density(...), basis.table(...) or basis.samples(...)."
+            f"the family {family.name!r} is your own and cannot be saved; put what makes it into "
+            "basis.FAMILIES and pass its name, or use basis.density(...), basis.table(...) or basis.samples(...)."
         )
     return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
 

@@ -113,7 +113,7 @@ class CapacityResult:
         return ndtri(0.5 + probability("level", level) / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
-        """Capacity by total degree (rows) and number of variables ("1", "2", ">2"); the constant counts as "1"."""
+        """Capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
         import pandas as pd
 
         table = np.zeros((self.basis.max_degree + 1, 3))
@@ -133,8 +133,8 @@ class CapacityResult:
     def capacity_of(self, target: Target) -> float:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
-        It is extrapolated to infinite N from two halves and kept within [0, 1], without a threshold. What lies
-        outside the basis counts as not computed, and a warning says how much that is.
+        It is extrapolated to infinite N from two halves and kept within [0, 1], without a threshold. What
+        lies outside the basis counts as not computed, and a warning says how much that is.
         """
         return capacity_of(target, self.basis, self.coordinates)
 
