@@ -269,7 +269,6 @@ def test_a_family_from_outside_is_one_more(extended):
     assert {label for label, c in zip(basis.labels, result.capacity, strict=True) if c > 0.01} == known
 
 
-@NOT_YET
 def test_a_family_from_outside_travels_and_is_saved(extended, tmp_path):
     basis = infocap.product_basis("semicircle", n_inputs=2, max_degree=3)
     u = infocap.draw(basis, 256, seed=1)

@@ -30,9 +30,7 @@ _NAMESPACES: dict[frozenset[type], Any] = {}  # looking one up takes as long as 
 
 
 def contiguous(array: Any) -> Any:
-    """The same numbers with neighbours of the last axis next to each other in memory."""
-    if on_host(array):
-        return np.ascontiguousarray(array)
+    """The same numbers with neighbours of the last axis next to each other in the memory of a device."""
     if hasattr(array, "contiguous"):
         return array.contiguous()
     return array_namespace(array).asarray(array, copy=True)
@@ -49,9 +47,8 @@ def _library(array: Any) -> str:
 
 def on_device(array: Any) -> bool:
     """Whether an array belongs to a library that computes with it where it is: torch, CuPy, JAX."""
-    return _library(array) in ("torch", "cupy", "jax", "jaxlib", "array_api_strict") and hasattr(
-        array, "shape"
-    )
+    known = ("torch", "cupy", "jax", "jaxlib", "array_api_strict")
+    return _library(array) in known and hasattr(array, "shape")
 
 
 def as_like(values: Any, like: Any) -> Any:
@@ -97,12 +94,11 @@ def inverse_of_triangle(triangle: Any) -> Any:
         from scipy.linalg.lapack import dtrtri
 
         return dtrtri(triangle)[0]
-    if _library(triangle) == "torch":
-        import torch
-
-        one = torch.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
-        return torch.linalg.solve_triangular(triangle, one, upper=True)
-    return array_namespace(triangle).linalg.inv(triangle)
+    xp = array_namespace(triangle)
+    if _library(triangle) != "torch":
+        return xp.linalg.inv(triangle)
+    one = xp.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
+    return xp.linalg.solve_triangular(triangle, one, upper=True)
 
 
 def _transforms(array: Any) -> Any:

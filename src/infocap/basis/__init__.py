@@ -1,8 +1,8 @@
 """Orthonormal functions of the inputs: one-dimensional families, index sets and their products."""
 
-from ._classical import FAMILIES, bernoulli, binomial, chebyshev, fourier, hermite, jacobi, laguerre, legendre
+from ._classical import bernoulli, binomial, chebyshev, fourier, hermite, jacobi, laguerre, legendre
 from ._custom import density, samples, table
-from ._family import DiscreteFamily, Family, describe, restore
+from ._family import FAMILIES, DiscreteFamily, Family, describe, restore
 from ._product import ProductBasis, product_basis
 
 __all__ = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .._check import one_of, positive, probability, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
-from ._family import Family, FourierFamily, Quantile, built_in, discrete, no_recurrence
+from ._family import FAMILIES, Family, FourierFamily, Quantile, built_in, discrete, no_recurrence, restore
 
 
 def _arange(count: int) -> Floats:
@@ -98,17 +99,10 @@ def laguerre(shape: float = 1.0) -> Family:
         k = _arange(count)
         return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
 
-    return Family(
-        "laguerre",
-        "La",
-        recurrence,
-        _special("gammaincinv", shape),
-        "exponential" if shape == 1 else f"Gamma({shape:g})",
-        (("shape", shape),),
-        canonical=(0.0, 1.0),
-        support=(0.0, np.inf),
-        domain=(0.0, 1.0),
-    )
+    quantile, unit = _special("gammaincinv", shape), (0.0, 1.0)
+    distribution = "exponential" if shape == 1 else f"Gamma({shape:g})"
+    given = (("shape", shape),)
+    return Family("laguerre", "La", recurrence, quantile, distribution, given, unit, (0.0, np.inf), unit)
 
 
 @built_in
@@ -135,16 +129,8 @@ def fourier() -> Family:
     ['cos1(u1)', 'sin1(u1)', 'cos2(u1)']
     """
     period = (0.0, 2 * np.pi)
-    return FourierFamily(
-        "fourier",
-        "",
-        no_recurrence,
-        lambda p: 2 * np.pi * p,
-        "uniform phase",
-        canonical=period,
-        support=period,
-        domain=period,
-    )
+    quantile = partial(np.multiply, 2 * np.pi)
+    return FourierFamily("fourier", "", no_recurrence, quantile, "uniform phase", (), period, period, period)
 
 
 @built_in
@@ -177,10 +163,8 @@ def bernoulli(p: float = 0.5) -> Family:
     return binomial(1, p)
 
 
-FAMILIES: dict[str, Callable[..., Family]] = {
-    make.__name__: make
-    for make in (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bernoulli)
-}
+named = (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bernoulli)
+FAMILIES.update((make.__name__, make) for make in named)
 
 
 def find_families(family: Any, n_inputs: int | None) -> list[Family]:
@@ -193,19 +177,12 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
         raise ParameterError(
             f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
         )
-    return [one if isinstance(one, Family) else _named(one) for one in given]
-
-
-def _named(name: Any) -> Family:
-    if not isinstance(name, str):
-        raise ParameterError(
-            f"`family={name!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
-            "such as legendre()."
-        )
-    one_of("family", name, FAMILIES)
-    try:
-        return FAMILIES[name]()
-    except TypeError:
-        raise ParameterError(
-            f"`family={name!r}` has parameters; pass infocap.basis.{name}(...) instead of the name."
-        ) from None
+    for one in given:
+        if not isinstance(one, str | Family):
+            raise ParameterError(
+                f"`family={one!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
+                "such as legendre()."
+            )
+        if isinstance(one, str):
+            one_of("family", one, FAMILIES)
+    return [restore(one) if isinstance(one, str) else one for one in given]

@@ -13,8 +13,6 @@ from ._family import Family, built_in, discrete
 
 Density = Callable[[Floats], ArrayLike]
 Numbers = Sequence[float]
-# The highest degree of a family made from a density, unless the caller wants more.
-MAX_DEGREE = 60
 # So many nodes tabulate a distribution function: quantiles are right to 1e-6, in far tails to 1e-4.
 TABLE_NODES = 8192
 # Numbers of nodes tried one after the other, until the recurrence coefficients change no more than CONVERGED,
@@ -57,11 +55,7 @@ def samples(recorded: ArrayLike) -> Family:
 
 
 def density(
-    function: Density,
-    support: tuple[float, float],
-    *,
-    breakpoints: Sequence[float] = (),
-    max_degree: int = MAX_DEGREE,
+    function: Density, support: tuple[float, float], *, breakpoints: Numbers = (), max_degree: int = 60
 ) -> Family:
     """An input with a given probability density, not necessarily normalised.
 
@@ -76,12 +70,23 @@ def density(
     pieces = [float(edge) for edge in (support[0], *sorted(breakpoints), support[1])]
     if not all(low < high for low, high in pairwise(pieces)):
         raise ParameterError(f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing.")
-    a, b = _converged(function, pieces, 2 * max_degree + 2)
+    found = np.full((2, 2 * max_degree + 2), np.inf)
+    for count in NODES:
+        previous, found = found, np.array(_stieltjes(*_discretise(function, pieces, count), found.shape[1]))
+        change = np.max(np.abs(found - previous))
+        if change < CONVERGED * np.max(np.abs(found)):
+            break
+    else:
+        raise DataError(
+            f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
+            "name its kinks and jumps in breakpoints=, give a support closer to where it lives, or lower max_degree."
+        )
     nodes, mass = _discretise(function, pieces, TABLE_NODES)
     ends = np.array([pieces[0], pieces[-1]])
     low, high = np.where(np.isfinite(ends), ends, nodes[[0, -1]]).tolist()
     cdf = [0.0, *(np.cumsum(mass) - mass / 2).tolist(), 1.0]
-    return tabulated(a.tolist(), b.tolist(), [low, *nodes.tolist(), high], cdf, ends.tolist())
+    a, b = found.tolist()
+    return tabulated(a, b, [low, *nodes.tolist(), high], cdf, ends.tolist())
 
 
 @built_in
@@ -129,20 +134,6 @@ def _stieltjes(nodes: Floats, mass: Floats, count: int) -> tuple[Floats, Floats]
     return a, b
 
 
-def _converged(function: Density, pieces: list[float], count: int) -> tuple[Floats, Floats]:
-    """Recurrence coefficients of a density: discretise ever finer until they stand still."""
-    found = np.full((2, count), np.inf)
-    for nodes in NODES:
-        previous, found = found, np.array(_stieltjes(*_discretise(function, pieces, nodes), count))
-        change = np.max(np.abs(found - previous))
-        if change < CONVERGED * np.max(np.abs(found)):
-            return found[0], found[1]
-    raise DataError(
-        f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
-        "name its kinks and jumps in breakpoints=, give a support closer to where it lives, or lower max_degree."
-    )
-
-
 def _discretise(function: Density, pieces: list[float], nodes: int) -> tuple[Floats, Floats]:
     """Nodes and masses of the double-exponential rule on each piece; endpoint singularities do no harm."""
     parts = [_double_exponential(low, high, nodes) for low, high in pairwise(pieces)]
@@ -167,8 +158,7 @@ def _double_exponential(low: float, high: float, nodes: int) -> tuple[Floats, Fl
         x, weights = _double_exponential(-high, -low, nodes)
         return -x[::-1], weights[::-1]
     reach = 3.2 if np.isfinite(high) else 4.0
-    t = np.linspace(-1.0, 1.0, nodes)
-    t, step = reach * t, reach * (t[1] - t[0])
+    t, step = np.linspace(-reach, reach, nodes, retstep=True)
     y = np.pi / 2 * np.sinh(t)
     if np.isfinite(high):
         half = (high - low) / 2

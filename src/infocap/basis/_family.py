@@ -18,10 +18,7 @@ from ..typing import Floats, Integers
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
 P = ParamSpec("P")
-
-
-# Indices are kept as 16-bit numbers.
-MOST_OF_ONE_INPUT = 32_768
+MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +49,10 @@ class Family:
     support: tuple[float, float] = (-1.0, 1.0)  # of the canonical variable
     domain: tuple[float, float] = (-1.0, 1.0)
     largest_degree: int | None = None
-    # Whether infocap made it, so that its name and parameters tell all about it.
-    built_in: bool = field(default=False, init=False, repr=False)
+    # Whether a function known by that name made it, so that name and parameters tell all about it.
+    by_name: bool = field(default=False, init=False, repr=False)
+    # What values of so many functions are made from: every block of samples needs it.
+    _tables: dict[int, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Family) and self._identity == other._identity
@@ -64,9 +63,9 @@ class Family:
     @property
     def _identity(self) -> tuple[Any, ...]:
         """What two families share if and only if they have the same functions."""
-        if self.built_in:
+        if self.by_name:
             return self.name, self.parameters, self.domain
-        own = (getattr(self, one.name) for one in fields(self))
+        own = (getattr(self, one.name) for one in fields(self) if one.compare)
         return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in own)
 
     def on(self, domain: tuple[float, float]) -> Family:
@@ -79,12 +78,12 @@ class Family:
                 "different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
         out = replace(self, domain=(float(edges[0]), float(edges[1])))
-        object.__setattr__(out, "built_in", self.built_in)
+        object.__setattr__(out, "by_name", self.by_name)
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickled as its name and parameters, like in files; a user's own family with its functions."""
-        if not self.built_in:
+        if not self.by_name:
             return super().__reduce_ex__(protocol)
         return restore, (self.name, dict(self.parameters), self.domain)
 
@@ -151,11 +150,6 @@ class Family:
             new = (x - a[k]) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
-
-    @cached_property
-    def _tables(self) -> dict[int, Any]:
-        """What values of so many functions are made from: every block of samples needs it."""
-        return {}
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""
@@ -227,6 +221,7 @@ class DiscreteFamily(Family):
 
 
 MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
+FAMILIES: dict[str, Callable[..., Family]] = {}  # those that a user may name, and a user's own
 
 
 def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
@@ -235,7 +230,7 @@ def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
     @wraps(make)
     def made(*args: P.args, **options: P.kwargs) -> Family:
         family = make(*args, **options)
-        object.__setattr__(family, "built_in", True)
+        object.__setattr__(family, "by_name", True)
         return family
 
     MAKERS[make.__name__] = made
@@ -249,30 +244,32 @@ def describe(family: Family) -> dict[str, Any]:
     >>> describe(jacobi(2, 3))
     {'name': 'jacobi', 'parameters': {'a': 2.0, 'b': 3.0}, 'domain': [-1.0, 1.0]}
     """
-    if not family.built_in:
+    if not family.by_name:
         raise ParameterError(
-            f"the family {family.name!r} is your own and cannot be saved; make it with basis.density(...), "
-            "basis.table(...) or basis.samples(...), which can."
+            f"the family {family.name!r} is your own and cannot be saved; put what makes it into "
+            "basis.FAMILIES and pass its name, or use basis.density(...), basis.table(...) or basis.samples(...)."
         )
     return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
 
 
-def restore(
-    name: str, parameters: dict[str, Any] | None = None, domain: Sequence[float] | None = None
-) -> Family:
+def restore(name: str, parameters: dict[str, Any] | None = None, domain: Any = None) -> Family:
     """The family that `describe` has described.
 
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
     (0.0, 1.0)
     """
-    one_of("family", name, MAKERS)
+    makers = MAKERS | FAMILIES
+    one_of("family", name, makers)
     try:
-        family = MAKERS[name](**(parameters or {}))
+        family = makers[name](**(parameters or {}))
     except TypeError as problem:
         raise ParameterError(
-            f"family {name!r} needs other parameters than {parameters}: {problem}."
+            f"`family={name!r}` needs other parameters than {parameters}: {problem}; "
+            f"pass a family such as infocap.basis.{name if name in MAKERS else 'jacobi'}(...)."
         ) from None
-    return family if domain is None else family.on(tuple(domain))  # type: ignore[arg-type]
+    if name == family.name and name not in MAKERS:
+        object.__setattr__(family, "by_name", True)
+    return family if domain is None else family.on(domain)
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:

@@ -12,14 +12,10 @@ from .._check import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
 
-# More functions than this are refused: each array of one number per function would take over 160 MB.
-MOST_FUNCTIONS = 20_000_000
-# As many candidates are listed at most, to choose a few thousand further functions from.
-MOST_LISTED = 200_000
-# Counting takes one array of the total degree, or of the product of degree + 1; larger ones are refused.
-LARGEST_SIZE = 1_000_000
-# Numbers of functions are counted as floating-point numbers, which are exact below.
-MOST_COUNTED = 10**15
+MOST_FUNCTIONS = 20_000_000  # each array of one number per function takes 160 MB then
+MOST_LISTED = 200_000  # candidates, to choose a few thousand further functions from
+LARGEST_SIZE = 1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
+MOST_COUNTED = 10**15  # functions are counted in floating-point numbers, which are exact below
 
 
 def indices_of(
@@ -69,7 +65,7 @@ def indices_of(
         index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.column_stack([rows[row], index.astype(np.int16)])
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
-    return sort_rows(rows, total_degrees(families, rows))
+    return sort_rows(families, rows)
 
 
 def count_up_to(families: Sequence[Any], degree: int) -> int:
@@ -113,8 +109,7 @@ def _window_sums(state: Floats, largest: int) -> Floats:
 
 def _multiples(state: Floats, largest: int) -> Floats:
     """The sum over sizes that a factor from 2 to `largest` brings to each size."""
-    out = np.zeros_like(state)
-    end = state.shape[1]
+    out, end = np.zeros_like(state), state.shape[1]
     small = min(isqrt(end), largest)
     for factor in range(2, small + 1):
         out[:, ::factor] += state[:, : -(-end // factor)]
@@ -132,13 +127,12 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
             f"indices must be whole numbers of shape (terms, {len(families)}); got {rows.dtype} {rows.shape}."
         )
     if rows.size and not 0 <= rows.min() <= rows.max() <= 32767:
-        raise ParameterError(
-            f"indices run from {rows.min()} to {rows.max()}; degrees are between 0 and 32767."
-        )
+        said = f"indices run from {rows.min()} to {rows.max()}"
+        raise ParameterError(f"{said}; degrees are between 0 and 32767.")
     rows = np.unique(np.vstack([np.zeros((1, len(families)), int), rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
         family.degrees_up_to(int(family.degrees(int(column.max()) + 1)[-1]), strict=True)
-    return sort_rows(rows.astype(np.int16), total_degrees(families, rows))
+    return sort_rows(families, rows.astype(np.int16))
 
 
 def total_degrees(families: Sequence[Any], rows: Integers) -> Integers:
@@ -149,7 +143,6 @@ def total_degrees(families: Sequence[Any], rows: Integers) -> Integers:
     return out
 
 
-def sort_rows(rows: Integers, degree: Integers) -> Integers:
+def sort_rows(families: Sequence[Any], rows: Integers) -> Integers:
     """Rows by total degree, then lexicographically with the first input leading."""
-    order = np.lexsort((*rows.T[::-1], degree))
-    return np.ascontiguousarray(rows[order])
+    return np.ascontiguousarray(rows[np.lexsort((*rows.T[::-1], total_degrees(families, rows)))])

@@ -15,20 +15,17 @@ import numpy as np
 from .._array import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
 from ..typing import Floats, Integers
 from ._family import Family
-from ._index_sets import sort_rows, total_degrees
+from ._index_sets import sort_rows
 
 
 class Sizes(NamedTuple):
-    """How much to evaluate at a time: numbers, functions and samples per tile.
-
-    `call` is what one multiplication costs beyond its numbers, counted in rows of a tile.
-    """
+    """How much to evaluate at a time: numbers, functions and samples per tile."""
 
     numbers: int
     functions: int
     least_samples: int
     most_samples: int
-    call: int
+    call: int  # what one multiplication costs beyond its numbers, in rows of a tile
 
     def samples(self, functions: int) -> int:
         """How many samples of so many functions make one tile, in multiples of the least number."""
@@ -43,8 +40,6 @@ HOST = Sizes(numbers=750_000, functions=976, least_samples=64, most_samples=4096
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
 DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, call=12)
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
-
-
 # Neighbouring products: rows start to stop are one row of a table of factors times neighbouring rows of a table of
 # partners: (start, stop, factor, first partner).
 Run = tuple[int, int, int, int]
@@ -55,15 +50,14 @@ class Chain:
 
     The parent of a function lacks its first input. The children of neighbouring parents are neighbours too, so most
     multiplications run over several functions at once. Parents that were not asked for are computed as well; `place`
-    says where each row that was asked for stands. `numbers[input, function]` is the row of a one-dimensional function
-    in the table of factors.
+    says where each row asked for stands, `numbers[input, function]` which row of the factors a function is.
     """
 
     def __init__(self, rows: Integers, families: Sequence[Family], numbers: Integers) -> None:
         complete = np.unique(rows, axis=0)
         while len(more := np.unique(np.vstack([complete, _parents(complete)]), axis=0)) > len(complete):
             complete = more
-        complete = sort_rows(complete, total_degrees(families, complete))
+        complete = sort_rows(families, complete)
         position = {row.tobytes(): place for place, row in enumerate(complete)}
         self.place = np.array([position[row.tobytes()] for row in rows])
         self.factors = [own[column] for own, column in zip(numbers, complete.T, strict=True)]

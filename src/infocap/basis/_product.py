@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -77,11 +77,7 @@ class ProductBasis:
         return [self.label(term) for term in range(len(self))]
 
     def label(self, term: int) -> str:
-        """The name of one function, without making all the others'.
-
-        >>> product_basis("legendre", n_inputs=3, max_degree=9).label(100)
-        'P2(u1)·P1(u2)·P4(u3)'
-        """
+        """The name of one function, without making all the others'."""
         row = self.indices[term].tolist()
         factors = [self.families[k].label(index, f"u{k + 1}") for k, index in enumerate(row) if index]
         return "·".join(factors) or "1"
@@ -153,12 +149,7 @@ class ProductBasis:
         return np.concatenate([y.T @ coefficients for y in self.blocks(u)])
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
-        """Tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of the functions.
-
-        >>> nodes, weights = product_basis("legendre", 2, 3).quadrature()
-        >>> round(float(weights.sum()), 12)
-        1.0
-        """
+        """Tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of the functions."""
         count = self.max_degree + 1 if nodes_per_input is None else nodes_per_input
         nodes, weights = zip(*(family.quadrature(count) for family in self.families), strict=True)
         size = prod(map(len, nodes))
@@ -270,9 +261,8 @@ def product_basis(
         return ProductBasis(families, explicit_set(families, indices))
     if max_interactions is not None:
         whole_number("max_interactions", max_interactions, 1)
-    limits: list[int] | None = None
-    if max_degree_per_input is not None:
-        given: Any = max_degree_per_input
+    limits, given = None, cast(Any, max_degree_per_input)
+    if given is not None:
         given = [given] * len(families) if np.ndim(given) == 0 else given
         if len(given) != len(families):
             raise ParameterError(

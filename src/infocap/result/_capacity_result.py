@@ -76,9 +76,7 @@ class CapacityResult:
             found = f"{self.total:.1f}" + (f" ± {self.total_standard_error:.1f}" if error else "")
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
-        lines += [
-            f"  degree {degree:2d} {value:10.4f}" for degree, value in enumerate(by_degree) if value > 0
-        ]
+        lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
@@ -115,10 +113,7 @@ class CapacityResult:
         return ndtri(0.5 + probability("level", level) / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
-        """Capacity by total degree (rows) and number of interacting variables (columns "1", "2", ">2").
-
-        The constant function, which depends on no variable, is counted under "1".
-        """
+        """Capacity by total degree and number of variables ("1", "2", ">2"); the constant counts as "1"."""
         import pandas as pd
 
         table = np.zeros((self.basis.max_degree + 1, 3))
@@ -138,9 +133,8 @@ class CapacityResult:
     def capacity_of(self, target: Target) -> float:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
-        The target is expanded in the basis; the answer is extrapolated to infinite N from the two halves
-        and kept within [0, 1], without a threshold. What lies outside the basis counts as not computed,
-        and a warning says how much that is.
+        It is extrapolated to infinite N from two halves and kept within [0, 1], without a threshold. What
+        lies outside the basis counts as not computed, and a warning says how much that is.
         """
         return capacity_of(target, self.basis, self.coordinates)
 

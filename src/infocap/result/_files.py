@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -27,8 +25,7 @@ FORMAT = "infocap result 2"
 FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
 COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
-# Bytes of memory for each byte of text: cells are read as strings.
-TEXT_EXPANSION = 40
+TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
@@ -78,21 +75,30 @@ def load_result(path: str | Path) -> CapacityResult:
     """
     path = Path(path)
     one_of("path suffix", path.suffix, (".nc", ".csv"))
-    return _read_netcdf(path) if path.suffix == ".nc" else _read_csv(path)
+    try:
+        return _rebuild(*(_read_netcdf(path) if path.suffix == ".nc" else _read_csv(path)))
+    except DataError:
+        raise
+    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
+    except Exception as problem:
+        said = f"lacks {problem}" if isinstance(problem, KeyError) else " ".join(str(problem).split())[:200]
+        raise DataError(
+            f"{path} is damaged: it {said or type(problem).__name__}; xarray or pandas may still read its arrays."
+        ) from problem
 
 
-def _read_netcdf(path: Path) -> CapacityResult:
+def _read_netcdf(path: Path) -> tuple[Any, ...]:
+    """Attributes, indices, columns, coordinates and metadata, as `_rebuild` takes them."""
     with open_hdf5(path, "NetCDF") as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         coordinates = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         indices = contents.numbers("index")
-        with _damage(path):
-            return _rebuild(contents.attributes, indices, columns, coordinates, json.loads("".join(metadata)))
+    return contents.attributes, indices, columns, coordinates, json.loads("".join(metadata))
 
 
-def _read_csv(path: Path) -> CapacityResult:
+def _read_csv(path: Path) -> tuple[Any, ...]:
     import pandas as pd
 
     readable(path)
@@ -103,40 +109,24 @@ def _read_csv(path: Path) -> CapacityResult:
             f"{path} is a CSV file without the header of an infocap result; of measured data "
             f"`infocap estimate {path} -o result.nc` makes one."
         )
-    with _damage(path):
-        header, _, rows = data.decode().partition("\n")
-        attributes = json.loads(header[2:])
-        _refuse_other(path, attributes)
-        table = pd.read_csv(StringIO(rows), dtype=str)  # converted below: every pandas reads back every digit
-        columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
-        whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
-        if not whole or any(np.isnan(one).any() for one in columns.values()):
-            raise DataError(
-                f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
-                "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
-            )
-        indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
-        return _rebuild(attributes, indices, columns, (), attributes.pop("metadata", {}))
+    header, _, rows = data.decode().partition("\n")
+    attributes = json.loads(header[2:])
+    _refuse_other(path, attributes)
+    table = pd.read_csv(StringIO(rows), dtype=str)  # converted below: every pandas reads back every digit
+    columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
+    whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
+    if not whole or any(np.isnan(one).any() for one in columns.values()):
+        raise DataError(
+            f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
+            "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
+        )
+    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
+    return attributes, indices, columns, (), attributes.pop("metadata", {})
 
 
 def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
     if attributes.get("format") not in FORMATS:
         raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
-
-
-@contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Make one DataError of all that a result with missing or senseless parts can cause."""
-    try:
-        yield
-    except DataError:
-        raise
-    # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
-    except Exception as problem:
-        said = f"lacks {problem}" if isinstance(problem, KeyError) else " ".join(str(problem).split())[:200]
-        raise DataError(
-            f"{path} is damaged: it {said or type(problem).__name__}; xarray or pandas may still read its arrays."
-        ) from problem
 
 
 def attributes(result: CapacityResult) -> dict[str, Any]:
@@ -158,21 +148,13 @@ def _extras(result: CapacityResult) -> dict[str, Any]:
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
 
 
-def _rebuild(
-    attributes: dict[str, Any],
-    indices: np.ndarray,
-    columns: dict[str, np.ndarray],
-    coordinates: tuple[np.ndarray, ...],
-    metadata: dict[str, Any],
-) -> CapacityResult:
+def _rebuild(attributes: Any, indices: Any, columns: Any, coordinates: Any, metadata: Any) -> CapacityResult:
     arrays = [columns["capacity"], columns["raw"], *columns.values(), *(part.T for part in coordinates)]
     if indices.ndim != 2 or any(len(one) != len(indices) or one.dtype.kind != "f" for one in arrays):
         shapes = [f"{one.dtype} {one.shape}" for one in arrays]
         raise ValueError(f"holds {', '.join(shapes)} for functions of index {indices.shape}")
     checks = json.loads(attributes["checks"])
-    if (
-        "maximum" not in attributes
-    ):  # the first format, with sentences for checks and the notes in the metadata
+    if "maximum" not in attributes:  # the first format: sentences for checks, the notes in the metadata
         readouts, notes = int(attributes["n_readouts"]), metadata.pop("notes", [])
         attributes = attributes | {"n_readouts": readouts - 1, "maximum": readouts}
         checks = [Check(one, "note" if one in notes else "warning").to_dict() for one in checks]

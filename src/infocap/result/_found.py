@@ -61,7 +61,5 @@ def _columns(*columns: Any) -> bool:
 
 def _refuse_unless(sound: bool, found: object) -> None:
     if not sound:
-        name = type(found).__name__.lower()
-        raise ParameterError(
-            f"{name} makes no sense: {str(found)[:120]}; give columns of as many finite numbers."
-        )
+        said = f"{type(found).__name__.lower()} makes no sense: {str(found)[:120]}"
+        raise ParameterError(f"{said}; give columns of as many finite numbers.")

@@ -9,12 +9,9 @@ from ..designs import draw
 from ..errors import DataError, ParameterError, warn
 from ..typing import Floats, Target
 
-# Least squares costs L² memory; in larger bases coefficients are plain averages.
-MOST_TERMS = 3000
-# Points of the fit for each function, and points that correct it.
-FIT_POINTS, CHECK_POINTS = 4, 2**17
-# The share of a target outside the basis that is worth a warning.
-UNSEEN = 0.01
+MOST_TERMS = 3000  # least squares costs L² memory; in larger bases coefficients are plain averages
+FIT_POINTS, CHECK_POINTS = 4, 2**17  # points of the fit for each function, and points that correct it
+UNSEEN = 0.01  # the share of a target outside the basis that is worth a warning
 
 
 def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, ...]) -> float:
@@ -52,6 +49,6 @@ def _values(target: Target, u: Floats) -> Floats:
     values = np.asarray(target(u), dtype=float)
     if values.shape != (len(u),):
         raise DataError(
-            f"the target gave shape {values.shape} for {len(u)} inputs; it must give ({len(u)},)."
+            f"the target gave shape {values.shape}; it must give ({len(u)},), one value an input."
         )
     return values
