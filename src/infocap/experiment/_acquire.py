@@ -135,6 +135,8 @@ def _until_stopped() -> Iterator[Event]:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """One acquisition at a time: two would send their inputs to the same instrument."""
+    if not path.parent.exists():
+        raise DataError(f"the folder {path.parent} does not exist; make it first.")
     lock = path.with_name(f".{path.name}.lock")
     try:
         handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
