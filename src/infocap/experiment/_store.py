@@ -212,7 +212,8 @@ def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sq
             connection.execute("COMMIT")
             sync(path.parent)
     except sqlite3.Error as problem:
-        raise DataError(f"{path} cannot be written ({problem}); choose a folder on a local disk.") from None
+        why = str(problem) if story is None else f"{problem}; nothing was measured yet"
+        raise DataError(f"{path} cannot be written ({why}); choose a folder on a local disk.") from None
     return connection
 
 
