@@ -431,7 +431,7 @@ def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kep
 @pytest.mark.parametrize(("settings", "message"), [
     ({"noise_input": (50.0, 0.0)}, r"noise_input has 50, outside the domain \[-1, 1\]"),
     ({"reference_input": (0.0, -2.0)}, "reference_input has -2, outside"),
-    ({"domain": (1, 2, 3)}, "give two finite numbers"),
+    ({"domain": (1, 2, 3)}, r"domain=\(1.0, 2.0, 3.0\)` is not an interval"),
     ({"domain": "ab"}, "domain='ab'` must be a list of numbers"),
     ({"channel": 5}, "channel=5` must be a list of names"),
     ({"channel": "abc"}, "channel='abc'` must be a list of names"),

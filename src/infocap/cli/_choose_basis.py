@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import comb, log2
 from typing import Any
 
-import click
 import numpy as np
 
 from ..basis import FAMILIES, Family, ProductBasis, product_basis
@@ -32,67 +31,46 @@ class Wanted:
         "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: the plan's, "
         "else legendre]",
     )
-    max_degree: int | None = option(
-        "--degree", type=click.IntRange(min=0), help="Highest degree.  [default: the plan's, else by N]"
-    )
-    domain: tuple[float, float] | None = option(
-        "--domain", type=float, nargs=2, metavar="LOW HIGH", help="Interval of every input."
-    )
-    index_set: str | None = option(
-        "--index-set", type=click.Choice(["total", "hyperbolic"]), help="Which products of functions."
-    )
-    max_interactions: int | None = option(
-        "--max-interactions", type=click.IntRange(min=1), help="Inputs that a function may join."
-    )
-
-    def given(self, n_inputs: int) -> dict[str, Any]:
-        """Return what was asked for, as arguments of `product_basis`."""
-        given = {name: value for name, value in vars(self).items() if value not in (None, ())}
-        if len(self.family) not in (0, 1, n_inputs):
-            raise ParameterError(
-                f"{len(self.family)} families are given for {n_inputs} inputs; give one for all, or one for each."
-            )
-        if self.family:
-            families = [_family(text) for text in self.family]
-            given["family"] = families * n_inputs if len(families) == 1 else families
-        return given
+    max_degree: int | None = option("--degree", type=int, help="Highest.  [default: the plan's, else by N]")
+    domain: tuple[float, float] | None = option("--domain", type=(float, float), help="Of every input.")
+    index_set: str | None = option("--index-set", help="Which products of functions: total or hyperbolic.")
+    max_interactions: int | None = option("--max-interactions", type=int, help="Inputs a function may join.")
 
 
 def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
     """Return the basis, and in words where it comes from."""
     n_samples, n_inputs = np.shape(recording.inputs)
-    given, plan = wanted.given(n_inputs), _plan(recording)
-    if plan is not None:
+    given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
+    families = [_family(text) for text in wanted.family]
+    if len(families) not in (0, 1, n_inputs):
+        raise ParameterError(
+            f"{len(families)} families are given for {n_inputs} inputs; give 1 or {n_inputs}."
+        )
+    if families:
+        given["family"] = families * n_inputs if len(families) == 1 else families
+    planned = recording.metadata.get("plan")
+    if planned is not None:
+        try:
+            plan = Plan.from_dict(planned)
+        except ValueError as problem:
+            raise DataError(f"the plan in the file cannot be used: {problem}") from None
+        if plan.n_inputs != n_inputs:
+            n = plan.n_inputs
+            raise DataError(f"the plan in the file is for {n} inputs, but {n_inputs} were recorded.")
         but = f", but for its {', '.join(given)}" if given else ""
         return Plan.from_dict(plan.to_dict() | given).basis, [f"the basis is that of its plan{but}"]
     said = []
     settings = {"family": ["legendre"] * n_inputs, "n_inputs": n_inputs} | given
+    low, high = product_basis(**settings | {"max_degree": 0}).families[0].domain  # refuses wrong settings
     if not wanted.family or wanted.domain is None:
-        low, high = product_basis(**settings | {"max_degree": 0}).families[0].domain
-        name = "legendre, uniform inputs" if not wanted.family else " ".join(wanted.family)
-        said.append(
-            f"no plan in the file: taken as {name} on [{low:g}, {high:g}]; --family and --domain say otherwise"
-        )
+        name = " ".join(wanted.family) or "legendre, uniform inputs"
+        taken = f"no plan in the file: taken as {name} on [{low:g}, {high:g}]"
+        said.append(f"{taken}; --family and --domain say otherwise")
     if wanted.max_degree is not None:
         return product_basis(**settings), said
     basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
     chosen = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     return basis, [*said, f"{chosen}; --degree says otherwise"]
-
-
-def _plan(recording: Recording) -> Plan | None:
-    data = recording.metadata.get("plan")
-    if data is None:
-        return None
-    try:
-        plan = Plan.from_dict(data)
-    except (ParameterError, TypeError, ValueError, AttributeError) as problem:
-        raise DataError(f"the plan in the file cannot be used: {problem}") from None
-    if plan.n_inputs != recording.inputs.shape[1]:
-        raise DataError(
-            f"the plan in the file is for {plan.n_inputs} inputs, but {recording.inputs.shape[1]} were recorded."
-        )
-    return plan
 
 
 def _family(text: str) -> str | Family:
@@ -113,10 +91,9 @@ def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:
     most_joined = min(settings.get("max_interactions", n_inputs), n_inputs)
     for degree in range(2, HIGHEST_DEGREE + 1):
         joined = int(log2(degree + 1)) if hyperbolic else degree
-        if comb(n_inputs, min(joined, most_joined)) > limit:  # a lower bound, to list nothing too long
-            return degree - 1
+        at_least = comb(n_inputs, min(joined, most_joined))  # a lower bound, to list nothing too long
         try:
-            if len(product_basis(**settings, max_degree=degree)) > limit:
+            if at_least > limit or len(product_basis(**settings, max_degree=degree)) > limit:
                 return degree - 1
         except ParameterError:  # a family may know its functions up to some degree only
             return degree - 1

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import math
 import sys
 import time
 from dataclasses import asdict
@@ -25,7 +24,6 @@ from ._options import FILE, PATH, Source, options
 from ._outputs import check_suffix, refuse_existing
 from ._terminal import check_lines
 
-SIMULATED = "simulated"
 STORES = (".db", ".sqlite")
 FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
@@ -120,11 +118,11 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 
 def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     """Return the simulated bench, or what makes the user's instrument; that gets the plan if it takes an argument."""
-    if name == SIMULATED:
+    if name == "simulated":
         return simulated(plan)
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise ParameterError(f"--instrument {name} must look like package.module:make, or be {SIMULATED!r}.")
+        raise ParameterError(f"--instrument {name} must look like package.module:make, or be 'simulated'.")
     # The driver lies beside the plan, or here; it may import more of its kind later.
     sys.path[:0] = [str(Path.cwd()), str(folder.resolve())]
     try:
@@ -173,21 +171,16 @@ def _as_data(now: Status) -> dict[str, Any]:
 
 def _screen(now: Status) -> str:
     title = f" · {now.plan.title}" if now.plan.title else ""
-    share = now.stored / max(now.planned, 1)
-    full = math.floor(BAR * share)
+    share = now.stored / now.planned
+    full = int(BAR * share)
     kinds = ", ".join(f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
     pace = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} rows/s"
     if not now.complete and now.seconds_left is not None:
         pace += f", {duration(now.seconds_left)} left"
     if now.last_row_age_s is not None:
         pace += f", last row {duration(now.last_row_age_s)} ago"
-    lines = [
-        f"{now.path}{title} · plan {now.plan.fingerprint[:12]}",
-        "",
-        f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise"),
-        f"  {pace}",
-        "",
-    ]
+    bar = f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise")
+    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", bar, f"  {pace}", ""]
     lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
     if now.checks:
         lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
@@ -198,17 +191,14 @@ def _capacity(result: CapacityResult) -> list[str]:
     """Return the total against the number of samples, as a table with a drawing, and the drift."""
     most, growth, lines = result.maximum, result.growth, []
     if growth is not None:
-        lines.append(
-            f"  {'samples':>8}  {'total':>7}  95 % interval     0 {'':{BAR - len(str(most)) - 3}} {most}"
-        )
+        scale = f"0{most:>{BAR - 1}}"
+        lines.append(f"  {'samples':>8}  {'total':>7}  95 % interval     {scale}")
         errors = growth.standard_error or [None] * len(growth.total)
         for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
             half_width = HALF_WIDTH_95 * (error or 0.0)
             low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
             between = "" if error is None else f"{low:.2f} … {high:.2f}"
-            first, middle, last = (
-                round(np.clip(value / most, 0, 1) * (BAR - 1)) for value in (low, total, high)
-            )
+            first, middle, last = np.rint(np.clip([low, total, high], 0, most) / most * (BAR - 1)).astype(int)
             drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
             lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{drawn:<{BAR}}|")
     if result.drift is not None:

@@ -1,4 +1,4 @@
-"""Files that the commands write: looked at before anything is computed, never over something else's."""
+"""What the commands say of a result, and the files they write, never over something else's."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,14 +7,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._files import replaced
+from .._words import decimals, with_error
 from ..errors import DataError, ParameterError
 from ..recording import WRITERS
 from ..result import CapacityResult, is_result
 from ._options import FILE, option
+from ._terminal import counted
 
 PICTURES = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}  # and how they begin
 PAGE = b'name="generator" content="infocap'
+BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
+ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out those without capacity.
 
 
 def _picture(name: str, text: str) -> Any:
@@ -42,8 +48,8 @@ class Pictures:
     def write(self, result: CapacityResult) -> list[Path]:
         """Draw the pictures; return their names."""
         fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
-        wanted = [(fitting, self.plot), ("capacity_matrix", self.matrix), ("capacity_bars", self.bars)]
-        for kind, paths in (*wanted, ("growth", self.growth)):
+        kinds = (fitting, "capacity_matrix", "capacity_bars", "growth")
+        for kind, paths in zip(kinds, (self.plot, self.matrix, self.bars, self.growth), strict=True):
             for path in paths:
                 save_picture(kind, result, path)
         return self.pictures
@@ -53,9 +59,7 @@ class Pictures:
 class Out(Pictures):
     """Where a result goes, and how much is said about it."""
 
-    output: tuple[Path, ...] = option(
-        "-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv; may be given again."
-    )
+    output: tuple[Path, ...] = option("-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv")
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
     quiet: bool = option("--quiet", is_flag=True, help="Show warnings only.")
 
@@ -68,6 +72,58 @@ class Out(Pictures):
     def write(self, result: CapacityResult) -> list[Path]:
         """Save the result and draw its pictures; return the names of all files."""
         return [result.save(path) for path in self.output] + super().write(result)
+
+
+def summary(result: CapacityResult, top: int = 10, degree: int | None = None) -> list[str]:
+    """Return lines: the total in words, capacity by degree, the strongest functions."""
+    basis, error = result.basis, result.total_standard_error
+    digits, interval = 3, " (no error bar from this method)"
+    if error is not None:
+        digits, (low, high) = decimals(error), result.total_interval()
+        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
+    lines = [
+        f"Total capacity {result.total:.{digits}f} of at most {result.maximum} ({result.readouts_in_words}){interval}",
+        f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
+        f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, method {result.method}",
+    ]
+    if result.noise_limited_total is not None:
+        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+        lines.append(f"  noise allows at most {limit} over all functions, also those outside the basis")
+    if result.factors is not None and result.factors.n_factors is not None:
+        n_factors = result.factors.n_factors
+        lines.append(f"  factor analysis finds {n_factors} independent factors in the readouts")
+    lines += ["", f"  {'degree':>6}  {'capacity':>8}  {'1 input':>8}  {'2 inputs':>8}  {'more':>8}"]
+    table = result.by_degree()
+    longest = max(float(table.sum(axis=1).max()), 1e-12)
+    for one, row in zip(table.index, table.to_numpy(), strict=True):
+        if row.sum() > 0 or len(table) <= ALL_DEGREES:
+            parts = "  ".join(f"{value:8.3f}" if value else f"{'.':>8}" for value in row)
+            bar = "=" * round(BAR * row.sum() / longest)
+            lines.append(f"  {one:6d}  {row.sum():8.3f}  {parts}  {bar}".rstrip())
+    return [*lines, *_strongest(result, top, degree)]
+
+
+def _strongest(result: CapacityResult, top: int, degree: int | None) -> list[str]:
+    """Return the largest capacities, of one degree or of all but the constant function."""
+    basis, capacity = result.basis, result.capacity
+    between = None if result.standard_error is None else result.interval()
+    if degree is not None and degree > basis.max_degree:
+        raise ParameterError(f"--degree {degree} is not in the basis, which ends at {basis.max_degree}.")
+    wanted = basis.degrees > 0 if degree is None else basis.degrees == degree
+    order = [k for k in np.argsort(-capacity, kind="stable") if wanted[k] and capacity[k] > 0]
+    shown = order[:top]
+    if not shown:
+        return []
+    where = "" if degree is None else f" of degree {degree}"
+    said = f"  strongest functions{where}, {len(shown)} of {len(order)} that are not zero"
+    lines = ["", said + ("" if between is None else " (95 % interval)")]
+    width = max(len(basis.labels[k]) for k in shown)
+    for k in shown:
+        lines.append(f"    {basis.labels[k]:<{width}}  {capacity[k]:.3f}")
+        if between is not None:
+            low, high = between[k]
+            lines[-1] += f"  ({low:.3f} to {high:.3f})"
+    return lines
 
 
 def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:

@@ -32,12 +32,8 @@ class Wish:
     error: float | None = option("--error", type=float, help="Wanted error of the total: tells the samples.")
     n_readouts: int | None = option("--readouts", type=int, help="Of the device, without the constant.")
     capacity: float | None = option("--capacity", type=float, help="Total that you expect, for --error.")
-    unexplained: float | None = option(
-        "--unexplained", type=float, help="Or the share of noise and functions outside the basis, 0 to 1."
-    )
-    seconds_per_sample: float | None = option(
-        "--seconds-per-sample", type=float, help="To say how long measuring takes."
-    )
+    unexplained: float | None = option("--unexplained", type=float, help="Or the share of noise and rest.")
+    seconds_per_sample: float | None = option("--seconds-per-sample", type=float, help="Of measuring.")
     pilot: Path | None = option("--from", type=PATH, help="A pilot's result or recording, for --error.")
     method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
 
@@ -47,9 +43,7 @@ class Wish:
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
-@click.option(
-    "--family", help="legendre: uniform inputs, hermite: normal.  [default: the pilot's, else legendre]"
-)
+@click.option("--family", help="Such as legendre or hermite.  [default: the pilot's, else legendre]")
 @click.option("--domain", type=(float, float), help="Interval of every input, such as 0 5.")
 @click.option("--seed", default=1)
 @click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random")
@@ -68,9 +62,7 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
     open it, read its comments, change it.
     """
     if (settings["n_samples"] is None) == (wish.error is None):
-        raise ParameterError(
-            "give --samples, or --error to be told how many samples to take: one of the two."
-        )
+        raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
@@ -85,35 +77,29 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         pilot = _read_pilot(wish.pilot, Wanted(family, settings["max_degree"], settings["domain"]))
     if wish.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
-        settings["n_samples"], lines = _recommend(basis, wish.error, wish, pilot)
+        settings["n_samples"], lines = _recommend(basis, wish, pilot)
         click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
         made = Plan(**settings if pilot is None else _settings_of(pilot, settings))
         made.save(output)
-        click.echo(
-            f"{len(made.basis)} functions, {len(made.schedule)} measurements, plan {made.fingerprint[:12]}, "
-            f"written to {output}"
-        )
+        sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
+        click.echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 
 
 def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
-    known: dict[str, Any] = {name: getattr(wish, name) for name in ("n_readouts", "capacity", "unexplained")}
-    why = "goes with --error"
+    given, guesses = settings | vars(wish), ["n_readouts", "capacity", "unexplained"]
+    ignored, why = [], "is known from the pilot"
     if wish.error is None:
-        known |= {"pilot": wish.pilot, "seconds_per_sample": wish.seconds_per_sample}
+        ignored, why = [*guesses, "pilot", "seconds_per_sample"], "goes with --error"
     elif wish.pilot is not None:
-        known["n_inputs"], why = settings["n_inputs"], "is known from the pilot"
-    else:
-        known = {}
-    for name, value in known.items():
-        if value is not None:
-            raise ParameterError(f"`{name}={value}` {why}; leave it out.")
+        ignored = [*guesses, "n_inputs"]
+    for name in ignored:
+        if given[name] is not None:
+            raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
     for name in ("n_inputs", "max_degree"):
         if wish.pilot is None and settings[name] is None:
-            raise ParameterError(
-                f"`{name}` is missing; a plan needs the number of inputs and the highest degree."
-            )
+            raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
 def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, Any]:
@@ -124,9 +110,7 @@ def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, A
     basis = pilot.basis
     same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
     if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
-        raise ParameterError(
-            "the pilot's functions are not all up to a total degree; give it a plan of its own."
-        )
+        raise ParameterError("the pilot's functions are not all up to a total degree; give it its own plan.")
     return settings | same | {"family": list(basis.families), "domain": None}
 
 
@@ -137,27 +121,18 @@ def _read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
             recording = read(path)
             return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
     if wanted != Wanted():
-        raise ParameterError(
-            f"{path} is a result, which has its basis already; leave out --degree, --family and --domain."
-        )
+        raise ParameterError(f"{path} has its basis already; leave out --degree, --family and --domain.")
     return load_result(path)
 
 
-def _recommend(
-    basis: ProductBasis, error: float, wish: Wish, pilot: CapacityResult | None
-) -> tuple[int, list[str]]:
-    """Return the number of samples that gives this error of the total, and lines that say why."""
+def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) -> tuple[int, list[str]]:
+    """Return the number of samples that gives the wanted error of the total, and lines that say why."""
+    error = positive("error", wish.error)
     expected, assumed = _guessed(basis, wish) if pilot is None else _measured(pilot, error, wish.method)
     n = expected.samples_needed(error, wish.method)
-    lines = [
-        f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}. The total is at most "
-        f"{expected.maximum}, the constant included.",
-        *assumed,
-        "",
-        *_table(expected, basis, n, wish),
-        "",
-        *_why(expected, n, error, wish.method),
-    ]
+    known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
+    lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
+    lines += ["", *_table(expected, basis, n, wish), "", *_why(expected, n, error, wish.method)]
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is None and first < n:
         lines += [
@@ -170,10 +145,8 @@ def _recommend(
 def _measured(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
     """Return what to expect after a pilot run, and what it found."""
     expected, n = forecast_from(pilot), pilot.n_samples
-    lines = [
-        f"The pilot: total {with_error(pilot.total, pilot.total_standard_error)} of {pilot.rank} with {n} "
-        "samples; errors below are extrapolated from that."
-    ]
+    total = with_error(pilot.total, pilot.total_standard_error)
+    lines = [f"The pilot: total {total} of {pilot.rank} with {n} samples; errors are extrapolated from that."]
     if n >= expected.least_samples and expected.at(n, method).high <= error:
         lines.append(f"That is precise enough already: an error of {error:g} needs no further samples.")
     return expected, lines + [wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings]
@@ -189,19 +162,14 @@ def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
     assumed = "of the readouts are noise or functions outside the basis"
     if wish.capacity is not None:
         if not 0 <= wish.capacity <= most:
-            raise ParameterError(
-                f"--capacity {wish.capacity:g} is not between 0 and {most}, the most there can be."
-            )
+            raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
         unexplained = 1 - wish.capacity / most
         said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
     elif unexplained is not None:
         said = [f"Assumed: {100 * unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
     else:
         unexplained = 0.5
-        said = [
-            f"Assumed: half {assumed}; with more, errors grow at most in proportion.",
-            f"Say what you expect with --capacity, such as --capacity {0.8 * most:.0f}, or with --unexplained.",
-        ]
+        said = [f"Assumed: half {assumed}; say what you expect with --capacity or --unexplained."]
     return forecast(basis, wish.n_readouts, unexplained=unexplained), said
 
 
@@ -241,7 +209,5 @@ def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
     reason = f": 4 for each of {expected.terms} functions and {expected.maximum} readouts"
     if least > 4 * max(expected.terms, expected.maximum):
         reason = ", as some functions are so large at the edge that few samples decide"
-    return [
-        f"{said} with at least {least}{reason}.",
-        f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted.",
-    ]
+    then = f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted."
+    return [f"{said} with at least {least}{reason}.", then]

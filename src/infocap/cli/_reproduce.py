@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import click
 
@@ -45,13 +46,9 @@ FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
 
 
 @click.command()
-@click.argument(
-    "figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|fig8|extras]..."
-)
+@click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|extras]...")
 @click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
-@click.option(
-    "-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc, .json, and a cache."
-)
+@click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc and .json.")
 @click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
 def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None) -> None:
@@ -65,10 +62,7 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     for name, script in scripts.items():
         for needed in getattr(script, "NEEDS", ()):
             if importlib.util.find_spec(needed) is None:  # told before half an hour of work
-                raise ParameterError(
-                    f"{name} needs {needed}: pip install infocap[ml], or name the other figures, such as "
-                    "'infocap reproduce fig1 fig2'."
-                )
+                raise ParameterError(f"{name} needs {needed}: pip install infocap[ml], or ask for others.")
     output.mkdir(parents=True, exist_ok=True)
     context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
     executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
@@ -80,10 +74,8 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
         click.echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(130) from None
     except BrokenProcessPool:
-        raise DataError(
-            "a worker process was killed, perhaps for its memory; the same command goes on from here, and fewer "
-            "--workers need less."
-        ) from None
+        problem = "a worker was killed, perhaps for its memory"
+        raise DataError(f"{problem}; the same command goes on, best with fewer --workers.") from None
     finally:
         executor.shutdown(cancel_futures=True)
     if page is not None:
@@ -106,21 +98,15 @@ def load_scripts() -> None:
             package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
             package.__path__ = [str(place)]
             return
-    raise DataError(
-        f"the scripts of the figures are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap."
-    )
+    raise DataError(f"the figures' scripts are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap.")
 
 
-def _one(
-    name: str, script: ModuleType, quick: bool, output: Path, executor: Executor
-) -> list[dict[str, str]]:
-    helpers = importlib.import_module(f"{PACKAGE}._work")
-    changes = script.QUICK if quick else {}
+def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) -> list[dict[str, str]]:
     click.echo(f"{name}: {script.TITLE}")
-    started = time.perf_counter()
+    started, changes = time.perf_counter(), script.QUICK if quick else {}
+    common, helpers = (importlib.import_module(f"{PACKAGE}.{one}") for one in ("_common", "_work"))
     work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
-    modules = [importlib.import_module(f"{PACKAGE}.{one}") for one in (name, "_common", "_work")]
-    sources = [inspect.getsource(one) for one in modules]
+    sources = [inspect.getsource(one) for one in (script, common, helpers)]
     key = helpers.digest(sources, script.PARAMETERS | changes)
     data = work.load(name, key)
     if data is None:

@@ -7,20 +7,17 @@ import click
 import numpy as np
 
 from .._files import replaced
-from .._words import decimals, listed, with_error
-from ..errors import InfocapError, ParameterError
+from .._words import listed
+from ..errors import ParameterError
 from ..experiment import Plan
 from ..recording import Recording
-from ..report import save
 from ..result import CapacityResult, is_result, load_result
 from ..workflow import compare as compare_results
 from ._options import FILE, PATH, Source, options
-from ._outputs import PAGE, Pictures, begins, check_pictures, check_place, save_picture
-from ._terminal import WIDEST, counted, say, warnings_in_checks, wrapped
+from ._outputs import PAGE, Pictures, begins, check_pictures, check_place, save_picture, summary
+from ._terminal import WIDEST, say, warnings_in_checks, wrapped
 
 TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
-BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
-ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out those without capacity.
 
 
 @click.command()
@@ -43,79 +40,14 @@ def show(source: Source, top: int, degree: int | None, pictures: Pictures) -> No
     say((wrapped(line) if len(line) > WIDEST else line for line in lines), found.checks, written)
 
 
-def summary(result: CapacityResult, top: int = 10, degree: int | None = None) -> list[str]:
-    """Return lines: the total in words, capacity by degree, the strongest functions."""
-    basis, error = result.basis, result.total_standard_error
-    digits, interval = 3, " (no error bar from this method)"
-    if error is not None:
-        digits, (low, high) = decimals(error), result.total_interval()
-        interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
-    lines = [
-        f"Total capacity {result.total:.{digits}f} of at most {result.maximum} ({result.readouts_in_words}){interval}",
-        f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
-        f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, method {result.method}",
-    ]
-    if result.noise_limited_total is not None:
-        limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-        lines.append(f"  noise allows at most {limit} over all functions, also those outside the basis")
-    if result.factors is not None and result.factors.n_factors is not None:
-        lines.append(
-            f"  factor analysis finds {result.factors.n_factors} independent factors in the readouts"
-        )
-    return [*lines, "", *_by_degree(result), *_strongest(result, top, degree)]
-
-
-def _by_degree(result: CapacityResult) -> list[str]:
-    table = result.by_degree()
-    longest = max(float(table.sum(axis=1).max()), 1e-12)
-    lines = [f"  {'degree':>6}  {'capacity':>8}  {'1 input':>8}  {'2 inputs':>8}  {'more':>8}"]
-    for degree, row in zip(table.index, table.to_numpy(), strict=True):
-        if row.sum() > 0 or len(table) <= ALL_DEGREES:
-            parts = "  ".join(f"{value:8.3f}" if value else f"{'.':>8}" for value in row)
-            bar = "=" * round(BAR * row.sum() / longest)
-            lines.append(f"  {degree:6d}  {row.sum():8.3f}  {parts}  {bar}".rstrip())
-    return lines
-
-
-def _strongest(result: CapacityResult, top: int, degree: int | None) -> list[str]:
-    """Return the largest capacities, of one degree or of all but the constant function."""
-    basis, capacity = result.basis, result.capacity
-    if degree is not None and degree > basis.max_degree:
-        raise ParameterError(
-            f"--degree {degree} is not in the basis, which goes from 0 to {basis.max_degree}."
-        )
-    wanted = basis.degrees > 0 if degree is None else basis.degrees == degree
-    order = [k for k in np.argsort(-capacity, kind="stable") if wanted[k] and capacity[k] > 0]
-    shown = order[:top]
-    if not shown:
-        return []
-    where = "" if degree is None else f" of degree {degree}"
-    known = result.standard_error is not None
-    between = (
-        [f"  ({low:.3f} to {high:.3f})" for low, high in result.interval()[shown]] if known else [""] * top
-    )
-    width = max(len(basis.labels[k]) for k in shown)
-    return [
-        "",
-        f"  strongest functions{where}, {len(shown)} of {len(order)} that are not zero"
-        + (" (95 % interval)" if known else ""),
-        *(
-            f"    {basis.labels[k]:<{width}}  {capacity[k]:.3f}{interval}"
-            for k, interval in zip(shown, between, strict=False)
-        ),
-    ]
-
-
 def describe(recording: Recording) -> list[str]:
     """Return what a recording holds, one line per thing."""
     u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
     units = [f" in {unit}" if unit else "" for unit in (recording.input_unit, recording.readout_unit)]
     span = f", from {np.nanmin(u):g} to {np.nanmax(u):g}" if np.isfinite(u).any() else ""
     named = recording.channel and recording.channel != tuple(map(str, range(x.shape[1])))
-    facts = {
-        "inputs": f"{u.shape[1]}{units[0]}{span}",
-        "readouts": f"{x.shape[1]}{units[1]}" + (f": {listed(recording.channel, 4)}" if named else ""),
-    }
+    names = f": {listed(recording.channel, 4)}" if named else ""
+    facts = {"inputs": f"{u.shape[1]}{units[0]}{span}", "readouts": f"{x.shape[1]}{units[1]}{names}"}
     bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
     if bad:
         facts["missing"] = f"{bad} samples have NaN or infinite values"
@@ -139,13 +71,12 @@ def describe(recording: Recording) -> list[str]:
 def _planned(data: Any) -> str:
     try:
         plan = Plan.from_dict(data)
-    except (InfocapError, TypeError, ValueError, AttributeError) as problem:
+    except ValueError as problem:
         return f"cannot be used: {problem}"
+    functions = f"{len(plan.basis)} {plan.basis.family_name} functions up to degree {plan.max_degree}"
     return (
-        (f"{plan.title}; " if plan.title else "")
-        + f"{plan.n_samples} samples, {len(plan.basis)} {plan.basis.family_name} functions up to degree "
-        f"{plan.max_degree}, {plan.design} design, {plan.order} order, seed {plan.seed}, fingerprint "
-        f"{plan.fingerprint[:12]}"
+        f"{plan.title}{'; ' if plan.title else ''}{plan.n_samples} samples, {functions}, {plan.design} design, "
+        f"{plan.order} order, seed {plan.seed}, fingerprint {plan.fingerprint[:12]}"
     )
 
 
@@ -167,20 +98,12 @@ class NamesCommand(click.Command):
 
 @click.command(cls=NamesCommand)
 @click.argument("files", type=PATH, nargs=-1, required=True)
-@click.option(
-    "--names", multiple=True, metavar="NAME...", help="Of the devices, in order.  [default: the files']"
-)
+@click.option("--names", multiple=True, metavar="NAME...", help="Of the devices.  [default: the files']")
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
 @click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
-@click.pass_context
 def compare(
-    context: click.Context,
-    files: tuple[Path, ...],
-    names: tuple[str, ...],
-    output: Path | None,
-    plot: tuple[Path, ...],
-    strict: bool,
+    files: tuple[Path, ...], names: tuple[str, ...], output: Path | None, plot: tuple[Path, ...], strict: bool
 ) -> None:
     """Put the results in FILES side by side, with intervals of their differences from the first."""
     if len(files) < 2:
@@ -203,7 +126,7 @@ def compare(
     lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
     say(lines, comparison.checks, written)
     if strict and comparison.checks:
-        context.exit(1)
+        click.get_current_context().exit(1)
 
 
 @click.command()
@@ -211,10 +134,9 @@ def compare(
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
-    """Show a RESULT (.nc or .csv, as `estimate` writes it) as one HTML page.
+    """Show a RESULT (.nc or .csv, as `estimate` writes it) as one HTML page, which needs no network."""
+    from ..report import save
 
-    The page needs no network and no server: send it, open it, print it. It holds the numbers too.
-    """
     ours = output.is_file() and PAGE in output.read_bytes()[:2000]
     check_place(output, (".html", ".htm"), ours, "a report of infocap")
     click.echo(f"written to {save(load_result(result), output, title)}")

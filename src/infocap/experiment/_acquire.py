@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from types import FrameType
 from typing import Any
 
@@ -76,9 +77,7 @@ def acquire(
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
 
 
-def _measure(
-    store: Store, careful: Careful, until: float | None, stop: threading.Event, progress: bool
-) -> str | None:
+def _measure(store: Store, careful: Careful, until: float | None, stop: Event, progress: bool) -> str | None:
     """Return why it ended before all were measured, or None."""
     from tqdm import tqdm
 
@@ -114,9 +113,9 @@ def _made(make: Any) -> Instrument:
 
 
 @contextmanager
-def _until_stopped() -> Iterator[threading.Event]:
+def _until_stopped() -> Iterator[Event]:
     """Whether Ctrl-C or a request to end has come; the second Ctrl-C interrupts at once."""
-    asked = threading.Event()
+    asked = Event()
 
     def ask(kind: int, frame: FrameType | None) -> None:
         if asked.is_set():
@@ -124,10 +123,8 @@ def _until_stopped() -> Iterator[threading.Event]:
         asked.set()
         print("\ninfocap: stopping after this measurement (Ctrl-C again: at once)", file=sys.stderr)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield asked  # signals reach only the main thread
-        return
-    before = {kind: signal.signal(kind, ask) for kind in (signal.SIGINT, signal.SIGTERM)}
+    heard = threading.current_thread() is threading.main_thread()  # signals reach no other thread
+    before = {kind: signal.signal(kind, ask) for kind in (signal.SIGINT, signal.SIGTERM) if heard}
     try:
         yield asked
     finally:
@@ -144,9 +141,7 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o666)
     except OSError as problem:
-        raise DataError(
-            f"{path} cannot be written ({problem.strerror}); choose a folder where you may write."
-        ) from None
+        raise DataError(f"{path} cannot be written ({problem.strerror}); choose another folder.") from None
     try:
         if not _lock(handle) or not lock.exists() or not os.path.samestat(os.fstat(handle), lock.stat()):
             raise DataError(f"another process is acquiring into {path}; wait for it, or end it first.")

@@ -61,24 +61,23 @@ class Careful:
         `fit` makes a vector of what came, or raises an error: part of a spectrum is a failure like any other.
         """
         options = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
-        for attempt in range(self.retries + 1):
+        failures = 0
+        while True:
             try:
-                if attempt and callable(getattr(self.instrument, "recover", None)):
+                if failures and callable(getattr(self.instrument, "recover", None)):
                     self.instrument.recover()  # type: ignore[attr-defined]
                 readouts = fit(self._ask(u.copy(), options))
-                if not np.isfinite(readouts).any():
-                    raise OSError("it gave no finite number")
-                return readouts
+                if np.isfinite(readouts).any():
+                    return readouts
+                raise OSError("it gave no finite number")
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
+                failures += 1
                 self.failures += 1
-                last = DataError(
-                    f"the instrument failed {attempt + 1} times at {name} ({in_one_line(problem)}); "
-                    "everything before is safe. Set it right, then give the same command again: it goes on from there."
-                )
-                last.__cause__ = problem
-            if attempt == self.retries or stop.wait(self.wait_s):
-                break
-        raise last
+                if failures > self.retries or stop.wait(self.wait_s):
+                    raise DataError(
+                        f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "
+                        "is safe. Set it right, then give the same command again: it goes on from there."
+                    ) from problem
 
     def close(self) -> None:
         if self._thread is not None:
@@ -135,8 +134,7 @@ class SimulatedBench:
 
     def measure(self, u: Floats, seed: Any = None) -> Floats:
         """Readouts at one vector of inputs."""
-        if self.latency_s:
-            time.sleep(self.latency_s)
+        time.sleep(self.latency_s)
         if self._random.random() < self.dropout:
             raise OSError("the simulated instrument did not answer")
         self._count += 1
@@ -160,9 +158,7 @@ def simulated(plan: Plan) -> SimulatedBench:
     settings = {name: value for name, value in given.items() if name not in FAULTS}
     low, high = plan.basis.families[0].bounds
     if (low, high) != (-1.0, 1.0):
-        raise ParameterError(
-            f"the simulated bench takes inputs from -1 to 1; the plan's run from {low:g} to {high:g}."
-        )
+        raise ParameterError(f"the simulated bench takes inputs from -1 to 1, not from {low:g} to {high:g}.")
     try:
         system = FibreSystem(n_inputs=plan.n_inputs, **settings)
     except TypeError as problem:

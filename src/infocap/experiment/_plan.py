@@ -1,7 +1,5 @@
 """A plan: what will be measured, where, in which order; as plain data with a fingerprint."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -10,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -152,18 +150,15 @@ class Plan:
         plain["channel"] = tuple(str(one) for one in self.channel)
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        families = self.basis.families  # made here, it refuses what has no meaning
+        families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning
         for name in CONSTANT_INPUTS:
             given = getattr(self, name) or ()
-            if len(given) not in (0, self.n_inputs):
-                raise ParameterError(
-                    f"{name} has {len(given)} values; give one for each of {self.n_inputs} inputs."
-                )
-            for value, (low, high) in zip(given, (family.bounds for family in families), strict=False):
+            if len(given) not in (0, n):
+                raise ParameterError(f"{name} has {len(given)} values; give one for each of {n} inputs.")
+            for value, family in zip(given, families, strict=False):
+                low, high = family.bounds
                 if not low <= value <= high:
-                    raise ParameterError(
-                        f"{name} has {value:g}, outside the domain [{low:g}, {high:g}]; the device would be sent it."
-                    )
+                    raise ParameterError(f"{name} has {value:g}, outside the domain [{low:g}, {high:g}].")
 
     @cached_property
     def basis(self) -> ProductBasis:
@@ -184,9 +179,8 @@ class Plan:
     def schedule(self) -> Schedule:
         """Every measurement in the order of acquisition: noise, then samples and repeats, the reference in between.
 
-        A repeat comes at a moment of its own, not right after its sample: noise that lasts longer than one
-        measurement would otherwise look smaller than it is. The inputs to repeat are chosen at random: every fourth
-        point of a Sobol design lies in the same quarter of an input's range.
+        A repeat comes at a moment of its own: noise that lasts longer than one measurement would else look too small.
+        The inputs to repeat are random: every fourth Sobol point lies in the same quarter of an input's range.
         """
         n = self.n_samples
         rng = np.random.default_rng([self.seed, n])
@@ -221,13 +215,13 @@ class Plan:
         return json.loads(json.dumps({one.name: getattr(self, one.name) for one in fields(self)}))
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Plan:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The plan that `to_dict` described; a name that is unknown is an error."""
-        for name in data:
-            one_of("entry of the plan", name, cls.__dataclass_fields__)
         try:
+            for name in data:
+                one_of("entry of the plan", name, cls.__dataclass_fields__)
             return cls(**data)
-        except TypeError as problem:
+        except (TypeError, AttributeError) as problem:
             raise ParameterError(f"an entry of the plan is of the wrong kind: {problem}.") from None
 
     def save(self, path: str | Path) -> Path:
@@ -244,7 +238,7 @@ class Plan:
         return path
 
     @classmethod
-    def load(cls, path: str | Path) -> Plan:
+    def load(cls, path: str | Path) -> Self:
         """Read a TOML file."""
         path = Path(path)
         try:
@@ -262,7 +256,6 @@ class Plan:
         """Write the schedule as a table for other software: ``index,u1,u2,...``, in the order of acquisition.
 
         An index that appears a second time is a repeat of that input; -1 is the noise input, -2 the reference.
-        Measure row by row, write one row of readouts for each, and come back with ``infocap import``.
         """
         import pandas
 
@@ -314,10 +307,7 @@ def _plain_metadata(metadata: Any) -> dict[str, Any]:
 
 
 def _toml(entries: dict[str, Any]) -> str:
-    """Entries ``name = value`` of TOML, which Python reads by itself but does not write; text is as in JSON."""
-
-    def text(value: str) -> str:
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Entries ``name = value`` of TOML, which Python reads by itself but does not write."""
 
     def written(value: Any) -> str:
         if value is None:
@@ -326,11 +316,11 @@ def _toml(entries: dict[str, Any]) -> str:
             return f"{{ {_toml(value)} }}"
         if isinstance(value, list):
             return f"[{', '.join(map(written, value))}]"
-        if isinstance(value, bool):
-            return str(value).lower()
-        return text(value) if isinstance(value, str) else repr(value)  # inf and nan are the same words
+        if isinstance(value, str | bool):
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return repr(value)  # inf and nan are the same words
 
     return ", ".join(
-        f"{name if re.fullmatch('[A-Za-z0-9_-]+', name) else text(name)} = {written(value)}"
+        f"{name if re.fullmatch('[A-Za-z0-9_-]+', name) else written(name)} = {written(value)}"
         for name, value in entries.items()
     )

@@ -1,7 +1,5 @@
 """The acquisition store: every measurement is on the disk before it counts as measured."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3
@@ -12,27 +10,16 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from .. import recording as files
 from .._check import one_of
 from .._files import replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
-from ..recording import (
-    MEASURED,
-    PAGE_BYTES,
-    SCHEMA,
-    Entry,
-    Recording,
-    StoreContents,
-    pack,
-    pack_schedule,
-    read_entries,
-    to_recording,
-    unpack,
-)
+from ..recording import MEASURED, Entry, Recording, StoreContents
 from ..typing import ArrayLike, Floats
 from ._plan import Measurement, Plan, Schedule
 
@@ -63,28 +50,30 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        found = read_entries(self.path) if self.path.exists() else StoreContents()
+        found = files.read_entries(self.path) if self.path.exists() else StoreContents()
+        log = self.path.with_name(f"{self.path.name}-wal")
         if not found.entries:
-            self._refuse_lost_log()
+            # SQLite would throw away a log without its file, and the measurements in it.
+            if log.exists() and log.stat().st_size and not (self.path.exists() and self.path.stat().st_size):
+                said = f"{log} is part of a store that was moved or renamed"
+                raise DataError(f"{said}; move it along with its store, or give another name.")
         elif not found.sound:
             raise DataError(" ".join(found.check(self.path)))
-        elif plan is None:
-            plan = Plan.from_dict(found.story["plan"])
         else:
-            plan = self._same(plan, Plan.from_dict(found.story["plan"]))
+            there = Plan.from_dict(found.story["plan"])
+            plan = there if plan is None else self._same(plan, there)
         if plan is None:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         self.plan = plan
         self.schedule = self.plan.schedule if found.schedule is None else Schedule(*found.schedule)
-        self._connection = _connect(self.path)
-        if not found.entries:
-            begun = datetime.now(UTC).isoformat(timespec="seconds")
-            story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
-            _begin(self._connection, story | {"acquired_with": f"infocap {__version__}"}, self.schedule)
+        begun = datetime.now(UTC).isoformat(timespec="seconds")
+        story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
+        story["acquired_with"] = f"infocap {__version__}"
+        self._connection = _connect(self.path, None if found.entries else story, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {(entry.kind, entry.number) for entry in measured}
-        self._width = len(unpack(measured[0].data)[1]) if measured else None
+        self._width = len(files.unpack(measured[0].data)[1]) if measured else None
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -93,7 +82,7 @@ class Store:
         count = f"{len(self)} of {len(self.schedule)} measurements"
         return f"Store: {count}, plan {self.plan.fingerprint[:12]}, {self.path}"
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,38 +111,33 @@ class Store:
         one_of("kind", kind, MEASURED)
         name = (kind, int(index))
         if name not in self._input:
-            raise ParameterError(
-                f"`index={index!r}` is no {kind} of this plan, which has {len(self.schedule)} measurements."
-            )
+            raise ParameterError(f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows.")
         if self._closed:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
         values = self.checked(readouts, index, kind)
         moment = time.time() if measured is None else float(measured)
-        entry = Entry(*name, moment, pack(self._input[name], values))
+        entry = Entry(*name, moment, files.pack(self._input[name], values))
         with self._lock:
             try:
                 _put(self._connection, entry)
             except sqlite3.IntegrityError:
                 query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
-                if self._connection.execute(query, name).fetchone() != (
-                    entry.data,
-                ):  # the same twice is no harm
-                    raise DataError(
-                        f"{kind} {index} is stored already with other readouts; a measurement is never overwritten."
-                    ) from None
+                (there,) = self._connection.execute(query, name).fetchone()
+                if there != entry.data:  # the same twice is no harm
+                    said = f"{kind} {index} is stored already with other readouts"
+                    raise DataError(f"{said}; a measurement is never overwritten.") from None
             except sqlite3.Error as problem:
                 free = shutil.disk_usage(self.path.parent).free / 1e6
                 raise DataError(
-                    f"{kind} {index} could not be stored ({problem}; {free:,.0f} MB are free there); the "
-                    f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same "
-                    "command again: it goes on from there."
+                    f"{kind} {index} could not be stored ({problem}; {free:,.0f} MB are free there); the {len(self)} "
+                    f"before it are safe in {self.path}. Make room, then give the same command again to go on."
                 ) from None
             self._stored.add(name)
             self._width = len(values)
 
     def recording(self) -> Recording:
         """What is stored, in design order."""
-        return to_recording(read_entries(self.path), self.path)
+        return files.to_recording(files.read_entries(self.path), self.path)
 
     def close(self) -> None:
         """Close the file; everything is on the disk already."""
@@ -162,19 +146,17 @@ class Store:
             _close(self._connection)
 
     @classmethod
-    def rescue(cls, damaged: str | Path, path: str | Path) -> Store:
+    def rescue(cls, damaged: str | Path, path: str | Path) -> Self:
         """A new store with all that is whole in a damaged one, which stays as it is."""
-        found = read_entries(Path(damaged))
+        found = files.read_entries(Path(damaged))
         if "plan" not in found.story:
-            raise DataError(
-                f"the plan of {damaged} is lost; export its rows to a .nc file, or begin again with the plan's file."
-            )
+            raise DataError(f"the plan of {damaged} is lost; export its rows to a .nc file.")
         if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        schedule = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
+        planned = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
+        schedule = Schedule(*found.schedule) if found.schedule else planned
         with replaced(Path(path)) as beside:
-            connection = _connect(beside)
-            _begin(connection, found.story, Schedule(*found.schedule) if found.schedule else schedule)
+            connection = _connect(beside, found.story, schedule)
             with connection:
                 connection.execute("BEGIN")
                 for entry in found.entries.values():
@@ -185,28 +167,17 @@ class Store:
 
     def _same(self, plan: Plan, there: Plan) -> Plan:
         """The store's plan, if it is the one given but for words."""
-        pairs = {one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)}
-        differing = {name: (old, new) for name, (old, new) in pairs.items() if old != new}
+        both = {one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)}
+        pairs = {name: (old, new) for name, (old, new) in both.items() if old != new}
         if plan.fingerprint != there.fingerprint:
-            said = ", ".join(
-                f"{name} {old!r} there and {new!r} here" for name, (old, new) in differing.items()
-            )
+            said = ", ".join(f"{name} {old!r} there and {new!r} here" for name, (old, new) in pairs.items())
             raise DataError(
                 f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
                 f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
             )
-        for name, (old, new) in differing.items():
+        for name, (old, new) in pairs.items():
             warn(f"{self.path} keeps the {name} it was begun with, {old!r}; the plan now says {new!r}.")
         return there
-
-    def _refuse_lost_log(self) -> None:
-        """SQLite would throw away a log without its file, and the measurements in it."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        if log.exists() and log.stat().st_size and not (self.path.exists() and self.path.stat().st_size):
-            raise DataError(
-                f"{log} is part of a store that was moved or renamed, and holds its last measurements; move it along "
-                "with its store, or give another name."
-            )
 
     def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
@@ -214,53 +185,41 @@ class Store:
         values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
-            raise DataError(
-                f"readouts of {kind} {index} have shape {values.shape} and type {values.dtype}; give one vector "
-                "of numbers."
-            )
-        expected = self._width or len(self.plan.channel) or len(values)
-        if len(values) != expected:
-            raise DataError(
-                f"readouts of {kind} {index} have {len(values)} channels; this store has {expected} in each row."
-            )
+            found = f"shape {values.shape} and type {values.dtype}"
+            raise DataError(f"readouts of {kind} {index} have {found}; give one vector of numbers.")
+        n, expected = len(values), self._width or len(self.plan.channel) or len(values)
+        if n != expected:
+            raise DataError(f"readouts of {kind} {index} have {n} channels; this store has {expected}.")
         return values
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sqlite3.Connection:
+    """Open a store; with a story, begin it: what is planned is written in one step."""
     try:
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
-        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        connection.execute(f"PRAGMA page_size = {files.PAGE_BYTES}")
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
         connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")
         connection.execute("PRAGMA fullfsync = ON")  # a Mac's disk keeps its promises only so
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        if story is not None:
+            now = time.time()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(files.SCHEMA)
+            _put(connection, Entry("plan", 0, now, json.dumps(story).encode()))
+            _put(connection, Entry("schedule", 0, now, files.pack_schedule(schedule.codes, schedule.inputs)))
+            connection.execute("COMMIT")
+            sync(path.parent)
     except sqlite3.Error as problem:
-        raise DataError(
-            f"{path} cannot be written ({problem}); choose a folder on a local disk where you may write."
-        ) from None
+        why = str(problem) if story is None else f"{problem}; nothing was measured yet"
+        raise DataError(f"{path} cannot be written ({why}); choose a folder on a local disk.") from None
     return connection
 
 
-def _begin(connection: sqlite3.Connection, story: dict[str, Any], schedule: Schedule) -> None:
-    """Write plan and schedule, in one step."""
-    now = time.time()
-    (path,) = (row[2] for row in connection.execute("PRAGMA database_list"))
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute(SCHEMA)
-        _put(connection, Entry("plan", 0, now, json.dumps(story).encode()))
-        _put(connection, Entry("schedule", 0, now, pack_schedule(schedule.codes, schedule.inputs)))
-        connection.execute("COMMIT")
-    except sqlite3.Error as problem:
-        raise DataError(f"{path} cannot be begun ({problem}); nothing was measured yet.") from None
-    sync(Path(path).parent)
-
-
 def _put(connection: sqlite3.Connection, entry: Entry) -> None:
-    connection.execute(
-        "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)", (*entry, entry.crc)
-    )
+    query = "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)"
+    connection.execute(query, (*entry, entry.crc))
 
 
 def _close(connection: sqlite3.Connection) -> None:
