@@ -337,7 +337,7 @@ def test_a_basis_can_be_extended():
     assert {tuple(row) for row in BASIS.indices.tolist()} <= {tuple(row) for row in wide.indices.tolist()}
     assert BASIS.extended(45) is BASIS
     few = infocap.product_basis("bernoulli", 3, 3)  # all 8 functions that there are
-    assert few.extended(100) is few
+    assert len(few.extended(100)) == len(few) == 8
     known = infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5)
     assert len(infocap.product_basis([known], max_degree=4).extended(100)) == 6
     with pytest.raises(ParameterError, match="must begin with the constant function"):
@@ -358,7 +358,7 @@ def test_normal_inputs_of_high_degree_need_weights():
     system = infocap.systems.RandomFeatures(2, 15, gain=0.5, noise=0.01)
     nodes, probability = basis.quadrature(60)
     full = np.column_stack(
-        [np.ones(len(nodes)), np.tanh(0.5 * nodes @ system._weights[0] + system._weights[1])]
+        [np.ones(len(nodes)), np.tanh(nodes @ system._layers[0][0] + system._layers[0][1])]
     )
     gram = (full * probability[:, None]).T @ full + np.diag([0.0] + [1e-4] * 15)
     cross = (full * probability[:, None]).T @ basis(nodes)

@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from ._check import one_of, whole_number
-from .basis import DiscreteFamily, ProductBasis
+from .basis._family import DiscreteFamily
+from .basis._product import ProductBasis
 from .errors import ParameterError, warn
 from .typing import Floats
 

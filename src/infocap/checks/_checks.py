@@ -11,12 +11,15 @@ import numpy as np
 
 from .._array import as_like, to_numpy
 from .._words import listed
-from ..basis import DiscreteFamily, ProductBasis, product_basis
-from ..dimension import Repeats
+from ..basis._family import DiscreteFamily
+from ..basis._product import ProductBasis, product_basis
+from ..dimension._repeats import Repeats
 from ..errors import Check
-from ..estimators import Estimate, Evidence, Method
-from ..kernels import squares
-from ..samples import Samples, fitting_domain
+from ..estimators._evidence import Evidence
+from ..estimators._method import Estimate, Method
+from ..kernels._summary import squares
+from ..samples._look import fitting_domain
+from ..samples._samples import Samples
 from ..typing import Floats, Integers
 
 # A mean this many standard errors away is not chance, however many functions are looked at.

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import FAMILIES, Family, ProductBasis, product_basis
+from ..basis._family import FAMILIES, Family
+from ..basis._product import ProductBasis, product_basis
 from ..errors import DataError, ParameterError
-from ..experiment import Plan
-from ..recording import Recording
+from ..experiment._plan import Plan
+from ..recording._recording import Recording
 from ._options import option
 
 # Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:

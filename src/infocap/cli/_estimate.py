@@ -8,7 +8,7 @@ import click
 
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
-from ..workflow import analyse
+from ..workflow._analyse import analyse
 from ._choose_basis import Wanted, choose_basis
 from ._options import Source, option, options
 from ._outputs import Out, summary

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from ..errors import InfocapError
-from ..recording import Recording, read
+from ..recording._read import read
+from ..recording._recording import Recording
 from ._terminal import warnings_in_checks
 
 FILE = click.Path(dir_okay=False, path_type=Path)

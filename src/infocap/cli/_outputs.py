@@ -12,8 +12,9 @@ import numpy as np
 from .._files import replaced
 from .._words import decimals, with_error
 from ..errors import DataError, ParameterError
-from ..recording import WRITERS
-from ..result import CapacityResult, is_result
+from ..recording._own_file import WRITERS
+from ..result._capacity_result import CapacityResult
+from ..result._files import is_result
 from ._options import FILE, option
 from ._terminal import counted
 

@@ -9,14 +9,15 @@ import numpy as np
 
 from .._check import positive
 from .._words import duration, size, with_error
-from ..basis import ProductBasis, product_basis
+from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
-from ..experiment import Plan
-from ..recording import read
-from ..result import CapacityResult, is_result, load_result
-from ..theory import Forecast, forecast, forecast_from
-from ..theory._forecast import METHODS
-from ..workflow import analyse, cost
+from ..experiment._plan import Plan
+from ..recording._read import read
+from ..result._capacity_result import CapacityResult
+from ..result._files import is_result, load_result
+from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
+from ..workflow._analyse import analyse
+from ..workflow._cost import cost
 from ._choose_basis import Wanted, choose_basis
 from ._options import FILE, PATH, option, options
 from ._outputs import refuse_existing

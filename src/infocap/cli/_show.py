@@ -9,10 +9,11 @@ import numpy as np
 from .._files import replaced
 from .._words import listed
 from ..errors import ParameterError
-from ..experiment import Plan
-from ..recording import Recording
-from ..result import CapacityResult, is_result, load_result
-from ..workflow import compare as compare_results
+from ..experiment._plan import Plan
+from ..recording._recording import Recording
+from ..result._capacity_result import CapacityResult
+from ..result._files import is_result, load_result
+from ..workflow._compare import compare as compare_results
 from ._options import FILE, PATH, Source, options
 from ._outputs import PAGE, Pictures, begins, check_pictures, check_place, save_picture, summary
 from ._terminal import WIDEST, say, warnings_in_checks, wrapped
@@ -135,7 +136,7 @@ def compare(
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
     """Show a RESULT (.nc or .csv, as `estimate` writes it) as one HTML page, which needs no network."""
-    from ..report import save
+    from ..report._page import save
 
     ours = output.is_file() and PAGE in output.read_bytes()[:2000]
     check_place(output, (".html", ".htm"), ours, "a report of infocap")

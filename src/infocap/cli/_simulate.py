@@ -8,11 +8,12 @@ import click
 import numpy as np
 
 from .._version import __version__
-from ..basis import product_basis
+from ..basis._product import product_basis
 from ..designs import draw
 from ..errors import DataError
-from ..recording import Recording, read
-from ..systems.fibre import FibreSystem
+from ..recording._read import read
+from ..recording._recording import Recording
+from ..systems.fibre._system import FibreSystem
 from ._options import FILE
 from ._outputs import check_place
 

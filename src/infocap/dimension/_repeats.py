@@ -11,8 +11,8 @@ import numpy as np
 from .._check import probability, yes_or_no
 from .._words import listed
 from ..errors import Check, DataError, warn
-from ..kernels import span, summarise
-from ..samples import Table
+from ..kernels._summary import span, summarise
+from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 from ._spectra import readouts
 

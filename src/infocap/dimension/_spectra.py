@@ -8,7 +8,7 @@ import numpy as np
 
 from .._words import listed
 from ..errors import DataError, ParameterError, warn
-from ..samples import Table
+from ..samples._table import Table
 from ..typing import ArrayLike, Floats
 
 CORRELATED = 5.0  # Standard deviations beyond chance at which correlations of the noise are told.

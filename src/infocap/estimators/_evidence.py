@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._array import array_namespace, as_like, on_host, to_numpy
-from ..basis import ProductBasis, product_basis
-from ..kernels import (
+from ..basis._product import ProductBasis, product_basis
+from ..kernels._summary import (
     Frame,
     Moments,
     Span,
@@ -27,7 +27,9 @@ from ..kernels import (
     triangle_of_gram,
     zero_capacity_bound,
 )
-from ..samples import Engine, Look, Samples, row_shares
+from ..samples._engine import Engine
+from ..samples._look import Look
+from ..samples._samples import Samples, row_shares
 from ..typing import Floats
 
 # Bytes of shuffled readouts that share one evaluation of the basis: enough for eight shuffles of an ordinary run.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..kernels import inverse_of_gram
+from ..kernels._regression import inverse_of_gram
 from ._evidence import Evidence
 from ._second_order import Block, SecondOrder, second_order
 

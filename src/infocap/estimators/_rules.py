@@ -10,7 +10,7 @@ import numpy as np
 
 from .._check import one_of, probability, whole_number
 from ..errors import DataError, ParameterError
-from ..kernels import Summary, combine
+from ..kernels._summary import Summary, combine
 from ..typing import Floats
 from ._evidence import SHUFFLE_BYTES, Evidence, square_sums, summaries
 from ._method import Estimate, above_one

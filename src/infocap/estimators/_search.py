@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..basis import ProductBasis
-from ..kernels import Regression
+from ..basis._product import ProductBasis
+from ..kernels._regression import Regression
 from ..typing import Floats, Integers
 from ._evidence import Evidence
 from ._second_order import inverse_root

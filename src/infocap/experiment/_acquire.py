@@ -16,7 +16,8 @@ from typing import Any
 
 from .._check import number, positive, whole_number
 from ..errors import DataError, InfocapError
-from ..recording import MEASURED, Recording
+from ..recording._recording import Recording
+from ..recording._store import MEASURED
 from ._instrument import Careful, Instrument, in_one_line
 from ._plan import Plan
 from ._status import estimate_now, width

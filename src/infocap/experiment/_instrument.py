@@ -11,7 +11,7 @@ import numpy as np
 from .._check import number
 from ..errors import DataError, ParameterError, warn
 from ..systems._measure import measure, takes_seed
-from ..systems.fibre import FibreSystem
+from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike, Floats, System
 from ._plan import BENCH, Plan
 

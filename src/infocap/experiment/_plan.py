@@ -14,10 +14,11 @@ import numpy as np
 
 from .._check import number, one_of, whole_number
 from .._files import replaced
-from ..basis import Family, ProductBasis, describe, product_basis, restore
+from ..basis._family import Family, describe, restore
+from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, draw
 from ..errors import DataError, ParameterError
-from ..recording import NOISE, REFERENCE, names_of
+from ..recording._recording import NOISE, REFERENCE, names_of
 from ..typing import Floats, Integers
 
 ORDERS = ("random", "doubling", "design")

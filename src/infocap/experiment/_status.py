@@ -9,9 +9,10 @@ import numpy as np
 
 from .._check import positive
 from ..errors import DataError, DataWarning, InfocapError
-from ..recording import MEASURED, Recording, StoreContents, names_of, read_entries, to_recording
-from ..result import CapacityResult
-from ..workflow import analyse
+from ..recording._recording import Recording, names_of
+from ..recording._store import MEASURED, StoreContents, read_entries, to_recording
+from ..result._capacity_result import CapacityResult
+from ..workflow._analyse import analyse
 from ._plan import Plan
 
 # The rate is that of so many measurements, the last ones: a run slows down and speeds up.

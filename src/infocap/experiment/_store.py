@@ -19,7 +19,8 @@ from .._check import one_of
 from .._files import replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
-from ..recording import MEASURED, Entry, Recording, StoreContents
+from ..recording._recording import Recording
+from ..recording._store import MEASURED, Entry, StoreContents
 from ..typing import ArrayLike, Floats
 from ._plan import Measurement, Plan, Schedule
 

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .._words import degree_errors
-from ..result import CapacityResult
+from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 from ._style import COLOURS, GREY, axes, degree_axis
 

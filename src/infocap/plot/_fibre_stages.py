@@ -8,7 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from ..systems.fibre import FibreSystem, ghz_per_nm
+from ..systems.fibre._stages import ghz_per_nm
+from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike
 from ._style import COLOURS, DOUBLE_MM, own_look
 

@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation
 
 from .._words import HALF_WIDTH_95
-from ..dimension import Indicator
+from ..dimension._spectra import Indicator
 from ..errors import ParameterError
-from ..result import CapacityResult, Drift, Factors
+from ..result._capacity_result import CapacityResult
+from ..result._found import Drift, Factors
 from ..typing import Floats
 from ._style import COLOURS, DOUBLE_MM, SOFT, axes
 

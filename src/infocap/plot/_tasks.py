@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 from .._check import one_of
 from .._words import HALF_WIDTH_95
 from ..errors import ParameterError
-from ..result import CapacityResult
+from ..result._capacity_result import CapacityResult
 from ..typing import Integers
 from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
 
@@ -59,9 +59,7 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
 
 
 def _comparison(results: Sequence[CapacityResult], names: Sequence[str] | None) -> Any:
-    from ..workflow import (
-        compare as compared,
-    )  # the only place where a picture asks for more than it was handed
+    from ..workflow._compare import compare as compared
 
     return compared(*results, names=names)
 

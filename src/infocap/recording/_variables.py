@@ -12,7 +12,7 @@ import numpy as np
 
 from .._files import NUMBERS, PACKING, Contents, blame
 from ..errors import DataError
-from ..samples import Hdf5Rows
+from ..samples._sources import Hdf5Rows
 from ._recording import Rows
 
 INPUTS = ("u", "inputs", "input")

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..plot import _run
 from ..plot._capacity import KINDS, errors_by_degree, index_names
-from ..result import CapacityResult
+from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
 from ._html import Markup, asset, count, drawing, element, figure, minus, plain, with_error
 

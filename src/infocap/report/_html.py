@@ -12,8 +12,8 @@ from importlib.resources import files
 from math import isfinite
 
 from .. import _words
-from ..basis import FAMILIES
-from ..result import CapacityResult
+from ..basis._family import FAMILIES
+from ..result._capacity_result import CapacityResult
 
 VOID = {"input", "meta"}
 # Control characters, and those that turn the direction of writing: they could make a text look like another.

@@ -18,7 +18,8 @@ from .._files import replaced
 from .._version import __version__
 from .._words import decimals
 from ..errors import DataError, ParameterError
-from ..result import PER_TERM, CapacityResult, attributes
+from ..result._capacity_result import PER_TERM, CapacityResult
+from ..result._files import attributes
 from ..typing import Integers
 from ._html import Markup, asset, basis_in_words, count, element, markup, minus, plain, together, with_error
 

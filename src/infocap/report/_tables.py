@@ -10,7 +10,7 @@ import numpy as np
 
 from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree
-from ..result import CapacityResult
+from ..result._capacity_result import CapacityResult
 from ._html import Markup, basis_in_words, element, minus, plain, together, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
 from ._found import Drift, Factors, Growth

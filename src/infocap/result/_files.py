@@ -13,7 +13,7 @@ import numpy as np
 from .._check import one_of
 from .._files import open_hdf5, readable, refuse_too_large, replaced, save_dataset
 from .._version import __version__
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import Check, DataError
 from ._capacity_result import PER_TERM, CapacityResult, per_term
 from ._found import Drift, Factors, Growth

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..designs import draw
 from ..errors import DataError, ParameterError, warn
 from ..typing import Floats, Target

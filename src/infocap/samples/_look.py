@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._array import array_namespace, as_like, on_host, take_rows, to_numpy
-from ..basis import DiscreteFamily, Family, ProductBasis
+from ..basis._family import DiscreteFamily, Family
+from ..basis._product import ProductBasis
 from ..errors import DataError
 from ..typing import Floats, Integers
 from ._engine import Engine

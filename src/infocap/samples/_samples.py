@@ -12,7 +12,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_device, on_host, to_numpy
 from .._check import one_of
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table

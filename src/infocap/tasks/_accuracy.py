@@ -13,8 +13,8 @@ from .._array import to_numpy
 from .._check import probability, whole_number, yes_or_no
 from .._files import axis_values
 from ..errors import DataError, ParameterError
-from ..result import CapacityResult
-from ..samples import Table
+from ..result._capacity_result import CapacityResult
+from ..samples._table import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
 from ._task import Task, reduction

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._check import whole_number
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
-from ..result import CapacityResult
+from ..result._capacity_result import CapacityResult
 from ..typing import Floats, Integers
 from ._accuracy import stratified_folds
 from ._task import Task

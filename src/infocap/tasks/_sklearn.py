@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import to_numpy
 from ..errors import ParameterError
-from ..samples import Table
+from ..samples._table import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, System
 

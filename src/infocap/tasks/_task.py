@@ -10,7 +10,7 @@ import numpy as np
 
 from .._check import number, positive, whole_number
 from ..errors import DataError, ParameterError
-from ..samples import Table
+from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 
 # Radius where the arms of the spirals begin, as Lang and Witbrock (1988) had it.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._check import number, whole_number
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels import orthonormal_frame
+from ..kernels._summary import orthonormal_frame
 from ..typing import ArrayLike, Floats, Integers
 
 # A covariance may have eigenvalues below zero by this share of the largest: rounding.

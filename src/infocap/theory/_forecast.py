@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from .._check import number, one_of, positive, whole_number
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..designs import draw_weighted
 from ..errors import DataError, ParameterError
-from ..result import CapacityResult
+from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 
 METHODS = ("control-variate", "threshold-richardson")

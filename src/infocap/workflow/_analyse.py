@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..basis import ProductBasis
-from ..dimension import indicator
+from ..basis._product import ProductBasis
+from ..dimension._spectra import indicator
 from ..errors import Check, DataWarning, InfocapError, warn
-from ..estimators import Estimator
-from ..recording import Recording
-from ..result import CapacityResult, Drift, Factors, Growth
-from ..samples import Labelled, Table
+from ..estimators._method import Estimator
+from ..recording._recording import Recording
+from ..result._capacity_result import CapacityResult
+from ..result._found import Drift, Factors, Growth
+from ..samples._sources import Labelled
+from ..samples._table import Table
 from ..typing import Floats, Integers
 from ._estimate import estimate
 

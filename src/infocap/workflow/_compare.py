@@ -10,10 +10,10 @@ import numpy as np
 
 from .._check import probability
 from .._words import HALF_WIDTH_95, decimals, listed, with_error, without_minus_zero
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
-from ..estimators import benjamini_hochberg
-from ..result import CapacityResult
+from ..estimators._second_order import benjamini_hochberg
+from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 
 if TYPE_CHECKING:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._parallel import all_cores
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import ParameterError
-from ..estimators import ESTIMATORS, Method
-from ..samples import Engine, Samples, in_this_process, n_slots, row_shares
+from ..estimators import ESTIMATORS
+from ..estimators._method import Method
+from ..samples._engine import Engine, in_this_process, n_slots
+from ..samples._samples import Samples, row_shares
 
 # Floating-point operations per second that any machine in use can do.
 SLOW_RATE = 2e10

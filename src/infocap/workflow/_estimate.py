@@ -12,14 +12,19 @@ from .._array import to_numpy
 from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
-from ..basis import ProductBasis
-from ..checks import Case, run_checks
+from ..basis._product import ProductBasis
+from ..checks import run_checks
+from ..checks._checks import Case
 from ..designs import draw, draw_weighted
-from ..dimension import Repeats, from_repeats
+from ..dimension._repeats import Repeats, from_repeats
 from ..errors import DataError, DataWarning, ParameterError, renamed, warn
-from ..estimators import ESTIMATORS, Estimator, Evidence, Method, gather
-from ..result import CapacityResult
-from ..samples import Engine, Samples, chosen_executor, first_look, without_gaps
+from ..estimators import ESTIMATORS
+from ..estimators._evidence import Evidence, gather
+from ..estimators._method import Estimator, Method
+from ..result._capacity_result import CapacityResult
+from ..samples._engine import Engine, chosen_executor
+from ..samples._look import first_look, without_gaps
+from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
 from ._cost import byte_count, within_memory

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from .._files import replaced
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
-from ..estimators import Estimator
-from ..result import CapacityResult, load_result
+from ..estimators._method import Estimator
+from ..result._capacity_result import CapacityResult
+from ..result._files import load_result
 
 FORMAT = "infocap sweep 1"
 PLAN = "sweep.json"

@@ -16,11 +16,11 @@ import numpy as np
 from .._check import whole_number, yes_or_no
 from .._files import axis_values
 from .._version import __version__
-from ..basis import ProductBasis
+from ..basis._product import ProductBasis
 from ..errors import ParameterError
-from ..estimators import Estimator
-from ..result import CapacityResult
-from ..samples import as_executor, chosen_executor
+from ..estimators._method import Estimator
+from ..result._capacity_result import CapacityResult
+from ..samples._engine import as_executor, chosen_executor
 from ..typing import Floats, System
 from ._estimate import probe
 from ._shelf import Shelf, describe
