@@ -3,7 +3,7 @@
 import numpy as np
 
 import infocap
-from infocap.estimators import gather
+from infocap.estimators._evidence import gather
 from infocap.samples import Samples, first_look
 
 

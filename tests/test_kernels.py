@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap import draw, estimate, product_basis
-from infocap.kernels import Moments, capacities, combine, coordinates, orthonormal_factor, span, summarise
+from infocap.kernels import Moments, capacities, combine, coordinates, span, summarise
 from infocap.kernels._summary import condition_bound
 from infocap.samples import Engine
 from infocap.systems import RandomFeatures
@@ -45,17 +45,6 @@ def test_combining_does_not_depend_on_the_order():
     x, y = normal_tables(90, 5, 8, 0)
     a, b, c = (summarise(*block) for block in split_rows(x, y, [30, 30, 30]))
     assert_allclose(capacities(combine(c, a, b)), capacities(combine(combine(a, b), c)), rtol=1e-12)
-
-
-@pytest.mark.parametrize("condition", [1e0, 1e3, 1e6, 1e10, 1e14])
-def test_the_factor_is_orthonormal_whatever_the_condition(condition, rng):
-    left = np.linalg.qr(rng.normal(size=(500, 10)))[0]
-    x = left * np.logspace(0, -np.log10(condition), 10) @ np.linalg.qr(rng.normal(size=(10, 10)))[0]
-    q, triangle, finish = orthonormal_factor(x)
-    q = q if finish is None else q @ finish
-    assert_allclose(q.T @ q, np.eye(10), atol=1e-14)
-    assert_allclose(q @ triangle, x, atol=1e-14)
-    assert_allclose(np.tril(triangle, -1), 0, atol=1e-18)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
@@ -121,21 +110,6 @@ def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(kind, by
     monkeypatch.setattr(Moments, "summary", watched)
     estimate(*device(kind), MOMENTS, method="raw")
     assert (len(found) == 3 and None not in found) == by_products
-
-
-def test_both_ways_to_factor_are_used(rng, monkeypatch):
-    calls = []
-    householder = np.linalg.qr
-    monkeypatch.setattr(np.linalg, "qr", lambda x: calls.append(x.shape) or householder(x))
-    x = rng.normal(size=(200, 6))
-    orthonormal_factor(x)
-    assert calls == []
-    x[:, 5] = x[:, 4] * (1 + 1e-9 * rng.normal(size=200))
-    orthonormal_factor(x)
-    x[:, 5] = 0
-    orthonormal_factor(x)
-    orthonormal_factor(x[:7])
-    assert calls == [(200, 6), (200, 6), (7, 6)]
 
 
 def test_coordinates_are_those_of_the_projection(rng):

@@ -1,7 +1,5 @@
 """Arrays of any library. Only here, and for files in `_sources`, libraries have names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

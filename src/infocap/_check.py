@@ -3,8 +3,6 @@
 Names of parameters stand in backticks, here and in every message, for the command line to name its options instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any

@@ -1,7 +1,5 @@
 """The same work on many blocks: one thread per core, each with a single-threaded matrix library."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Numbers as people read them: durations, sizes, digits worth showing, values with errors, lists cut short."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Designs: where to measure. Low-discrepancy or random points, through the quantile of the input measure."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

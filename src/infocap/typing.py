@@ -1,7 +1,5 @@
 """The few types that appear in signatures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

@@ -59,7 +59,7 @@ def stored(path):
     """Every measurement in the file, by name, as hexadecimal bytes; and what is amiss."""
     if not path.exists() or path.stat().st_size == 0:
         return {}, ()
-    from infocap.recording import MEASURED, read_entries, unpack
+    from infocap.recording._store import MEASURED, read_entries, unpack
 
     found = read_entries(path)
     values = {

@@ -1,7 +1,5 @@
 """The families with a name: each is its recurrence coefficients and the quantile of its measure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Families for any input measure: a density (discretised Stieltjes), a table of levels, recorded inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Which products of one-dimensional functions a basis holds: total degree, hyperbolic cross, cuts of both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isqrt, prod
 from typing import Any

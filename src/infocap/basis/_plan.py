@@ -1,7 +1,5 @@
 """How to evaluate all products of a basis with few and large multiplications, on the processor or a device."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 A check is a function of a `Case` that yields `Check` sentences; ``CHECKS["mine"] = function`` adds one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from ..errors import Check

@@ -1,7 +1,5 @@
 """One function per mistake: data whose answer would look plausible and be wrong, answers weaker than they look."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial

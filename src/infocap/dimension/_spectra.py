@@ -1,7 +1,5 @@
 """What the spectrum of the readouts tells: Malinowski's indicator function, and effective dimensions for comparison."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -2,14 +2,12 @@
 
 from . import _control_variate, _rules
 from ._control_variate import control_variate
-from ._evidence import Evidence, frame_for, gather, square_sums, summaries
+from ._evidence import Evidence
 from ._method import Estimate, Estimator, Method
 from ._rules import chi2, raw, richardson_threshold, surrogate, threshold_richardson
 from ._second_order import benjamini_hochberg
 
-_PAPER = (
-    "R. Uma Ramachandran and S. Massar, Information Processing Capacity of Stationary Physical Systems (2026)"
-)
+_PAPER = "R. Uma Ramachandran and S. Massar, Information Processing Capacity of Stationary Physical Systems"
 
 ESTIMATORS: dict[str, Method] = {
     method.name: method
@@ -23,18 +21,18 @@ ESTIMATORS: dict[str, Method] = {
             extra_bytes=_control_variate.control_variate_bytes,
             extra_work=_control_variate.control_variate_work,
         ),
-        Method("raw", raw, "the plain empirical capacity C_N", _PAPER, corrects_bias=False),
+        Method("raw", raw, "the plain empirical capacity C_N", f"{_PAPER} (2026)", corrects_bias=False),
         Method(
             "threshold-richardson",
             threshold_richardson,
             "the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
-            f"{_PAPER}, Algorithm 1",
+            f"{_PAPER} (2026), Algorithm 1",
         ),
         Method(
             "richardson-threshold",
             richardson_threshold,
             "the paper's Algorithm 2: extrapolation, then a threshold from the most negative value",
-            f"{_PAPER}, Algorithm 2",
+            f"{_PAPER} (2026), Algorithm 2",
         ),
         Method(
             "surrogate",
@@ -64,12 +62,8 @@ __all__ = [
     "benjamini_hochberg",
     "chi2",
     "control_variate",
-    "frame_for",
-    "gather",
     "raw",
     "richardson_threshold",
-    "square_sums",
-    "summaries",
     "surrogate",
     "threshold_richardson",
 ]

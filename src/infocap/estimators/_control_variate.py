@@ -1,7 +1,5 @@
 """Control variates: the basis functions, whose means are known, take the sampling noise out of the capacities."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import starmap
 

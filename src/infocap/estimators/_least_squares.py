@@ -1,7 +1,5 @@
 """Least squares on the reported basis in two passes over the data: the fast path, whatever the number of samples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

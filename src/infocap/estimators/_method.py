@@ -1,7 +1,5 @@
 """What a method is, and what it gives back."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

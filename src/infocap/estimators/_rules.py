@@ -1,7 +1,5 @@
 """The paper's methods, the field's two older rules for zeros, and error bars for all of them by the jackknife."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate

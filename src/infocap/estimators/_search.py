@@ -6,8 +6,6 @@ variance of everything that is estimated, and the fit with the smallest one is t
 the readouts want no fit, clean ones the largest; so each direction chooses its own.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import lru_cache
 

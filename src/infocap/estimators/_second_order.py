@@ -9,8 +9,6 @@ rho = y - z·W is what the readouts leave of the target, and the second is the s
 e rho - f (e·W), whose expectation is 1/N times the mean of its square.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The numbers of the control-variate method in one place, each with what fixed it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

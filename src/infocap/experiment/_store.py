@@ -14,12 +14,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import recording as files
 from .._check import one_of
 from .._files import replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
+from ..recording import _store as files
 from ..recording._recording import Recording
+from ..recording._salvage import PAGE_BYTES
 from ..recording._store import MEASURED, Entry, StoreContents
 from ..typing import ArrayLike, Floats
 from ._plan import Measurement, Plan, Schedule
@@ -198,7 +199,7 @@ def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sq
     """Open a store; with a story, begin it: what is planned is written in one step."""
     try:
         connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
-        connection.execute(f"PRAGMA page_size = {files.PAGE_BYTES}")
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
         connection.execute(f"PRAGMA synchronous = {'FULL' if mode == 'wal' else 'EXTRA'}")

@@ -5,7 +5,7 @@ x = q r follows from x'x by Cholesky's method, and q'y from x'y. That squares th
 coordinates z = x t in which the readouts are nearly uncorrelated already; t comes from some of the samples, and is
 left out where they are so anyway. The sums of consecutive shares of the samples add up, and only the last step
 depends on how many wholes are asked for. Readouts for which there is no such t, because some are nearly or wholly
-dependent, are factored block by block by `orthonormal_factor`.
+dependent, are factored block by block, by Householder's method.
 """
 
 from __future__ import annotations
@@ -54,25 +54,16 @@ def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
 
     Instead of an array y may be an iterable of its consecutive blocks (terms, samples).
     """
-    q, triangle, finish = orthonormal_factor(x)
+    q, triangle = array_namespace(x).linalg.qr(x)
     blocks = [y.T] if hasattr(y, "shape") else y
-    projection: Any = None
+    projection: Any = 0.0
     start = 0
     for block in blocks:
         stop = start + block.shape[1]
-        part = q[start:stop, :].T @ block.T
-        if projection is None:
-            projection = part
-        elif on_host(part):
-            np.add(projection, part, out=projection)
-        else:
-            projection = projection + part
+        projection = projection + q[start:stop, :].T @ block.T
         start = stop
-    assert projection is not None
     assert start == x.shape[0]
-    if finish is not None:
-        projection = as_like(finish.T, projection) @ projection
-    return Summary(triangle, projection, x.shape[0], constant)
+    return Summary(to_numpy(triangle), projection, x.shape[0], constant)
 
 
 def combine(*parts: Summary) -> Summary:
@@ -176,39 +167,6 @@ def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samp
     array([0.01341641])
     """
     return np.sqrt(leverage_power * np.asarray(fourth_moments, dtype=float)) / n_samples
-
-
-def orthonormal_factor(x: Any) -> tuple[Any, Floats, Floats | None]:
-    """x = q @ finish @ triangle, with orthonormal q @ finish; x is (samples, columns).
-
-    Tall blocks are factored by Cholesky ("CholeskyQR2"): a first round on the Gram matrix of x, which loses
-    twice as many digits as the condition number has, and a second round on the result, which gets them back;
-    well-conditioned columns need the first alone. All of it is matrix products. What is small is left to
-    the small matrix `finish`, to be applied to what q is multiplied with: cheaper than applying it to q.
-    This is as accurate as Householder's method while the columns are not nearly dependent; when a pivot
-    says they are, Householder's is used, and there is nothing to finish (None).
-
-    x and q may live in any array library; what is small, `triangle` and `finish`, is always NumPy's.
-    """
-    rows, columns = x.shape
-    if rows >= 2 * columns:
-        triangle = triangle_of_gram(to_numpy(x.T @ x))
-        if triangle is not None:
-            norms = np.sqrt(np.sum(triangle**2, axis=0))
-            if np.min(np.diag(triangle) / norms) > SAFE_PIVOT:
-                return _by_cholesky(x, triangle, norms)
-    q, triangle = array_namespace(x).linalg.qr(x)
-    return q, to_numpy(triangle), None
-
-
-def _by_cholesky(x: Any, first: Floats, norms: Floats) -> tuple[Any, Floats, Floats]:
-    """The rest of CholeskyQR2, from the first round's triangle and the lengths of its columns."""
-    finish = inverse_of_triangle(first)
-    if condition_bound(first / norms, finish * norms[:, None]) < GOOD_CONDITION:
-        return x, first, finish
-    q = x @ as_like(finish, x)
-    second = np.linalg.cholesky(to_numpy(q.T @ q)).T
-    return q, second @ first, inverse_of_triangle(second)
 
 
 def triangle_of_gram(gram: Any) -> Any:

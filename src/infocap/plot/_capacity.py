@@ -1,7 +1,5 @@
 """Capacities in pictures: the matrix of two inputs, and bars by degree for any number."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib as mpl

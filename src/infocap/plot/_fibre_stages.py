@@ -1,7 +1,5 @@
 """A look inside the photonic experiment: the pulse and its spectrum at each stage."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

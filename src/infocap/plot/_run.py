@@ -1,7 +1,5 @@
 """What a run tells beside its capacities: growth with the number of samples, convergence, factors, drift."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """One look for all figures: sizes for print, colours that colour-blind readers can tell apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

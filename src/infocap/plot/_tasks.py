@@ -1,7 +1,5 @@
 """Devices side by side, and what a learning task needs next to what a device computes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Files of named arrays: .npy, .npz, .mat and zarr folders, described before they are read; never a pickle."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

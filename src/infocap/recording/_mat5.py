@@ -3,8 +3,6 @@
 ``python _mat5.py FILE ARCHIVE BYTES`` uses at most so much memory; what is wrong is the last line of its errors.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import zipfile

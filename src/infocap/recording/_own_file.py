@@ -1,7 +1,5 @@
 """Recordings in files of our own: NetCDF4 holds everything, a text table the numbers; and those of older versions."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

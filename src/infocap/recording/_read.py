@@ -1,7 +1,5 @@
 """read: a recording from a file, from one of inputs and one of readouts, or from several; the suffix decides how."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import suppress

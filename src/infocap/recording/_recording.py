@@ -1,7 +1,5 @@
 """A measured or simulated data set: inputs, readouts, and all that must not be separated; made of sorted rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ A leaf page of a table lists its cells, a cell holds a record, and what does not
 overflow pages. The reader's checksum says whether to believe what is found.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from contextlib import suppress

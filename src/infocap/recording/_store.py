@@ -1,7 +1,5 @@
 """The store that `experiment.Store` writes, to be read: while it is written, damaged, whole or in blocks."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

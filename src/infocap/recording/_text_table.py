@@ -1,7 +1,5 @@
 """Tables of numbers in text files of any dialect: separator, decimal sign, header, comments and encoding."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Inputs and readouts in files of named arrays that somebody else wrote: which they are, read now or in place."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase

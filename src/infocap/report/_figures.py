@@ -1,7 +1,5 @@
 """The pictures of the page, with tooltips; curves are those of `infocap.plot` in the page's colours."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from io import StringIO

@@ -3,8 +3,6 @@
 Whatever is not an element already is escaped, so no text can become markup.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from html import escape

@@ -1,7 +1,5 @@
 """The page as a whole: page.html filled with figures, tables and words, with style, script and numbers inside."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
 from dataclasses import asdict, replace

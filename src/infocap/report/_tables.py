@@ -1,7 +1,5 @@
 """The tables: capacity by degree, the functions, and where the numbers come from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

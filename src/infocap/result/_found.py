@@ -1,7 +1,5 @@
 """What a recording tells beside its capacities: growth with the number of samples, factors, drift."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any

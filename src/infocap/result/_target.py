@@ -1,7 +1,5 @@
 """The capacity for a user's own function, from what was measured for the basis functions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..basis._product import ProductBasis

@@ -1,7 +1,5 @@
 """One way to ask any system for its readouts: with a seed where it takes one, and a look at what came back."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

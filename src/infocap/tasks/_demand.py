@@ -1,7 +1,5 @@
 """What a task needs: its target expanded in the basis, degree by degree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

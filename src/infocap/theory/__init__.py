@@ -1,6 +1,6 @@
 """Theory as code: bounds, finite-sample bias, noise, what N samples will tell, and systems known exactly."""
 
-from ..kernels import zero_capacity_bound
+from ..kernels._summary import zero_capacity_bound
 from ._exact import RandomMixture, finite_sample_bias, noisy_capacities, random_mixture
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
 

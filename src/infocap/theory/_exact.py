@@ -1,7 +1,5 @@
 """What is known exactly: the paper's formulas for noise and finite samples, and systems to test estimators on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

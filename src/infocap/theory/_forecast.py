@@ -1,7 +1,5 @@
 """How well a total will be known from N samples, before they are measured (docs/choosing.md derives it)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """analyse: all that a recording can tell, as one result: capacities, growth with N, factors, drift, provenance."""
 
-from __future__ import annotations
-
 import platform
 import warnings
 from dataclasses import replace

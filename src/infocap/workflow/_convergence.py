@@ -1,7 +1,5 @@
 """How the raw capacities fall with the number of samples: the picture behind the finite-sample bias."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import accumulate
 

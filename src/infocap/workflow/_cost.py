@@ -1,7 +1,5 @@
 """What an estimation costs: time and memory foretold, and the share of a memory budget that each part gets."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace

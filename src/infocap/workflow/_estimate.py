@@ -1,7 +1,5 @@
 """estimate: inputs and readouts go in, a CapacityResult comes out; and its steps, evidence, conclude and probe."""
 
-from __future__ import annotations
-
 import warnings
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """A sweep on disk: its plan with a fingerprint, and a file for each finished setting."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

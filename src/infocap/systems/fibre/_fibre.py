@@ -1,7 +1,5 @@
 """The nonlinear fibre: many pulses at once, each with as many steps and as wide a band as it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

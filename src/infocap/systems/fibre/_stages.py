@@ -1,7 +1,5 @@
 """The stages of the photonic experiment beside the fibre: raster, pulse, encoder and detector."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """The photonic experiment as a black box: inputs in, spectra out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
