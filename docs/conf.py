@@ -8,7 +8,7 @@ from pathlib import Path
 import infocap
 
 HERE = Path(__file__).parent
-PUBLIC = "basis systems systems.fibre estimators theory dimension tasks experiment plot report errors"
+PUBLIC = "basis systems systems.fibre estimators checks theory dimension tasks experiment plot report errors"
 MODULES = ["infocap", *(f"infocap.{name}" for name in PUBLIC.split())]
 sys.path.insert(0, str(HERE / "_extensions"))
 

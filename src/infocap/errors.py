@@ -6,6 +6,8 @@ import sys
 import warnings
 from typing import Any
 
+__all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError", "renamed", "warn"]
+
 
 class InfocapError(Exception):
     """The base of every error that infocap raises on purpose.

@@ -23,7 +23,16 @@ CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
 
 
 def run_checks(case: Case) -> tuple[Check, ...]:
-    """What the method had to say, then everything that the checks of the table find, in its order, each once."""
+    """What the method had to say, then everything that the checks of the table find, in its order, each once.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 1, 3)
+    >>> u = infocap.draw(basis, 64, seed=1)
+    >>> evidence = infocap.evidence(u, u**3, basis)
+    >>> method = infocap.ESTIMATORS["raw"]
+    >>> run_checks(Case(evidence, method, method(evidence), total=2.0))
+    ()
+    """
     said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
     return tuple(dict.fromkeys([*said, *(one for check in CHECKS.values() for one in check(case))]))
 

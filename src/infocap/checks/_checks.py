@@ -38,7 +38,16 @@ ABOVE = 1.01
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What a check sees: the evidence, the method, what it found, and what repeats say where there are any."""
+    """What a check sees: the evidence, the method, what it found, and what repeats say where there are any.
+
+    >>> import infocap
+    >>> def few_functions(case):
+    ...     yield infocap.errors.Check(f"{len(case.evidence.basis)} functions, total {case.total:.0f}", "note")
+    >>> infocap.checks.CHECKS["mine"] = few_functions
+    >>> infocap.probe(lambda u: u, infocap.product_basis("legendre", 1, 3), 64, seed=1).notes[-1]
+    '4 functions, total 2'
+    >>> del infocap.checks.CHECKS["mine"]
+    """
 
     evidence: Evidence
     method: Method
