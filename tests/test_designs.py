@@ -74,7 +74,7 @@ def test_bad_arguments_are_refused_by_name():
 
 @pytest.mark.parametrize("function", [draw, infocap.draw_weighted])
 def test_the_former_name_of_a_design_still_works_and_says_so(function):
-    with pytest.warns(DeprecationWarning, match="`method='halton'` is now design='halton'") as caught:
+    with pytest.warns(DeprecationWarning, match="`method` is now called `design`") as caught:
         found = function(BASIS, 64, method="halton", seed=1)
     assert caught[0].filename == __file__
     expected = function(BASIS, 64, design="halton", seed=1)

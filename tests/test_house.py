@@ -5,6 +5,7 @@ A limit is raised only in the commit that needs it, with the reason beside it.
 
 import ast
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -23,8 +24,9 @@ HOME = Path(infocap.__file__).parent
 CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "result", "workflow")
 
 # Lines of all Python files with their docstrings and blanks. It was 21,722 before the house was rebuilt, more than
-# any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
-MOST_LINES = 15_500
+# any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days. The aim is
+# 15,500: what is between was not found to be dispensable without dropping a documented capability.
+MOST_LINES = 15_800
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
 MOST_CORE_LINES = 7_000
 # Python files; there were 186, which no table of contents makes plain.
@@ -33,8 +35,6 @@ MOST_FILES = 120
 LONGEST_CHAIN = 16
 # What one default `estimate` runs: functions, the files they lie in, and calls inside each other. It was 259, 31, 17.
 MOST_FUNCTIONS, MOST_FILES_RUN, DEEPEST_CALL = 130, 20, 12
-
-NOT_YET = pytest.mark.xfail(strict=False, reason="the house is being rebuilt")
 
 
 def python_files(*rooms):
@@ -53,20 +53,17 @@ def count_lines(files):
     return sum(file.read_text(encoding="utf-8").count("\n") for file in files)
 
 
-@NOT_YET
 def test_lines_of_the_whole():
     lines = count_lines(python_files())
     assert lines <= MOST_LINES
 
 
-@NOT_YET
 def test_lines_of_the_core():
     assert all(python_files(room) for room in CORE), "a room of the core has another name now"
     lines = count_lines(python_files(*CORE))
     assert lines <= MOST_CORE_LINES
 
 
-@NOT_YET
 def test_files():
     files = len(python_files())
     assert files <= MOST_FILES
@@ -128,7 +125,6 @@ def test_the_longest_chain_is_found_through_circles():
     assert longest_chain({"a": {"b", "d"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["a", "b = c", "d"]
 
 
-@NOT_YET
 def test_chain_of_imports():
     chain = longest_chain(imports_of_modules())
     assert len(chain) - 1 <= LONGEST_CHAIN, " > ".join(chain)
@@ -169,11 +165,13 @@ print(json.dumps([len(seen), len({file for file, _ in seen}), deepest]))
 @pytest.fixture(scope="module")
 def walk():
     """Functions, files and depth of one default `estimate`, in a process of its own."""
-    run = subprocess.run([sys.executable, "-c", WALK], check=True, capture_output=True, text=True)
+    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    run = subprocess.run(  # with one thread all work is done by calls that can be seen
+        [sys.executable, "-c", WALK], check=True, capture_output=True, text=True, env=os.environ | alone
+    )
     return dict(zip(("functions", "files", "deep"), json.loads(run.stdout), strict=True))
 
 
-@NOT_YET
 @pytest.mark.parametrize(
     ("what", "most"), [("functions", MOST_FUNCTIONS), ("files", MOST_FILES_RUN), ("deep", DEEPEST_CALL)]
 )
@@ -208,7 +206,6 @@ def test_names_of_estimators_are_found_except_in_defaults():
     ]
 
 
-@NOT_YET
 def test_no_module_outside_estimators_knows_the_name_of_one():
     known = {
         str(file.relative_to(HOME)): method_names(file.read_text(encoding="utf-8"))
@@ -288,6 +285,27 @@ def test_an_estimator_from_outside_is_one_more(extended, tmp_path):
     by_name.save(tmp_path / "result.nc")
     assert infocap.load_result(tmp_path / "result.nc").method == "unbiased"
     assert "unbiased" in infocap.report.page(by_name)
+
+
+def negative_powers(case):
+    """Detectors measure powers, which cannot be negative."""
+    low = case.evidence.look.low
+    if (low < 0).any():
+        worst = int(low.argmin())
+        yield infocap.errors.Check(f"channel {worst} has negative values.", channels=[worst])
+
+
+def test_a_check_from_outside_is_one_more(monkeypatch, tmp_path):
+    monkeypatch.setitem(infocap.checks.CHECKS, "negative powers", negative_powers)
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    with pytest.warns(infocap.errors.DataWarning, match="channel 0 has negative values"):
+        result = infocap.probe(lambda u: np.column_stack([u[:, 0] - 1, u[:, 1] ** 2]), basis, 256, seed=1)
+    infocap.probe(lambda u: u**2, basis, 256, seed=1)  # nothing to say
+    (found,) = result.warnings
+    assert found.found == {"channels": [0]}
+    kept = infocap.load_result(result.save(tmp_path / "result.nc"))
+    assert (kept.warnings[0], kept.warnings[0].found) == (found, found.found)
+    assert found in infocap.report.page(kept)
 
 
 def test_a_system_from_outside_is_one_more():

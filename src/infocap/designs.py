@@ -1,6 +1,5 @@
 """Designs: where to measure. Low-discrepancy or random points, through the quantile of the input measure."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -9,7 +8,7 @@ import numpy as np
 from ._check import one_of, whole_number
 from .basis._family import DiscreteFamily
 from .basis._product import ProductBasis
-from .errors import ParameterError, warn
+from .errors import ParameterError, renamed, warn
 from .typing import Floats
 
 # The outermost cells of a wider density have this probability: no sample falls beyond them.
@@ -101,8 +100,7 @@ def draw_weighted(
 def _points(q: int, n_samples: int, design: str, seed: int | None, blocks: int, method: str | None) -> Floats:
     """Points in the unit cube of q inputs, none at its edge."""
     if method is not None:
-        design = method
-        warnings.warn(f"`method={method!r}` is now design={method!r}.", DeprecationWarning, stacklevel=3)
+        design = renamed("method", "design", method)
     n_samples, blocks = whole_number("n_samples", n_samples, 1), whole_number("blocks", blocks, 1)
     one_of("design", design, DESIGNS)
     if n_samples % blocks:

@@ -79,7 +79,7 @@ class Check(str):
         return cls(data["text"], data["kind"], **data["found"])
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Raise a DataWarning that points at the line outside the package that caused it.
 
     >>> import warnings
@@ -92,7 +92,7 @@ def warn(message: str) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, DataWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def renamed(old: str, new: str, value: Any) -> Any:
@@ -106,5 +106,5 @@ def renamed(old: str, new: str, value: Any) -> Any:
     >>> str(caught[0].message)
     '`method` is now called `design`.'
     """
-    warnings.warn(f"`{old}` is now called `{new}`.", DeprecationWarning, stacklevel=3)
+    warn(f"`{old}` is now called `{new}`.", DeprecationWarning)
     return value

@@ -18,6 +18,7 @@ ESTIMATORS: dict[str, Method] = {
             "readouts regressed on the basis, second-order bias removed, zeros at a controlled rate, error bars",
             "docs/estimators.md",
             in_blocks=False,
+            forecast="residual",
             extra_bytes=_control_variate.control_variate_bytes,
             extra_work=_control_variate.control_variate_work,
         ),
@@ -27,6 +28,7 @@ ESTIMATORS: dict[str, Method] = {
             threshold_richardson,
             "the paper's Algorithm 1: zero-capacity threshold, then extrapolation",
             f"{_PAPER} (2026), Algorithm 1",
+            forecast="threshold",
         ),
         Method(
             "richardson-threshold",

@@ -43,14 +43,8 @@ def least_squares(evidence: Evidence, independent: bool) -> tuple[SecondOrder, f
             e = (z - y.T @ c) / np.sqrt(margin)[:, None]
             yield Block(eta, eta.T @ c + e, e, e, e / np.sqrt(1 - len(c) / n))
 
-    found = second_order(
-        c,
-        (covariance + covariance.T) / 2,
-        noise,
-        blocks(),
-        n_samples=n,
-        independent=independent,
-    )
+    covariance = (covariance + covariance.T) / 2
+    found = second_order(c, covariance, noise, blocks(), n_samples=n, independent=independent)
     return found, noise_gain
 
 

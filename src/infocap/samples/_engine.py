@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import gcd
-from operator import add
+from operator import add, call
 from os import cpu_count
 from typing import Any
 
@@ -187,7 +187,7 @@ class Engine:
                 part = replace(part, **{name: getattr(part, name).without_rows() for name in there})
                 task = partial(_share, part, work, merge, self._alone)
                 sent = client.scatter(task, hash=False) if part.in_memory else task
-                shares.append(delayed(_call, pure=False)(sent, **there))
+                shares.append(delayed(call, pure=False)(sent, **there))
             while len(shares) > 1:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
                 shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
@@ -198,10 +198,6 @@ class Engine:
 def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:
     """Do a share of the work in a worker, with the rows that a cluster computed for it, if there are any."""
     return engine.fold(part.held(**rows) if rows else part, work, merge)
-
-
-def _call(task: Callable[..., Any], **rows: Any) -> Any:
-    return task(**rows)
 
 
 def _on_threads(

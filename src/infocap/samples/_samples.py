@@ -51,9 +51,7 @@ class Samples:
     first_row: int
     n_total: int
     acquired: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
-    epochs: Integers | None = (
-        None  # which stretch of the acquisition each row belongs to, where `acquired` is given
-    )
+    epochs: Integers | None = None  # which stretch of the acquisition each row is in
     root_weights: Floats | None = None
     repeats: Table | None = None  # the readouts measured a second time, with NaN where they were not
     n_dropped: int = 0  # rows that were left out

@@ -9,10 +9,11 @@ from .._check import number, one_of, positive, whole_number
 from ..basis._product import ProductBasis
 from ..designs import draw_weighted
 from ..errors import DataError, ParameterError
+from ..estimators import ESTIMATORS
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 
-METHODS = ("control-variate", "threshold-richardson")
+METHODS = tuple(method.name for method in ESTIMATORS.values() if method.forecast)
 # More samples than this are not recommended: a lower degree or less noise helps sooner.
 MOST_SAMPLES = 2**24
 # With fewer samples per function, error bars are several times too long (docs/choosing.md).
@@ -86,7 +87,9 @@ class Forecast:
         """The expected error of the total with so many samples."""
         n, terms = whole_number("n_samples", n_samples, 1), self.terms
         one_of("method", method, METHODS)
-        if method == "threshold-richardson":  # functions below the threshold are lost, few samples weigh much
+        if (
+            ESTIMATORS[method].forecast == "threshold"
+        ):  # functions below the threshold are lost, few samples weigh much
             total = self.maximum - self.unexplained
             lost = min(self.maximum * max(terms - total, 0.0) / n, total)  # at most as much as the raw bias
             uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
@@ -170,7 +173,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     8192
     """
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
-    if pilot.method != "control-variate" or error is None:
+    if pilot.method not in METHODS or ESTIMATORS[pilot.method].forecast != "residual" or error is None:
         raise DataError(
             f"the pilot was estimated by {pilot.method!r}; a forecast needs an error bar: take 'control-variate'."
         )

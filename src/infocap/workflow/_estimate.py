@@ -154,8 +154,12 @@ def _gathered(
     """
     constant = yes_or_no("constant", constant)
     one_of("nan", nan, ("raise", "drop"))
-    if samples.x.on_device or samples.u.on_device:
-        _refuse_on_device(engine)
+    for name, value in (("executor", engine.executor), ("memory", engine.memory)):
+        if value is not None and (samples.x.on_device or samples.u.on_device):
+            raise ParameterError(
+                f"`{name}={value!r}` is for work in the processor's memory and cannot work on arrays that lie on a "
+                f"device; leave {name} out, or pass NumPy arrays."
+            )
     if nan == "drop":
         sifting = (
             engine
@@ -267,20 +271,6 @@ def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
         warnings.simplefilter("ignore", DataWarning)
         limit = from_repeats(x[twice], again[twice], measured_once=once, constant=samples.constant)
     return limit, np.flatnonzero(twice)
-
-
-def _refuse_on_device(engine: Engine) -> None:
-    """What has no meaning for arrays that lie on a device."""
-    if engine.executor is not None:
-        raise ParameterError(
-            f"`executor={engine.executor!r}` cannot work on arrays that lie on a device; leave executor out, or pass "
-            "NumPy arrays."
-        )
-    if engine.memory is not None:
-        raise ParameterError(
-            f"`memory={engine.memory}` is for work in the processor's memory, and these arrays lie on a device, which "
-            "takes several GB for a large basis; leave memory out, or pass NumPy arrays."
-        )
 
 
 def probe(
