@@ -37,6 +37,8 @@ HOST = Sizes(numbers=750_000, functions=976, least_samples=64, most_samples=4096
 # To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
 DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, call=12)
+# Numbers of a tile up to which two gathers and one product take less time than one call per run of neighbours.
+FEW_NUMBERS = 100_000_000
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
 # Neighbouring products: rows start to stop are one row of a table of factors times neighbouring rows of a table of
 # partners: (start, stop, factor, first partner).
@@ -58,6 +60,7 @@ class Chain:
         complete = sort_rows(families, complete)
         position = {row.tobytes(): place for place, row in enumerate(complete)}
         self.place = np.array([position[row.tobytes()] for row in rows])
+        self._sent: dict[Any, Any] = {}
         self.factors = [own[column] for own, column in zip(numbers, complete.T, strict=True)]
         first = np.argmax(complete > 0, axis=1)
         parents = np.array([position[row.tobytes()] for row in _parents(complete)])
@@ -65,7 +68,16 @@ class Chain:
 
     def gathered(self, singles: Any) -> Any:
         """The values of all functions, in libraries that cannot write into an array."""
-        return reduce(mul, [take_rows(singles, as_like(rows, singles)) for rows in self.factors])
+        return reduce(
+            mul, [take_rows(singles, self.sent(k, rows, singles)) for k, rows in enumerate(self.factors)]
+        )
+
+    def sent(self, key: Any, rows: Integers, like: Any) -> Any:
+        """Row numbers in an array's library and on its device, sent there once: each transfer would be waited for."""
+        place = (key, type(like), str(like.device))
+        if place not in self._sent:
+            self._sent[place] = as_like(rows, like)
+        return self._sent[place]
 
 
 class Plan:
@@ -122,20 +134,27 @@ class Plan:
             samples = slice(start, min(start + at_once, n_samples))
             n = samples.stop - start
             singles = self._singles(u[samples, :])
-            if multiply is None:
+            if not on_host(u):  # each call costs as much as thousands of numbers, so few calls
                 left, right = self.left.gathered(singles), self.right.gathered(singles)
-                for rows, _ in batches:
-                    here, there = (as_like(side.place[rows], u) for side in (self.left, self.right))
-                    yield rows, samples, take_rows(left, here) * take_rows(right, there)
+                for rows, runs in batches:
+                    if multiply is None or height * n < FEW_NUMBERS:
+                        key = (rows.start, rows.stop)
+                        here = self.left.sent(key, self.left.place[rows], u)
+                        there = self.right.sent(key, self.right.place[rows], u)
+                        yield rows, samples, take_rows(left, here) * take_rows(right, there)
+                    else:
+                        values = xp.reshape(space[: height * n], (-1, n))  # type: ignore[index]
+                        _fill(multiply, runs, left, right, values)
+                        yield rows, samples, values
                 continue
-            table = xp.reshape(space[: edges[2] * n], (-1, n))  # type: ignore[index]
-            left, right, values = table[: edges[0], :], table[edges[0] : edges[1], :], table[edges[1] :, :]
+            table = space[: edges[2] * n].reshape(-1, n)  # type: ignore[index]
+            left, right, values = np.split(table, edges[:2])
             for side, out in ((self.left, left), (self.right, right)):
                 out[0, :] = 1.0
-                _fill(multiply, side.runs, singles, out, out)
+                _fill(np.multiply, side.runs, singles, out, out)
             for rows, runs in batches:
-                _fill(multiply, runs, left, right, values)
-                yield rows, samples, values[: rows.stop - rows.start, :] if on_host(u) else values
+                _fill(np.multiply, runs, left, right, values)
+                yield rows, samples, values[: rows.stop - rows.start]
         if isinstance(space, np.ndarray):
             _SPARE.append(space)
 

@@ -94,16 +94,3 @@ class Regression:
             / np.maximum(margins[:, number], LEAST_MARGIN if penalty == 0 else 1e-300)[:, None]
             for number, penalty in enumerate(penalties)
         ]
-
-
-def inverse_of_gram(gram: Floats) -> Floats:
-    """The inverse of a symmetric positive definite matrix; LinAlgError if it is not."""
-    from scipy.linalg import lapack
-
-    factor, failed = lapack.dpotrf(gram, lower=1)
-    inverse, singular = (factor, failed) if failed else lapack.dpotri(factor, lower=1)
-    if failed or singular:
-        raise np.linalg.LinAlgError("not positive definite")
-    out = inverse + inverse.T  # the upper triangle was zero
-    np.fill_diagonal(out, np.diag(inverse))
-    return out

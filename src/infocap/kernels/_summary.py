@@ -124,13 +124,6 @@ def span(summary: Summary) -> Span:
     return Span(left[:, :rank], whitening, mean, summary.constant)
 
 
-def orthonormal_frame(x: Floats) -> Floats:
-    """An orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
-    norms = np.linalg.norm(x, axis=0)
-    left, singular, _ = np.linalg.svd(x[:, norms > 0] / norms[norms > 0], full_matrices=False)
-    return left[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]
-
-
 def coordinates(summary: Summary, space: Span) -> Any:
     """The targets' coordinates in an orthonormal frame of the readouts' space: (rank, terms).
 

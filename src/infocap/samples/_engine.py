@@ -111,7 +111,10 @@ class Engine:
     def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
         """Chunks that end where the file's own chunks end, so that none of those is read twice."""
         first = next(row_shares(start, stop, samples.n_columns))
-        rows = max(self.chunk_bytes // samples.row_bytes, self.share_rows or first[1] - first[0])
+        rows = max(
+            self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes),
+            self.share_rows or first[1] - first[0],
+        )
         stored = max(samples.u.chunk_rows, samples.x.chunk_rows)
         rows -= rows % stored if rows >= stored else 0
         offset = samples.x.source_rows(0, 1)[0] % rows

@@ -126,11 +126,6 @@ class Samples:
         """Whether no row has to be read from a file or computed elsewhere."""
         return self.u.in_memory and self.x.in_memory
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one row of inputs and readouts as they are stored."""
-        return self.u.row_bytes + self.x.row_bytes
-
     @cached_property
     def order(self) -> Integers | None:
         """The rows in the order of acquisition; None where they stand in it."""

@@ -8,7 +8,7 @@ import numpy as np
 from .._check import number, whole_number
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
-from ..kernels._summary import orthonormal_frame
+from ..kernels._summary import RANK_TOLERANCE
 from ..typing import ArrayLike, Floats, Integers
 
 # A covariance may have eigenvalues below zero by this share of the largest: rounding.
@@ -33,7 +33,7 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     w = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, dtype=float)
     x, y, w = x[w > 0], y[w > 0], w[w > 0]  # weights of far nodes underflow
     root = np.sqrt(w)[:, None]
-    frame = orthonormal_frame(root * x)  # (nodes, rank): X~ times the root of the weights
+    frame = _orthonormal_frame(root * x)  # (nodes, rank): X~ times the root of the weights
     residual = root * y - frame @ (frame.T @ (root * y))
     leverage = np.sum(frame**2, axis=1) / w
     return leverage @ residual**2 / (w @ y**2)
@@ -61,7 +61,7 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
         if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
             raise DataError(f"noise_covariance has a negative eigenvalue, {values[0]:g}; give a covariance.")
         columns.append(vectors * np.sqrt(np.maximum(values, 0.0)))
-    return np.sum(orthonormal_frame(np.hstack(columns).T)[: w.shape[1]] ** 2, axis=1)
+    return np.sum(_orthonormal_frame(np.hstack(columns).T)[: w.shape[1]] ** 2, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +126,10 @@ def random_mixture(
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
     return RandomMixture(basis, active, generator.standard_normal((n_readouts, n_active)), noise)
+
+
+def _orthonormal_frame(x: Floats) -> Floats:
+    """An orthonormal frame of the columns of x, whatever their scales: (rows, rank)."""
+    norms = np.linalg.norm(x, axis=0)
+    left, singular, _ = np.linalg.svd(x[:, norms > 0] / norms[norms > 0], full_matrices=False)
+    return left[:, singular > RANK_TOLERANCE * singular.max(initial=0.0)]

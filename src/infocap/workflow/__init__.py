@@ -3,20 +3,17 @@
 from ._analyse import analyse
 from ._compare import Comparison, compare
 from ._convergence import Convergence, convergence
-from ._cost import Cost, cost
 from ._estimate import conclude, estimate, evidence, probe
 from ._sweep import Sweep, sweep
 
 __all__ = [
     "Comparison",
     "Convergence",
-    "Cost",
     "Sweep",
     "analyse",
     "compare",
     "conclude",
     "convergence",
-    "cost",
     "estimate",
     "evidence",
     "probe",

@@ -78,7 +78,8 @@ def within_memory(
     assert memory is not None
     n, k, all_terms = samples.n_samples, samples.x.shape[1] + constant, len(samples.basis)
     start, stop = next(row_shares(0, n, k))
-    chunks = 0.0 if samples.in_memory else CHUNKS * (stop - start) * samples.row_bytes
+    row_bytes = samples.u.row_bytes + samples.x.row_bytes
+    chunks = 0.0 if samples.in_memory else CHUNKS * (stop - start) * row_bytes
     held = 3.0 * sum(one.nbytes for one in (samples.acquired, samples.root_weights) if one is not None)
     held += 0.0 if samples.repeats is None else 6 * 8.0 * n * samples.x.shape[1]
     held += BYTES_PER_SAMPLE * n * bool(samples.n_dropped)

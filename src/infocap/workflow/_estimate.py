@@ -305,12 +305,10 @@ def probe(
         u, weights = draw_weighted(basis, n_samples, design=design, seed=seed, blocks=blocks)
     else:
         u = draw(basis, n_samples, design=design, seed=seed, blocks=blocks)
-    x = measure(system, u, noise_seed(seed))
+    noise_seed = (
+        None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]
+    )  # apart from that of the design
+    x = measure(system, u, noise_seed)
     return estimate(
         u, x, basis, method=method, constant=constant, complex_as=complex_as, weights=weights, **options
     )
-
-
-def noise_seed(seed: int | None) -> np.random.SeedSequence | None:
-    """The seed of a system's noise, apart from that of the design."""
-    return None if seed is None else np.random.SeedSequence(seed).spawn(1)[0]
