@@ -7,6 +7,7 @@ from typing import Any
 
 from .._parallel import all_cores
 from ..basis._product import ProductBasis
+from ..checks._checks import LAG_ROWS
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ..estimators._method import Method
@@ -31,8 +32,8 @@ COPIES = 5
 CHUNKS = 5
 # Bytes of the longest chunk; longer ones are not read faster.
 LARGEST_CHUNK = 256_000_000
-# Bytes of the basis's values that are made at a time, and of the rows that the search for shifts looks at.
-VALUES_BYTES, LAG_ROWS = 12_000_000, 1024
+# Bytes of the basis's values that are made at a time.
+VALUES_BYTES = 12_000_000
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,14 @@ from ..samples._look import first_look, without_gaps
 from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
-from ._cost import byte_count, within_memory
+from ._cost import SLOW_RATE, byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
 MOST_DAYS, MOST_OF_MEMORY = 2.0, 0.8
 # Bytes that every machine has, so that there is no need to ask.
 LARGE_BYTES = 1e9
-# Operations per second that any machine, or any graphics card for computing, can do.
-SLOW_RATE, DEVICE_RATE = 2e10, 5e11
+# Operations per second that any graphics card for computing can do.
+DEVICE_RATE = 5e11
 # Values of the basis below which the method's matrices are small.
 SMALL = 400_000
 # Share of the memory allowed that is read at a time to find rows with missing values.
