@@ -86,6 +86,33 @@ def multiplier(like: Any) -> Callable[..., Any] | None:
     return import_module(library).multiply if library in ("numpy", "cupy", "torch") else None
 
 
+def cholesky(matrix: Any) -> Any:
+    """The lower triangle C with C C' = matrix; None where the matrix is not positive."""
+    if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
+        factor, failed = array_namespace(matrix).linalg.cholesky_ex(matrix)
+        return None if bool(failed) else factor
+    try:
+        factor = array_namespace(matrix).linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    return None if on_device(factor) and not np.isfinite(to_numpy(factor[-1, -1])) else factor
+
+
+def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
+    """C^-1 right for a lower triangle C, or C^-T right when `transposed`."""
+    if on_host(lower):
+        from scipy.linalg import solve_triangular
+
+        return solve_triangular(lower, right, lower=True, trans=int(transposed), check_finite=False)
+    xp, library = array_namespace(lower), _library(lower)
+    if library == "torch":
+        return xp.linalg.solve_triangular(lower.T if transposed else lower, right, upper=transposed)
+    if library == "cupy":
+        solve = import_module("cupyx.scipy.linalg").solve_triangular
+        return solve(lower, right, lower=True, trans=int(transposed))
+    return xp.linalg.solve(lower.T if transposed else lower, right)
+
+
 def inverse_of_triangle(triangle: Any) -> Any:
     """The inverse of an upper triangle without zeros on its diagonal."""
     if on_host(triangle):
@@ -93,10 +120,8 @@ def inverse_of_triangle(triangle: Any) -> Any:
 
         return dtrtri(triangle)[0]
     xp = array_namespace(triangle)
-    if _library(triangle) != "torch":
-        return xp.linalg.inv(triangle)
-    one = xp.eye(len(triangle), dtype=triangle.dtype, device=triangle.device)
-    return xp.linalg.solve_triangular(triangle, one, upper=True)
+    one = xp.eye(triangle.shape[0], dtype=triangle.dtype, device=triangle.device)
+    return solve_triangle(triangle.T, one, transposed=True)
 
 
 def _transforms(array: Any) -> Any:

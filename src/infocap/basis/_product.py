@@ -95,10 +95,22 @@ class ProductBasis:
         u = np.asarray(u, dtype=float)
         if u.ndim != 2 or u.shape[1] != self.n_inputs:
             raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
-        out = np.empty((len(self), len(u)))
-        for _, samples, values in self._plan(u).tiles(u, together=True):
-            out[:, samples] = values
-        return out.T
+        return self.values(u).T
+
+    def places(self, other: ProductBasis) -> Integers:
+        """The place of each function of this basis among those of another, -1 where it is not there."""
+        known = {row: place for place, row in enumerate(map(tuple, other.indices.tolist()))}
+        return np.array([known.get(row, -1) for row in map(tuple, self.indices.tolist())])
+
+    def values(self, u: Any) -> Any:
+        """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs)."""
+        if on_host(u):
+            out = np.empty((len(self), len(u)))
+            for _, samples, values in self._plan(u).tiles(u, together=True):
+                out[:, samples] = values
+            return out
+        xp = array_namespace(u)
+        return xp.concat([xp.asarray(values, copy=True) for values in self.blocks(u)], axis=1)
 
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs.

@@ -17,7 +17,6 @@ ESTIMATORS: dict[str, Method] = {
             control_variate,
             "readouts regressed on the basis, second-order bias removed, zeros at a controlled rate, error bars",
             "docs/estimators.md",
-            in_blocks=False,
             forecast="residual",
             extra_bytes=_control_variate.control_variate_bytes,
             extra_work=_control_variate.control_variate_work,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._array import array_namespace, as_like, on_host, to_numpy
+from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
 from ..kernels._summary import (
     Frame,
@@ -30,7 +31,7 @@ from ..kernels._summary import (
 from ..samples._engine import Engine
 from ..samples._look import Look
 from ..samples._samples import Samples, row_shares
-from ..typing import Floats
+from ..typing import Floats, Integers
 
 # Bytes of shuffled readouts that share one evaluation of the basis: enough for eight shuffles of an ordinary run.
 SHUFFLE_BYTES = 64_000_000
@@ -43,6 +44,12 @@ LOW_FUNCTIONS = 24
 # Mean square of those means, relative to independent points, below which a design is of low discrepancy: Sobol and
 # Halton points stay below 0.1, independent ones scatter around 1 by 0.3.
 BALANCED = 0.3
+# Groups of independent samples, enough to know their scatter to a fifth; of inputs that have a few levels only; and
+# the most blocks of a design that are looked for, with the least samples of one.
+GROUPS, FEW_GROUPS, MOST_GROUPS, LEAST_STRETCH = 16, 8, 32, 16
+# Points that are put in order to find the blocks of a design. Of these, all lie apart in a block of one, 0.75 in a
+# stretch of two blocks, and 0.63 if they are independent.
+ORDERED, STRATIFIED = 32_768, 0.87
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,23 +185,52 @@ class Evidence:
         return self.samples.weighted(basis(self.samples.u.read(0, self.n_samples, on_host=True)), 0)
 
     @cached_property
-    def independent(self) -> bool:
-        """Whether the inputs look like independent draws: means of low-degree functions scatter as theirs do."""
+    def n_groups(self) -> int:
+        """Into how many stretches of equal length the samples can be cut that are independent of each other.
+
+        That is 16 for independent points and the number of blocks for a design of independent blocks, which are told
+        by one input: in the order of size, every block of a low-discrepancy design holds one in so many points
+        exactly. It is 0 where fewer than four blocks are found, or none although the means of low-degree functions
+        are too small for independent points: then the samples are one low-discrepancy design.
+        """
+        n, families = self.n_samples, self.basis.families
+        column = next((k for k, one in enumerate(families) if not isinstance(one, DiscreteFamily)), None)
+        if column is None or n < 4 * LEAST_STRETCH:
+            return min(FEW_GROUPS, n // 4)
+        most = float(families[column].quantile(np.array([min(ORDERED / n, 1.0)]))[0])
+        found = self.engine.fold(self.samples, partial(_below, column=column, most=most))
+        rows, u = (np.concatenate(part) for part in zip(*found, strict=True))
+        rank = np.argsort(np.argsort(u))
+        for count in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1):
+            places = np.stack([rows * count // n, rank // count])
+            if np.unique(places, axis=1).shape[1] > STRATIFIED * len(u):
+                return count if count > 3 else 0
         low = low_functions(self.basis)
-        if len(low) == 1:
-            return True
         total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
-        return float(np.mean(total[1:] ** 2 / square[1:])) > BALANCED
+        balanced = len(low) > 1 and float(np.mean(total[1:] ** 2 / square[1:])) < BALANCED
+        return 0 if balanced else GROUPS
+
+    @property
+    def group_edges(self) -> Integers:
+        """The rows at which the groups of samples begin, and the number of samples."""
+        count = self.n_groups or GROUPS
+        return np.array([self.n_samples * g // count for g in range(count + 1)])
+
+    @property
+    def middle(self) -> int:
+        """The first row of the second half of the samples, where a group begins."""
+        edges = self.group_edges
+        return int(edges[(len(edges) - 1) // 2])
 
     @cached_property
     def leverage(self) -> Floats:
         """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
-        return np.concatenate(self._fold(_leverages))
+        return np.concatenate(self.fold(_leverages))
 
     @cached_property
     def leverage_power(self) -> float:
         """S_N, the mean of leverage² (paper, eq. SN)."""
-        return float(self._fold(_leverage_power)) / self.n_samples
+        return float(self.fold(_leverage_power)) / self.n_samples
 
     @cached_property
     def zero_capacity_bound(self) -> Floats:
@@ -204,11 +240,12 @@ class Evidence:
     @cached_property
     def leverage_bound(self) -> Floats:
         """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
-        return self._fold(_leverage_squares) / self.n_samples**2
+        return self.fold(_leverage_squares) / self.n_samples**2
 
-    def _fold(self, work: Any) -> Any:
-        """What a function of the readouts X~ adds up over all samples."""
-        return self.engine.fold(self.samples, partial(work, mean=self.space.mean, whitening=self.whitening))
+    def fold(self, work: Any, merge: Any = add, **options: Any) -> Any:
+        """What `work(samples, start, stop, mean=, whitening=, **options)` adds up over the rows of all samples."""
+        work = partial(work, mean=self.space.mean, whitening=self.whitening, **options)
+        return self.engine.fold(self.samples, work, merge)
 
     @cached_property
     def target_power(self) -> Floats:
@@ -294,6 +331,15 @@ def _summary(samples: Samples, start: int, stop: int) -> Summary:
             for rows in blocks
         )
     )
+
+
+def _below(
+    samples: Samples, start: int, stop: int, *, column: int, most: float
+) -> list[tuple[Integers, Floats]]:
+    """The rows in which one input is below some value, and its values, as a list of one pair."""
+    u = samples.u.read(start, stop, on_host=True)[:, column]
+    rows = np.flatnonzero(u <= most)
+    return [(rows + samples.first_row + start, u[rows])]
 
 
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:

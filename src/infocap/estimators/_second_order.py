@@ -1,4 +1,4 @@
-"""The second-order expansion of a capacity: its bias, its error bar, and how it scatters when it is zero.
+"""The second pass: residuals of a fit, and what they say about every capacity: its value, its bias and its error.
 
 Write z for the whitened readouts, c = E[y z] for the coefficients of a function y, G = E[z z'] and W = G^-1 c.
 When c and G are off by dc and dG, the capacity C = c'G^-1c is off by 2 W·dc - W'dG W to first order, and by
@@ -9,192 +9,228 @@ rho = y - z·W is what the readouts leave of the target, and the second is the s
 e rho - f (e·W), whose expectation is 1/N times the mean of its square.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from ..typing import Floats
+from .._array import array_namespace, as_like, take_rows, to_numpy
+from ..basis._product import ProductBasis
+from ..samples._samples import Samples
+from ..typing import Floats, Integers
+from ._evidence import Evidence
+from ._fit import Fit, inverse_root
+from ._tuning import TUNING
 
-# Eigenvalues of G, which are 1 for whitened readouts and N large; estimates beyond these limits are noise, and a
-# direction that was blown up by them would decide every capacity.
-LEAST_EIGENVALUE, MOST_EIGENVALUE = 0.1, 10.0
-# Least value of 1 - leverage in the bias, so that a single sample of high leverage cannot make it diverge.
+# Least value of 1 - |e|²/N in the bias, so that a single sample cannot make it diverge.
 LEAST_MARGIN = 0.2
-# A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.
-FEW_SAMPLES = 4.0
 TINY = 1e-300
-# Functions from which the scatter of those with capacity zero can be seen from the functions themselves; by how much
-# two of their quantiles may disagree; and how much wider than expected they may scatter, beyond which it is capacity.
-ENOUGH_FUNCTIONS, AGREEMENT, MOST_WIDER = 100, 0.1, 1.5
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
-    """Some samples: targets (terms, samples) and readouts (samples, rank).
+class Residuals:
+    """Sums over the samples of one group. Those with `l` are (terms,)."""
 
-    `e` are residuals as the mean of y e sees them. `e_capacity` and `e_total` are those from which the error
-    bars of single capacities and of the total are made.
-    """
+    count: int
+    fitted: Any  # phi e', (dictionary, rank), in the rotated frame of the group's half
+    targets: Any  # y e', (terms, rank)
+    mixed: Any  # z e' + e z' - e e', (rank, rank)
+    square: Any  # e e'
+    slope: Any  # |f|² e e', in the metric
+    bias: Any  # l: what the squares add to the capacity, times N²
+    first: Any  # l: influences, their squares and fourth powers
+    second: Any
+    fourth: Any
+    leverage: Any  # |z|⁴, and the second and fourth power of |e|²: (3,)
 
-    y: Floats
-    z: Floats
-    e: Floats
-    e_capacity: Floats
-    e_total: Floats
+    def __add__(self, other: Residuals) -> Residuals:
+        return Residuals(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+
+Groups = dict[int, Residuals]
 
 
 @dataclass(frozen=True, eq=False)
-class SecondOrder:
-    """What the expansion says about every function (terms,) and about the sum."""
+class Pass:
+    """What the second pass needs: the fits, the functions, the weights W of each, and the metric of G^-1."""
 
-    plain: Floats  # c'G^-1c, before the bias is removed
-    bias: Floats
-    null_mean: Floats  # of `plain` for a function whose capacity is zero
-    variance: Floats
-    contributors: Floats  # how many samples the variance rests on
-    total_variance: float
-    covariance: Floats  # of e in the metric G^-1, (rank, rank)
-    unexplained: float  # its trace: the part of the rank that is noise or outside the fit
-    null_freedom: float  # degrees of freedom of a capacity that is zero (Satterthwaite)
-    smallest_eigenvalue: float  # of G
-
-    @property
-    def unbiased(self) -> Floats:
-        """The capacities without their second-order bias."""
-        return self.plain - self.bias
+    fit: Fit
+    basis: ProductBasis
+    own: Integers | None  # places of the functions in the dictionary; None: not all are there
+    weights: Any  # (terms, rank)
+    root: Any  # (rank, rank)
+    edges: Integers  # of the groups
+    middle: int  # the first row of the second half
 
 
-def second_order(
-    c: Floats,
-    gram: Floats,
-    noise: Floats,
-    blocks: Iterable[Block],
-    *,
-    n_samples: int,
-    independent: bool,
-) -> SecondOrder:
-    """Go through the samples once; `c` is (terms, rank), `noise` the covariance of e.
+def residual_sums(samples: Samples, start: int, stop: int, *, job: Pass, **frame: Any) -> Groups:
+    """Sums over some rows, group by group, in pieces that stay in cache."""
+    out: Groups = {}
+    step = stop - start if samples.x.on_device else max(TUNING.piece // 4 // len(job.fit.dictionary), 64)
+    edges = np.clip(job.edges - samples.first_row, start, stop)
+    for group, (begin, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        half = int(job.edges[group] >= job.middle)
+        for first in range(begin, end, step):
+            part = _piece(samples, first, min(first + step, end), job, half, frame)
+            out[group] = out[group] + part if group in out else part
+    return out
 
-    `independent` says that the points are independent draws: then the noise of W takes its part of the bias.
-    """
-    n, terms = n_samples, len(c)
-    root, smallest = inverse_root(gram)
-    inside = c @ root
-    weights, clean = inside @ root.T, _signal(inside, root.T @ noise @ root, n) @ root.T
-    together = clean.T @ clean
-    bias, null_mean, first, square, fourth = np.zeros((5, terms))
-    covariance, slope, total_covariance = np.zeros((3, *gram.shape))
-    rows = []
-    work_space = np.empty((3, 0, 0))
-    for block in blocks:
-        y, z = block.y, block.z
-        e, f = block.e @ root, (z - block.e) @ root
-        ee, ef, ff = (np.einsum("ij,ij->i", a, b) for a, b in ((e, e), (e, f), (f, f)))
-        if work_space.shape[1:] != y.shape:  # written over and over: fresh memory is slow to touch
-            work_space = np.empty((3, *y.shape))
-        rho, along, work = work_space
-        np.subtract(y, np.matmul(weights, z.T, out=rho), out=rho)
-        np.matmul(weights, block.e.T, out=along)
-        bias -= 2 * np.multiply(rho, along, out=work) @ ef
-        bias += np.multiply(rho, rho, out=work) @ (ee / np.maximum(1 - ee / n, LEAST_MARGIN))
-        bias += np.multiply(along, along, out=work) @ ff
-        null_mean += np.multiply(y, y, out=work) @ ee
-        covariance += e.T @ e
-        slope += (e * ff[:, None]).T @ e
-        influence = np.subtract(y, np.matmul(clean, z.T, out=rho), out=rho)
-        np.matmul(clean, block.e_capacity.T, out=along)
-        influence *= 2
-        influence += along
-        influence *= along
-        first += influence.sum(axis=1)
-        influence *= influence
-        square += influence.sum(axis=1)
-        fourth += np.einsum("ij,ij->i", influence, influence)
-        e = block.e_total
-        rows.append(np.einsum("ij,ij->i", e, 2 * y.T @ clean + (e - 2 * z) @ together))
-        total_covariance += (e @ root).T @ (e @ root)
-    covariance, total_covariance = covariance / n, total_covariance / n
-    if independent:
-        bias -= np.sum(slope * covariance) / n
-    bias /= n**2
-    # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
-    # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
-    unexplained = float(np.trace(covariance))
-    degenerate = 2 * np.abs(bias) * float(np.sum(covariance**2)) / (max(unexplained, TINY) * n)
-    variance = (square - first**2 / n) / n**2 * _widened(square**2, fourth) + degenerate
-    every = np.concatenate(rows)
-    every -= every.mean()
-    total_variance = np.mean(every**2) / n * _widened(np.sum(every**2) ** 2, np.sum(every**4))
-    total_variance += 2 * terms * np.sum(total_covariance**2) / n**2
-    return SecondOrder(
-        plain=np.sum(inside**2, axis=1),
+
+def merged(one: Groups, other: Groups) -> Groups:
+    """The sums of both."""
+    both = one.keys() & other.keys()
+    return one | other | {group: one[group] + other[group] for group in both}
+
+
+def _piece(samples: Samples, start: int, stop: int, job: Pass, half: int, frame: Any) -> Residuals:
+    """The sums of one piece of rows."""
+    phi, z = samples.values(job.fit.dictionary, start, stop), samples.whitened(start, stop, **frame)
+    xp, n = array_namespace(z), samples.n_total
+    chosen = job.fit.halves[half]
+    rotation = as_like(chosen.rotation, z)
+    rest = z @ rotation - phi.T @ chosen.b
+    e = e_plain = rest
+    for k in np.unique(chosen.choice[chosen.choice > 0]).tolist():
+        margin, mean = job.fit.fits[k - 1].margin(phi), job.fit.margins[k - 1]
+        here = as_like((chosen.choice == k).astype(float), z)
+        capped, plain = (xp.clip(margin, least * mean, None)[:, None] for least in (TUNING.least_margin, 0.02))
+        e, e_plain = e * (1 + here * (1 / capped - 1)), e_plain * (1 + here * (1 / plain - 1))
+    fitted = phi @ e
+    e, e_plain = e @ rotation.T, e_plain @ rotation.T
+    if job.own is None:
+        y = samples.values(job.basis, start, stop)
+        targets = y @ e
+    else:
+        y = phi[: len(job.basis), :] if job.own[-1] == len(job.own) - 1 else take_rows(phi, as_like(job.own, phi))
+        targets = fitted[:0, :]
+    er, fr = e @ job.root, (z - e) @ job.root
+    ee, ef, ff = xp.sum(er * er, axis=1), xp.sum(er * fr, axis=1), xp.sum(fr * fr, axis=1)
+    rho, along = y - job.weights @ z.T, job.weights @ e.T
+    bias = (rho * rho) @ (ee / xp.clip(1 - ee / n, LEAST_MARGIN, None)) - 2 * ((rho * along) @ ef) + (along * along) @ ff
+    along = job.weights @ e_plain.T
+    influence = along * (2 * rho + along)
+    power = influence * influence
+    mixed, square = z.T @ e, e.T @ e
+    leverage = xp.sum(z * z, axis=1)
+    return Residuals(
+        count=stop - start,
+        fitted=fitted,
+        targets=targets,
+        mixed=mixed + mixed.T - square,
+        square=square,
+        slope=(er * ff[:, None]).T @ er,
         bias=bias,
-        null_mean=null_mean / n**2,
-        variance=np.maximum(variance, 0.0),
-        contributors=square**2 / np.maximum(fourth, TINY),
-        total_variance=float(total_variance),
-        covariance=covariance,
-        unexplained=unexplained,
-        null_freedom=unexplained**2 / max(float(np.sum(covariance**2)), TINY),
-        smallest_eigenvalue=smallest,
+        first=xp.sum(influence, axis=1),
+        second=xp.sum(power, axis=1),
+        fourth=xp.sum(power * power, axis=1),
+        leverage=xp.stack([xp.sum(leverage**2), xp.sum(ee**2), xp.sum(ee**4)]),
     )
 
 
-def inverse_root(gram: Floats) -> tuple[Floats, float]:
-    """G^-1/2 up to a rotation, no direction blown up, and the smallest eigenvalue of G."""
-    eigenvalues, vectors = np.linalg.eigh(gram)
-    root = vectors / np.sqrt(np.clip(eigenvalues, LEAST_EIGENVALUE, MOST_EIGENVALUE))
-    return root, float(eigenvalues[0])
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the two passes say about every function (terms,) and about the sum."""
+
+    plain: Floats  # c'G^-1c, before the bias is removed
+    bias: Floats
+    variance: Floats
+    p_value: Floats
+    total: float
+    jackknife: float  # standard error of the total, from groups left out
+    crowding: float  # S_N / (K N): how much single samples weigh
+    contributors: float  # samples that the total's noise rests on
+    smallest_eigenvalue: float  # of G
+    unexplained: float  # trace of the covariance of e in the metric G^-1
 
 
-def _widened(square: Floats, fourth: Floats) -> Floats:
-    """By how much to widen a variance that rests on square / fourth samples."""
-    return 1 + FEW_SAMPLES / np.maximum(square / np.maximum(fourth, TINY), 2.0)
+def second_order(evidence: Evidence, fit: Fit) -> Found:
+    """Go through the samples once more with the chosen fits, and take stock."""
+    from scipy.special import fdtrc
+
+    n, basis, dictionary = evidence.n_samples, evidence.basis, fit.dictionary
+    own = basis.places(dictionary)
+    inside = bool(np.all(own >= 0))
+    root0, _ = inverse_root(fit.gram)
+    c0 = take_rows(fit.c, as_like(own, fit.c)) if inside else evidence.coordinates.T / np.sqrt(n)
+    root = as_like(root0, fit.c)
+    job = Pass(
+        fit, basis, own if inside else None, c0 @ (root @ root.T), root, evidence.group_edges, evidence.middle
+    )
+    groups: Groups = evidence.fold(residual_sums, merge=merged, job=job)
+    sums = list(groups.values())
+    every = sums[0]
+    for one in sums[1:]:
+        every = every + one
+    lift, known = _lift(fit, groups, job, n)
+    lift_l = take_rows(lift, as_like(own, lift)) if inside else None
+    rotations = [as_like(half.rotation.T, lift) for half in fit.halves]
+    ye = []
+    for group, one in groups.items():
+        half = int(job.edges[group] >= job.middle)
+        ye.append(take_rows(one.fitted, as_like(own, lift)) @ rotations[half] if inside else one.targets)
+    total_ye = sum(ye)
+    lift_l = lift_l if inside else _scattered(lift, own, basis)
+    c, gram = lift_l + total_ye / n, known + to_numpy(every.mixed) / n
+    root1, smallest = inverse_root(gram)
+    r1 = as_like(root1, c)
+    square = to_numpy(every.square)
+    spread = root1.T @ square @ root1 / n
+    within = c @ r1
+    plain = to_numpy(array_namespace(c).sum(within**2, axis=1))
+    of_w = float(np.sum(to_numpy(every.slope) * (root0.T @ square @ root0))) / n**2
+    bias = (to_numpy(every.bias) - of_w) / n**2
+    capacity = plain - bias
+    first, second, fourth = (to_numpy(one) for one in (every.first, every.second, every.fourth))
+    widened = 1 + TUNING.few_samples / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
+    unexplained = float(np.trace(spread))
+    variance = widened * (second - first**2 / n) / n**2
+    variance += 2 * np.abs(bias) * np.sum(spread**2) / (max(unexplained, TINY) * n)
+    # A function without capacity scatters about zero from group to group as much as its mean says.
+    count, scatter, together, totals = len(sums), 0.0, 0.0, []
+    for one, part in zip(sums, ye, strict=True):
+        off = (part / one.count - total_ye / n) @ r1 * np.sqrt(one.count * count / n)
+        scatter, together = scatter + array_namespace(off).sum(off**2, axis=1), together + to_numpy(off.T @ off)
+        m = n - one.count
+        r, _ = inverse_root(known + to_numpy(every.mixed - one.mixed) / m)
+        left = (lift_l + (total_ye - part) / m) @ as_like(r, c)
+        noise = np.trace(r.T @ (square - to_numpy(one.square)) @ r) / m**2
+        totals.append(float(array_namespace(left).sum(left**2)) - len(basis) * noise)
+    nu = np.trace(together) ** 2 / max(np.sum(together**2), TINY)
+    s2 = to_numpy(scatter) / (count - 1)
+    p = fdtrc(nu, nu * (count - 1), count * plain / np.maximum(s2, TINY)) if unexplained > 0 else np.where(plain > TUNING.smallest, 0.0, 1.0)
+    values = np.array(totals)
+    lever, ee2, ee4 = to_numpy(every.leverage).tolist()
+    return Found(
+        plain, bias, np.maximum(variance, 0.0), p, float(capacity.sum()),
+        float(np.sqrt((count - 1) / count * np.sum((values - values.mean()) ** 2))),
+        lever / n / (len(gram) * n), ee2**2 / max(ee4, TINY), smallest, unexplained,
+    )
 
 
-def _signal(inside: Floats, covariance: Floats, n_samples: int) -> Floats:
-    """Coefficients with their noise shrunk away; in squares it would be taken for signal.
-
-    The expected square of a coefficient is what its function holds times the share of its direction, both
-    after their noise is subtracted; the factor is that of Wiener, square over square plus noise.
-    """
-    v, rotation = np.linalg.eigh(covariance)
-    v = np.maximum(v, 0.0) / n_samples
-    rotated = inside @ rotation
-    function = np.maximum(np.sum(rotated**2, axis=1) - v.sum(), 0.0)
-    direction = np.maximum(np.sum(rotated**2, axis=0) - len(inside) * v, 0.0)
-    expected = np.outer(function, direction) / max(direction.sum(), TINY)
-    return (rotated * np.sqrt(expected / (expected + v + TINY))) @ rotation.T
-
-
-def p_values(found: SecondOrder) -> Floats:
-    """The probability that a function of zero capacity comes out as large as it did.
-
-    N C is then a sum of squares of normal variables with the eigenvalues of `covariance` as weights, close to a
-    chi-squared variable with nu = tr² / tr(covariance²) degrees of freedom (Satterthwaite).
-    """
-    from scipy.special import chdtrc
-
-    power = found.unexplained
-    if power <= 0 or not np.any(found.null_mean > 0):
-        return (found.plain <= 1e-14).astype(float)
-    nu, ratio = found.null_freedom, found.plain / np.maximum(found.null_mean, TINY)
-    if len(ratio) >= ENOUGH_FUNCTIONS:
-        # Where zeros scatter more than they should, the lower part of all functions shows by how much, if its
-        # shape is that of zeros.
-        low, middle = null_scale(found, 0.1), null_scale(found, 0.4)
-        if 1 < middle < MOST_WIDER and abs(low / middle - 1) < AGREEMENT:
-            ratio = ratio / middle
-    return chdtrc(nu, nu * ratio)
+def _lift(fit: Fit, groups: Groups, job: Pass, n: int) -> tuple[Any, Floats]:
+    """Coefficients of the fits, less what the samples left out take with them, and E[f f']."""
+    lift: Any = 0.0
+    known: Any = 0.0
+    for number, half in enumerate(fit.halves):
+        mine = [one for group, one in groups.items() if int(job.edges[group] >= job.middle) == number]
+        share = sum(one.count for one in mine) / n
+        fitted = sum(one.fitted for one in mine)
+        lift = lift + share * half.coefficients
+        known = known + share * to_numpy(half.b.T @ half.b) if False else known + share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T
+        for k in np.unique(half.choice[half.choice > 0]).tolist():
+            onto = as_like((half.rotation * (half.choice == k)).T, fitted)
+            lift = lift - fit.fits[k - 1].solve(fitted) @ onto / n
+    return lift, known
 
 
-def null_scale(found: SecondOrder, p: float) -> float:
-    """The p-quantile of all functions, relative to where it would be if all were zeros; capacity only raises it."""
-    from scipy.special import chdtri
-
-    nu, ratio = found.null_freedom, found.plain / np.maximum(found.null_mean, TINY)
-    return float(np.quantile(ratio, p)) * nu / float(chdtri(nu, 1 - p))
+def _scattered(lift: Any, own: Integers, basis: ProductBasis) -> Any:
+    """Rows for all functions, zero for those that are not in the dictionary."""
+    rows = to_numpy(lift)
+    out = np.zeros((len(basis), rows.shape[1]))
+    out[own >= 0] = rows[own[own >= 0]]
+    return as_like(out, lift)
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> Floats:

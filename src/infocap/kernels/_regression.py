@@ -1,96 +1,72 @@
-"""Regression on a dictionary of functions, with the residual that each sample has when it is left out of the fit."""
+"""Ridge regression from sums over samples: its coefficients, and how much each sample decides its own fit."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from ..typing import Floats, Integers
+from .._array import array_namespace, as_like, cholesky, solve_triangle, take_rows, to_numpy
+from ..typing import Floats
 
-# Share of the largest eigenvalue, per sample, below which a direction of the dictionary is rounding.
-NEGLIGIBLE = 1e-15
-# Rows that are squared together, so that they stay in cache.
-ROWS = 1024
-# Least value of 1 - leverage by which a residual without penalty is divided: below it only rounding is left.
-LEAST_MARGIN = 1e-13
+# Share of a function's square that must be independent of the functions before it; less is rounding.
+LEAST_PIVOT = 1e-10
+# Leverages above this are computed exactly, those below from random signs, with a relative error sqrt(2 / signs).
+EXACT_ABOVE = 0.25
+# Least margin: a sample that is fitted exactly leaves nothing but rounding.
+LEAST_MARGIN = 1e-12
+# A penalty per unit of a function's square that stands for an infinite one: the function takes no part.
+INFINITE = 1e30
 
 
-class Regression:
-    """A linear fit z ~ sum_m b_m phi_m on some columns of a dictionary, for any penalty lam sum_m p_m b_m².
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A fit z ~ sum_m b_m phi_m on the functions of a dictionary, with a penalty p_m b_m² on each.
 
-    With D P^-1/2 = U diag(sqrt e) V' the hat matrix is H = U diag(e / (e + lam)) U', for all lam at the price of one.
-    Residuals and margins 1 - h, with h the leverage of a sample, are written as sums of positive terms: where the fit
-    interpolates both vanish, and differences of rounded numbers would make it look perfect. No fit at all is the case
-    of no columns, least squares that of no penalty.
+    With A = Phi'Phi over all samples, C C' = A + diag(p) and B = Phi'z, the coefficients are (C C')^-1 B, and the
+    leverage of a sample is h = |C^-1 phi|². Its residual in a fit without it is its residual divided by the margin
+    1 - h. Only products of matrices are needed to find h for many samples: |C^-1 phi|² is the mean of (w'C^-1 phi)²
+    over vectors w of random signs; the few large ones are solved for.
     """
 
-    def __init__(self, columns: Integers, u: Floats, e: Floats, back: Floats) -> None:
-        self.columns = columns  # of the dictionary that are in use
-        self._u, self._e, self._back = u, e, back  # back = P^-1/2 V
-        self._interpolates = len(e) == len(u)
-        self.noise_gain = float(
-            np.sum(back**2 / e)
-        )  # tr (Y'Y)^-1: how much of white noise leaks into coefficients
+    factor: Any  # C
+    coefficients: Any  # (dictionary, readouts)
+    signs: Any  # C^-T w for each vector w of signs, (dictionary, signs)
+    exact: bool  # one unit vector per function in the place of the signs
 
     @classmethod
-    def none(cls, n_samples: int) -> Regression:
-        """No function at all: every residual is the readout itself."""
-        return cls(np.zeros(0, int), np.zeros((n_samples, 0)), np.zeros(0), np.zeros((0, 0)))
+    def of(cls, gram: Any, cross: Any, penalty: Floats, n_signs: int) -> Ridge | None:
+        """A fit from the sums A and B; None where the functions are not independent on these samples."""
+        xp, count = array_namespace(gram), len(penalty)
+        own = np.diag(gram) if xp is np else to_numpy(xp.linalg.diagonal(gram))
+        penalty = np.where(np.isfinite(penalty), penalty, INFINITE * own.max())
+        factor = cholesky(gram + as_like(np.diag(penalty), gram))
+        if factor is None:
+            return None
+        pivots = np.diag(factor) if xp is np else to_numpy(xp.linalg.diagonal(factor))
+        if not np.min(pivots**2 / (own + penalty)) > LEAST_PIVOT:
+            return None
+        exact = n_signs >= count
+        signs = np.eye(count)
+        if not exact:
+            signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, n_signs)) / np.sqrt(n_signs)
+        right = xp.concat([solve_triangle(factor, cross), as_like(signs, gram)], axis=1)
+        solved = solve_triangle(factor, right, transposed=True)
+        k = cross.shape[1]
+        return cls(factor, solved[:, :k], solved[:, k:], exact)
 
-    @classmethod
-    def least_squares(cls, dictionary: Floats, columns: Integers) -> Regression:
-        """No penalty, by Cholesky's method; LinAlgError where the functions are not independent on these samples."""
-        from scipy.linalg import solve_triangular
-        from scipy.linalg.lapack import dtrtri
+    def margin(self, phi: Any) -> Any:
+        """1 - h of samples with these values of the dictionary (dictionary, samples)."""
+        xp = array_namespace(phi)
+        h = xp.sum((self.signs.T @ phi) ** 2, axis=0)
+        if not self.exact:
+            large = xp.nonzero(h > EXACT_ABOVE)[0]
+            if large.shape[0]:
+                few = take_rows(phi.T, large).T
+                h[large] = xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)
+        return xp.clip(1 - h, LEAST_MARGIN, None)
 
-        first = len(columns) == columns[-1] + 1  # the first ones in order: no copy
-        y = dictionary[:, : len(columns)] if first else dictionary[:, columns]
-        lower = np.linalg.cholesky(y.T @ y)
-        u = solve_triangular(lower, y.T, lower=True).T
-        return cls(columns, u, np.ones(len(columns)), dtrtri(lower, lower=1)[0].T)
-
-    @classmethod
-    def ridge(cls, dictionary: Floats, columns: Integers, weights: Floats) -> Regression:
-        """With the penalty weights p of all functions of the dictionary."""
-        scale = 1 / np.sqrt(weights[columns])
-        scaled = dictionary[:, columns] * scale
-        n_samples, n_columns = scaled.shape
-        wide = n_columns > n_samples
-        e, vectors = np.linalg.eigh(scaled @ scaled.T if wide else scaled.T @ scaled)
-        keep = e > max(e[-1], 0.0) * NEGLIGIBLE * n_samples
-        e, vectors = e[keep], vectors[:, keep]
-        other = (scaled.T if wide else scaled) @ (vectors / np.sqrt(e))
-        u, v = (vectors, other) if wide else (other, vectors)
-        return cls(columns, u, e, scale[:, None] * v)
-
-    def residuals(self, z: Floats, penalty: float) -> Floats:
-        """z - H z of all samples."""
-        inside = self._u.T @ z
-        left = self._u @ ((penalty / (self._e + penalty))[:, None] * inside)
-        return left if self._interpolates else left + (z - self._u @ inside)
-
-    def coefficients(self, z: Floats, penalty: float) -> Floats:
-        """b = P^-1/2 V diag(sqrt e / (e + lam)) U'z, (columns, directions)."""
-        return self._back @ ((np.sqrt(self._e) / (self._e + penalty))[:, None] * (self._u.T @ z))
-
-    def margin(self, penalties: Floats, rows: Integers | slice = slice(None)) -> Floats:
-        """1 - h of some samples for each penalty: what divides a residual to give that of a fit without the sample.
-
-        The sum of h over all samples is the number of degrees of freedom that the fit takes.
-        """
-        u, shrink, parts = self._u[rows], penalties / (self._e[:, None] + penalties), []
-        for start in range(0, len(u), ROWS):
-            squares = u[start : start + ROWS] ** 2
-            outside = 0.0 if self._interpolates else np.maximum(1 - squares.sum(axis=1), 0.0)[:, None]
-            parts.append(squares @ shrink + outside)
-        return np.concatenate(parts)
-
-    def left_out(self, z: Floats, penalties: Floats, rows: Integers | slice) -> list[Floats]:
-        """Residuals of some rows, each from a fit without that row, for each penalty."""
-        inside, u = self._u.T @ z, self._u[rows]
-        margins = self.margin(penalties, rows)
-        outside = 0.0 if self._interpolates else z[rows] - u @ inside
-        return [
-            (u @ ((penalty / (self._e + penalty))[:, None] * inside) + outside)
-            / np.maximum(margins[:, number], LEAST_MARGIN if penalty == 0 else 1e-300)[:, None]
-            for number, penalty in enumerate(penalties)
-        ]
+    def solve(self, right: Any) -> Any:
+        """(A + diag(p))^-1 right, for right (dictionary, columns)."""
+        return solve_triangle(self.factor, solve_triangle(self.factor, right), transposed=True)

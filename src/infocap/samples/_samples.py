@@ -228,6 +228,18 @@ class Samples:
             start = rows.stop
             yield y if self.root_weights is None else y * as_like(self.root_weights[rows], y), rows
 
+    def values(self, basis: ProductBasis, start: int, stop: int) -> Any:
+        """Values of any functions at the rows start to stop, times roots of weights: (terms, samples)."""
+        y = basis.values(self.inputs(start, stop))
+        return y if self.root_weights is None else y * as_like(self.root_weights[start:stop], y)
+
+    def whitened(self, start: int, stop: int, mean: Floats, whitening: Floats) -> Any:
+        """Centred readouts times `whitening`, times roots of weights: (samples, rank), the constant first."""
+        block = self.x.read(start, stop)
+        z, xp = self.centred(block, mean) @ as_like(whitening, block), array_namespace(block)
+        z = xp.concat([xp.ones_like(z[:, :1]), z], axis=1) if self.constant else z
+        return self.weighted(z, start)
+
     def weights(self, start: int, stop: int) -> Floats | None:
         """The weights of the rows start to stop; None when all are 1."""
         return None if self.root_weights is None else self.root_weights[start:stop] ** 2
