@@ -61,6 +61,7 @@ class Fit:
     halves: tuple[Half, Half]
     c: Any  # coefficients of all functions of the dictionary, (dictionary, rank)
     gram: Floats  # E[z z'], (rank, rank)
+    products: Any  # sums of phi phi', (dictionary, dictionary)
     left: float  # mean square of what is left, summed over readouts
 
 
@@ -165,7 +166,7 @@ class Contest:
         c = b + (self.cross - self.gram @ b) / (n * mean)
         known = to_numpy(b.T @ b - b.T @ (self.gram @ b) / n)
         return Fit(
-            self.dictionary, fits, [one[1] for one in pool], (halves[0], halves[1]), c, known + np.eye(len(known)), left
+            self.dictionary, fits, [one[1] for one in pool], (halves[0], halves[1]), c, known + np.eye(len(known)), self.gram, left
         )
 
     def half(self, turn: Floats, choice: Integers, fits: list[Ridge]) -> Half:

@@ -27,6 +27,8 @@ from ._tuning import TUNING
 # Least value of 1 - |e|²/N in the bias, so that a single sample cannot make it diverge.
 LEAST_MARGIN = 0.2
 TINY = 1e-300
+RESPONSE = True
+DIAG = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +127,7 @@ def _piece(samples: Samples, start: int, stop: int, job: Pass, half: int, frame:
         first=xp.sum(influence, axis=1),
         second=xp.sum(power, axis=1),
         fourth=xp.sum(power * power, axis=1),
-        leverage=xp.stack([xp.sum(leverage**2), xp.sum(ee**2), xp.sum(ee**4)]),
+        leverage=xp.stack([xp.sum(leverage**2), xp.sum(ee**2), xp.sum(ee**4), xp.sum(ee*leverage), xp.sum(ee), xp.sum(ee*xp.sum(fr*fr,axis=1)), xp.sum(ee*ee*ff)]),
     )
 
 
@@ -142,6 +144,7 @@ class Found:
     crowding: float  # S_N / (K N): how much single samples weigh
     contributors: float  # samples that the total's noise rests on
     smallest_eigenvalue: float  # of G
+    widened: float  # variance of the coefficients relative to that with a fit that does not change
     unexplained: float  # trace of the covariance of e in the metric G^-1
 
 
@@ -163,17 +166,35 @@ def second_order(evidence: Evidence, fit: Fit) -> Found:
     every = sums[0]
     for one in sums[1:]:
         every = every + one
-    lift, known = _lift(fit, groups, job, n)
-    lift_l = take_rows(lift, as_like(own, lift)) if inside else None
-    rotations = [as_like(half.rotation.T, lift) for half in fit.halves]
-    ye = []
-    for group, one in groups.items():
-        half = int(job.edges[group] >= job.middle)
-        ye.append(take_rows(one.fitted, as_like(own, lift)) @ rotations[half] if inside else one.targets)
+    edges, middle = job.edges, job.middle
+    xp = array_namespace(fit.c)
+    rotations = [as_like(half.rotation.T, fit.c) for half in fit.halves]
+    fitted = [one.fitted @ rotations[int(edges[group] >= middle)] for group, one in groups.items()]
+    shares = [sum(one.count for group, one in groups.items() if int(edges[group] >= middle) == h) / n for h in (0, 1)]
+    b = sum(share * half.coefficients for share, half in zip(shares, fit.halves, strict=True))
+    known = sum(share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for share, half in zip(shares, fit.halves, strict=True))
+    moved = _moved(fit, xp.concat(fitted, axis=1), shares)  # by how much each group moves the coefficients
+    k_ = len(root0)
+    moved = [moved[:, g * k_ : (g + 1) * k_] for g in range(len(fitted))]
+    lift = b - sum(moved) / n
+    ye = [take_rows(one, as_like(own, lift)) for one in fitted] if inside else [one.targets for one in sums]
+    lift_l = take_rows(lift, as_like(own, lift)) if inside else _scattered(lift, own, basis)
     total_ye = sum(ye)
-    lift_l = lift_l if inside else _scattered(lift, own, basis)
+    dg = []
+    if RESPONSE and inside:
+        more = [n * one - fit.products @ one for one in moved]
+        ye2 = [part + take_rows(one, as_like(own, lift)) for part, one in zip(ye, more, strict=True)]
+        for one in more:
+            g_ = to_numpy(one.T @ b)
+            dg.append(g_ + g_.T)
+    else:
+        ye2 = ye
+        dg = [0.0 for _ in ye]
+    sum2 = sum(ye2)
+    sumdg = sum(dg)
     c, gram = lift_l + total_ye / n, known + to_numpy(every.mixed) / n
     root1, smallest = inverse_root(gram)
+    DIAG.update(c=c, G=gram)
     r1 = as_like(root1, c)
     square = to_numpy(every.square)
     spread = root1.T @ square @ root1 / n
@@ -188,41 +209,42 @@ def second_order(evidence: Evidence, fit: Fit) -> Found:
     variance = widened * (second - first**2 / n) / n**2
     variance += 2 * np.abs(bias) * np.sum(spread**2) / (max(unexplained, TINY) * n)
     # A function without capacity scatters about zero from group to group as much as its mean says.
-    count, scatter, together, totals = len(sums), 0.0, 0.0, []
-    for one, part in zip(sums, ye, strict=True):
-        off = (part / one.count - total_ye / n) @ r1 * np.sqrt(one.count * count / n)
+    count, scatter, scatter0, together, totals = len(sums), 0.0, 0.0, 0.0, []
+    for one, part0, part, dg1 in zip(sums, ye, ye2, dg, strict=True):
+        off = (part / one.count - sum2 / n) @ r1 * np.sqrt(one.count * count / n)
+        off0 = (part0 / one.count - total_ye / n) @ r1 * np.sqrt(one.count * count / n)
         scatter, together = scatter + array_namespace(off).sum(off**2, axis=1), together + to_numpy(off.T @ off)
+        scatter0 = scatter0 + array_namespace(off).sum(off0**2, axis=1)
         m = n - one.count
-        r, _ = inverse_root(known + to_numpy(every.mixed - one.mixed) / m)
-        left = (lift_l + (total_ye - part) / m) @ as_like(r, c)
+        r, _ = inverse_root(gram + (to_numpy(every.mixed) + sumdg - to_numpy(one.mixed) - dg1) / m - (to_numpy(every.mixed) + sumdg) / n)
+        left = (c + (sum2 - part) / m - sum2 / n) @ as_like(r, c)
         noise = np.trace(r.T @ (square - to_numpy(one.square)) @ r) / m**2
-        totals.append(float(array_namespace(left).sum(left**2)) - len(basis) * noise)
+        totals.append((float(array_namespace(left).sum(left**2)), len(basis) * noise))
+    widen = max(float(np.sum(scatter) / max(np.sum(scatter0), TINY)), 1.0)
+    variance = variance * widen
+    DIAG.update(widen=widen)
     nu = np.trace(together) ** 2 / max(np.sum(together**2), TINY)
     s2 = to_numpy(scatter) / (count - 1)
     p = fdtrc(nu, nu * (count - 1), count * plain / np.maximum(s2, TINY)) if unexplained > 0 else np.where(plain > TUNING.smallest, 0.0, 1.0)
-    values = np.array(totals)
-    lever, ee2, ee4 = to_numpy(every.leverage).tolist()
+    values = np.array([one - other for one, other in totals])
+    lever, ee2, ee4, el, e1, eff, eef = to_numpy(every.leverage).tolist()
+    DIAG.update(ke=el/e1/n, kf=eff/e1/n, k2=ee2/e1/n, keef=eef/ee2/n)
     return Found(
         plain, bias, np.maximum(variance, 0.0), p, float(capacity.sum()),
         float(np.sqrt((count - 1) / count * np.sum((values - values.mean()) ** 2))),
-        lever / n / (len(gram) * n), ee2**2 / max(ee4, TINY), smallest, unexplained,
+        lever / n / (len(gram) * n), ee2**2 / max(ee4, TINY), smallest, widen, unexplained,
     )
 
 
-def _lift(fit: Fit, groups: Groups, job: Pass, n: int) -> tuple[Any, Floats]:
-    """Coefficients of the fits, less what the samples left out take with them, and E[f f']."""
-    lift: Any = 0.0
-    known: Any = 0.0
-    for number, half in enumerate(fit.halves):
-        mine = [one for group, one in groups.items() if int(job.edges[group] >= job.middle) == number]
-        share = sum(one.count for one in mine) / n
-        fitted = sum(one.fitted for one in mine)
-        lift = lift + share * half.coefficients
-        known = known + share * to_numpy(half.b.T @ half.b) if False else known + share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T
-        for k in np.unique(half.choice[half.choice > 0]).tolist():
-            onto = as_like((half.rotation * (half.choice == k)).T, fitted)
-            lift = lift - fit.fits[k - 1].solve(fitted) @ onto / n
-    return lift, known
+def _moved(fit: Fit, fitted: Any, shares: list[float]) -> Any:
+    """(A + P)^-1 phi e' of the fits of all directions: by how much samples move the coefficients of the fit."""
+    out, rank = 0.0 * fitted, len(fit.gram)
+    for k in sorted({int(k) for half in fit.halves for k in half.choice if k}):
+        onto = sum(share * (half.rotation * (half.choice == k)) @ half.rotation.T for share, half in zip(shares, fit.halves, strict=True))
+        solved = fit.fits[k - 1].solve(fitted)
+        parts = [solved[:, g : g + rank] @ as_like(onto, solved) for g in range(0, solved.shape[1], rank)]
+        out = out + array_namespace(solved).concat(parts, axis=1)
+    return out
 
 
 def _scattered(lift: Any, own: Integers, basis: ProductBasis) -> Any:
