@@ -1,5 +1,6 @@
 """One look for all figures: sizes for print, colours that colour-blind readers can tell apart."""
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,10 +9,12 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from ..result._capacity_result import CapacityResult
 from ..typing import Integers
 
 SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
+DOUBT = COLOURS[5]  # what cannot be trusted
 GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
 
 STYLE: Any = {
@@ -50,6 +53,15 @@ def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> 
         width = width_mm / 25.4
         _, new = plt.subplots(figsize=(width, aspect * width), layout="constrained")
         yield new
+
+
+def say_unreliable(ax: Axes, result: CapacityResult) -> None:
+    """Say above the axes, as wide as they are, why the total of a result cannot be trusted; nothing where it can."""
+    if result.unreliable:
+        size = mpl.rcParams["axes.labelsize"]
+        letters = ax.get_window_extent().width / ax.figure.dpi * 72 / (0.52 * size)
+        said = textwrap.fill(f"total {result.qualified_total}", max(int(letters), 20))
+        ax.set_title(said, color=DOUBT, fontsize=size)
 
 
 def degree_axis(ax: Axes, degrees: Integers) -> None:
