@@ -152,8 +152,7 @@ def _advice(
     """One sentence on what to do now."""
     if not left:
         return "complete: all that was planned is stored."
-    sure = result is not None and not result.unreliable
-    if sure and width(result) < until:
+    if result is not None and not result.unreliable and width(result) < until:
         return f"stop now: interval below {until:g}."
     if age is not None and age > LEAST_LATE_S + LATE / max(rate or 1.0, 1e-9):
         return f"no new row for {age:.0f} s: is the acquisition still running?"

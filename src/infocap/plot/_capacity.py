@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from .._words import degree_errors, rounded
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, DOUBT, GREY, axes, degree_axis, say_unreliable
+from ._style import COLOURS, DOUBT, GREY, axes, degree_axis, unreliable_total
 
 KINDS = {"1": "one variable", "2": "two variables", ">2": "more than two"}
 MOST_TICKS = 10  # Larger matrices name every second degree: their numbers would touch at one column's width.
@@ -96,15 +96,17 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
 
 def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float) -> None:
     """Write total over maximum capacity as the paper does; x and y are fractions of the axes."""
-    circle = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8}
+    circle: Any = {
+        "boxstyle": "circle,pad=0.25",
+        "facecolor": "white",
+        "edgecolor": "black",
+        "linewidth": 0.8,
+    }
     place: Any = {"transform": ax.transAxes, "ha": "center", "va": "center", "zorder": 5}
-    total = (
-        rf"\approx{rounded(result.total, result.total_standard_error)}"
-        if result.unreliable
-        else f"{result.total:.1f}"
-    )
+    total = f"{result.total:.1f}"
+    if result.unreliable:
+        total = rf"\approx{rounded(result.total, result.total_standard_error)}"
+        circle |= {"edgecolor": DOUBT, "linestyle": "--", "linewidth": 1.2}
+        ax.set_title(unreliable_total(ax, result), color=DOUBT, fontsize=mpl.rcParams["font.size"])
     said = rf"$\frac{{{total}}}{{{result.maximum}}}$"
     ax.text(x, y, said, fontsize=1.9 * mpl.rcParams["font.size"], bbox=circle, **place)
-    if result.unreliable:
-        ax.texts[-1].get_bbox_patch().set(edgecolor=DOUBT, linestyle="--", linewidth=1.2)
-        say_unreliable(ax, result)

@@ -55,13 +55,11 @@ def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> 
         yield new
 
 
-def say_unreliable(ax: Axes, result: CapacityResult) -> None:
-    """Say above the axes, as wide as they are, why the total of a result cannot be trusted; nothing where it can."""
-    if result.unreliable:
-        size = mpl.rcParams["axes.labelsize"]
-        letters = ax.get_window_extent().width / ax.figure.dpi * 72 / (0.52 * size)
-        said = textwrap.fill(f"total {result.qualified_total}", max(int(letters), 20))
-        ax.set_title(said, color=DOUBT, fontsize=size)
+def unreliable_total(ax: Axes, result: CapacityResult) -> str:
+    """Return what to say above the axes of a total that cannot be trusted, in lines as long as they are wide."""
+    letter = 0.55 * mpl.rcParams["font.size"] / 72  # a usual width, in inches
+    inches = ax.get_window_extent().width / ax.figure.dpi
+    return textwrap.fill(f"total {result.qualified_total}", max(int(inches / letter), 20))
 
 
 def degree_axis(ax: Axes, degrees: Integers) -> None:

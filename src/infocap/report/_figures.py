@@ -52,13 +52,9 @@ LOOK: Any = {
 
 def circle(result: CapacityResult) -> Markup:
     """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
-    most, total = (
-        max(result.maximum, 1),
-        f"≈{rounded(result.total, result.total_standard_error)}"
-        if result.unreliable
-        else plain(result.total, 1),
-    )
-    ring = "ring found doubtful" if result.unreliable else "ring found"
+    most, total, ring = max(result.maximum, 1), plain(result.total, 1), "ring found"
+    if result.unreliable:
+        total, ring = f"≈{rounded(result.total, result.total_standard_error)}", "ring found doubtful"
     rings = [element("circle", **RING, class_="ring")]
     for class_, found in (("ring allowed", result.noise_limited_total), (ring, result.total)):
         if found is not None:  # a part of the ring, clockwise from the top
@@ -121,7 +117,7 @@ def budget(result: CapacityResult) -> Markup:
 def _amount(result: CapacityResult, size: float, error: float | None) -> str:
     """A part of the maximum with its error; rounded where the total is unreliable."""
     if result.unreliable:
-        return f"about {rounded(size, error)}"
+        return minus(f"about {rounded(size, error)}")
     return plain(size, 1) if error is None else with_error(size, error)
 
 

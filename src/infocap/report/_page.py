@@ -103,10 +103,8 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
     """The total, and how sure it is."""
     error = result.total_standard_error
     if result.unreliable:
-        total, sure = (
-            result.qualified_total,
-            "No interval is given: the warnings below say why it would not hold. ",
-        )
+        total = result.qualified_total
+        sure = "No interval is given: the warnings below say why it would not hold. "
     elif error is None:
         total, sure = plain(result.total, 1), f"The method {result.method!r} gives no error bars. "
     else:

@@ -37,9 +37,9 @@ def by_degree(result: CapacityResult) -> Markup:
     names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
     parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
-        total = result.qualified_total or plain(result.total)
+        whole = result.qualified_total or plain(result.total)
         said = (
-            f"The functions shown add up to {plain(added)}; the total, {total}, also counts "
+            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts "
             "what is too small to be shown function by function."
         )
         parts.append(element("p", said, class_="note"))

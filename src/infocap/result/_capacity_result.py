@@ -76,7 +76,7 @@ class CapacityResult:
         if self.noise_limited_total is not None:
             limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
             found = f"{self.total:.1f}" + (f" ± {self.total_standard_error:.1f}" if error else "")
-            found = self.qualified_total or found
+            found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else found
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
@@ -100,9 +100,8 @@ class CapacityResult:
     @property
     def unreliable(self) -> str:
         """Why the total cannot be trusted, as its warnings say it in a few words; "" where it can be."""
-        return "; ".join(
-            dict.fromkeys(one.found["unreliable"] for one in self.warnings if "unreliable" in one.found)
-        )
+        known = [one.found["unreliable"] for one in self.warnings if one.found.get("unreliable")]
+        return "; ".join(dict.fromkeys(known))
 
     @property
     def qualified_total(self) -> str:

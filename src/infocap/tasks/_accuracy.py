@@ -216,7 +216,7 @@ class CapacityAccuracy:
             f"  {len(self.total)} settings, total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
             f"accuracy {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
             f"linear model {self.linear:.1%}"
-            + (f"\n  {self.doubtful.sum()} totals are unreliable" * self.doubtful.any())
+            + (f"\n  {self.doubtful.sum()} of the totals are unreliable" if self.doubtful.any() else "")
         )
 
     @property
