@@ -96,17 +96,12 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
 
 def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float) -> None:
     """Write total over maximum capacity as the paper does; x and y are fractions of the axes."""
-    circle: Any = {
-        "boxstyle": "circle,pad=0.25",
-        "facecolor": "white",
-        "edgecolor": "black",
-        "linewidth": 0.8,
-    }
+    circle: Any = {"boxstyle": "circle,pad=0.25", "fc": "white", "ec": "black", "lw": 0.8}
     place: Any = {"transform": ax.transAxes, "ha": "center", "va": "center", "zorder": 5}
     total = f"{result.total:.1f}"
     if result.unreliable:
         total = rf"\approx{rounded(result.total, result.total_standard_error)}"
-        circle |= {"edgecolor": DOUBT, "linestyle": "--", "linewidth": 1.2}
+        circle |= {"ec": DOUBT, "ls": "--", "lw": 1.2}
         ax.set_title(unreliable_total(ax, result), color=DOUBT, fontsize=mpl.rcParams["font.size"])
     said = rf"$\frac{{{total}}}{{{result.maximum}}}$"
     ax.text(x, y, said, fontsize=1.9 * mpl.rcParams["font.size"], bbox=circle, **place)

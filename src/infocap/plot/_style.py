@@ -59,7 +59,8 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     """Return what to say above the axes of a total that cannot be trusted, in lines as long as they are wide."""
     letter = 0.55 * mpl.rcParams["font.size"] / 72  # a usual width, in inches
     inches = ax.get_window_extent().width / ax.figure.dpi
-    return textwrap.fill(f"total {result.qualified_total}", max(int(inches / letter), 20))
+    said = f"total {result.qualified_total}".replace("$", r"\$")
+    return textwrap.fill(said, max(int(inches / letter), 20))
 
 
 def degree_axis(ax: Axes, degrees: Integers) -> None:

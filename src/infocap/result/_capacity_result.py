@@ -100,7 +100,7 @@ class CapacityResult:
     @property
     def unreliable(self) -> str:
         """Why the total cannot be trusted, as its warnings say it in a few words; "" where it can be."""
-        known = [one.found["unreliable"] for one in self.warnings if one.found.get("unreliable")]
+        known = [str(one.found["unreliable"]) for one in self.warnings if one.found.get("unreliable")]
         return "; ".join(dict.fromkeys(known))
 
     @property
