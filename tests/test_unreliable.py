@@ -136,6 +136,8 @@ def test_the_page_qualifies_the_total_and_gives_no_interval():
     for words in (whole, "95 % interval", "no more than chance"):
         assert words not in said
     assert "No interval is given: the warnings below say why" in said
+    tips = [re.findall(r"samples\ntotal ([^\"]+)", one) for one in read]  # of the growth
+    assert [["±" in tip for tip in page] for page in tips] == [[True] * len(tips[0]), [False] * len(tips[0])]
 
 
 def test_pictures_of_capacities_say_why_the_total_is_unreliable():
@@ -208,6 +210,12 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
         assert [line.get_xdata().tolist() for line in rings] == [
             [relation.total[1]] if against is None else [6]
         ]
+        bars = [one for one in ax.figure.axes[-1].containers if one.has_xerr or against is not None]
+        lengths = [np.ptp(bar, axis=0).max() for bar in bars[0].lines[2][0].get_segments() if len(bar)]
+        assert np.isfinite(lengths).tolist() in (
+            [True],
+            [True, False],
+        )  # the second has no error bar of the total
         assert "unreliable total" in [one.get_text() for one in ax.get_legend().get_texts()]
 
 
