@@ -112,9 +112,8 @@ def correlated(case: Case) -> Iterator[Check]:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
     excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
-    if (
-        samples.root_weights is not None
-    ):  # as drawn, readouts scatter more than under the density of the basis
+    if samples.root_weights is not None:
+        # As drawn, readouts scatter more than under the density of the basis.
         drawn = evidence.leverage / np.maximum(samples.root_weights**2, 1e-300) - samples.constant
         excess *= means.shape[1] / float(np.mean(drawn))
     if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):

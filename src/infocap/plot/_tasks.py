@@ -14,6 +14,8 @@ from .._words import HALF_WIDTH_95
 from ..errors import ParameterError
 from ..result._capacity_result import CapacityResult
 from ..typing import Integers
+from ..workflow._compare import Comparison
+from ..workflow._compare import compare as compare_results
 from ._style import COLOURS, DOUBLE_MM, DOUBT, axes, degree_axis
 
 BAR = 0.4
@@ -35,7 +37,8 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
     >>> ax.get_ylabel()
     'capacity'
     """
-    whole = results[0] if results and hasattr(results[0], "names") else _comparison(results, names)
+    given = len(results) == 1 and isinstance(results[0], Comparison)
+    whole = results[0] if given else compare_results(*results, names=names)
     table = whole.by_degree()
     width = 0.84 / len(whole.names)
     with axes(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
@@ -58,12 +61,6 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
         beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
         ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **beside)
     return ax
-
-
-def _comparison(results: Sequence[CapacityResult], names: Sequence[str] | None) -> Any:
-    from ..workflow._compare import compare as compared
-
-    return compared(*results, names=names)
 
 
 def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -> Axes:
