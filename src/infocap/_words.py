@@ -51,6 +51,21 @@ def with_error(value: float, error: float | None) -> str:
     return f"{without_minus_zero(value, digits):.{digits}f} ± {error:.{digits}f}"
 
 
+def rounded(value: float, error: float | None) -> str:
+    """Return a value in which little trust is put, to the leading digit of its error and two digits at most.
+
+    >>> rounded(81.27, 0.41), rounded(9.53, 0.08), rounded(81.27, 20.0), rounded(0.0, None)
+    ('81', '9.5', '80', '0')
+    """
+    if value == 0:
+        return "0"
+    exponent = int(f"{value:.1e}".partition("e")[2])
+    place = exponent - 1
+    if error is not None and np.isfinite(error) and error > 0:
+        place = int(np.clip(np.floor(np.log10(error)), place, exponent))
+    return f"{round(value, -place):.{max(-place, 0)}f}"
+
+
 def without_minus_zero(value: float, digits: int) -> float:
     """Return the value, or a plain 0 where it would be printed as -0.000 with so many digits.
 

@@ -89,6 +89,7 @@ def inputs_off(case: Case) -> Iterator[Check]:
     yield Check(
         f"inputs do not follow the declared distribution ({said}): the mean of {basis.label(worst)} is "
         f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0; {advice}.",
+        unreliable="inputs not of the declared distribution",
         function=basis.label(worst),
         standard_errors=float(z[worst]),
     )
@@ -111,9 +112,8 @@ def correlated(case: Case) -> Iterator[Check]:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
     excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
-    if (
-        samples.root_weights is not None
-    ):  # as drawn, readouts scatter more than under the density of the basis
+    if samples.root_weights is not None:
+        # As drawn, readouts scatter more than under the density of the basis.
         drawn = evidence.leverage / np.maximum(samples.root_weights**2, 1e-300) - samples.constant
         excess *= means.shape[1] / float(np.mean(drawn))
     if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):
@@ -121,6 +121,7 @@ def correlated(case: Case) -> Iterator[Check]:
             f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
             f"{excess:.1f} times more than independent samples would (effective number of samples about "
             f"{evidence.n_samples / excess:.0f}); the device drifts, or the inputs were not in random order.",
+            unreliable="samples correlated in acquisition order",
             excess=excess,
         )
 
@@ -161,6 +162,7 @@ def few_samples(case: Case) -> Iterator[Check]:
         yield Check(
             f"{n} samples are few for {k} readouts: below 4 K = {4 * k} the bias is not small and not "
             "removed by extrapolation; take more samples.",
+            unreliable=f"few samples for {k} readouts",
             n_samples=n,
             wanted=SAMPLES_PER_READOUT * k,
         )
@@ -177,6 +179,7 @@ def above_the_rank(case: Case) -> Iterator[Check]:
         )
         yield Check(
             f"the capacities sum to {total:.3f}, above the {rank} that the readouts allow: {advice}.",
+            unreliable=f"more than the {rank} that are possible",
             total=total,
             rank=rank,
         )
@@ -204,6 +207,7 @@ def repeats_off(case: Case) -> Iterator[Check]:
         yield Check(
             f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
             f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them.",
+            unreliable="more than repeats allow",
             total=case.total,
             allowed=limit.total,
         )
@@ -254,6 +258,7 @@ def shifted(case: Case) -> Iterator[Check]:
             yield Check(
                 f"readouts look shifted by {lag:+d} samples against the inputs{where}: their raw capacity is "
                 f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows.",
+                unreliable="readouts shifted against the inputs",
                 lag=lag,
                 first_measurement=start,
             )

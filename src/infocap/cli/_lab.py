@@ -167,6 +167,7 @@ def _as_data(now: Status) -> dict[str, Any]:
     names = "stored planned complete rate_hz seconds_left last_row_age_s problem checks advice"
     return {name: getattr(now, name) for name in names.split()} | {
         "total": None if result is None else result.total,
+        "unreliable": "" if result is None else result.unreliable,
         "interval_width": now.width,
         "growth": None if result is None or result.growth is None else asdict(result.growth),
     }
@@ -196,7 +197,7 @@ def _capacity(result: CapacityResult) -> list[str]:
     if growth is not None:
         scale = f"0{most:>{BAR - 1}}"
         lines.append(f"  {'samples':>8}  {'total':>7}  95 % interval     {scale}")
-        errors = growth.standard_error or [None] * len(growth.total)
+        errors = (not result.unreliable and growth.standard_error) or [None] * len(growth.total)
         for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
             half_width = HALF_WIDTH_95 * (error or 0.0)
             low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
@@ -204,6 +205,8 @@ def _capacity(result: CapacityResult) -> list[str]:
             first, middle, last = np.rint(np.clip([low, total, high], 0, most) / most * (BAR - 1)).astype(int)
             drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
             lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{drawn:<{BAR}}|")
+    if result.unreliable:
+        lines.append(f"  total {result.qualified_total}")
     if result.drift is not None:
         lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
     return lines

@@ -79,11 +79,14 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
     """Return lines: the total in words, capacity by degree, the strongest functions."""
     basis, error = result.basis, result.total_standard_error
     digits, interval = 3, " (no error bar from this method)"
-    if error is not None:
+    if result.unreliable:
+        interval = ""
+    elif error is not None:
         digits, (low, high) = decimals(error), result.total_interval()
         interval = f"; with 95 % confidence between {low:.{digits}f} and {high:.{digits}f}"
     lines = [
-        f"Total capacity {result.total:.{digits}f} of at most {result.maximum} ({result.readouts_in_words}){interval}",
+        f"Total capacity {result.qualified_total or f'{result.total:.{digits}f}'} of at most {result.maximum} "
+        f"({result.readouts_in_words}){interval}",
         f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, method {result.method}",
     ]

@@ -146,7 +146,7 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
 def _measured(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
     """Return what to expect after a pilot run, and what it found."""
     expected, n = forecast_from(pilot), pilot.n_samples
-    total = with_error(pilot.total, pilot.total_standard_error)
+    total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
     lines = [f"The pilot: total {total} of {pilot.rank} with {n} samples; errors are extrapolated from that."]
     if n >= expected.least_samples and expected.at(n, method).high <= error:
         lines.append(f"That is precise enough already: an error of {error:g} needs no further samples.")

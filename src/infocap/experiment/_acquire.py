@@ -95,7 +95,7 @@ def _measure(store: Store, careful: Careful, until: float | None, stop: Event, p
             bar.update()
             if until is not None and len(store) % max(n // LOOKS, 1) == 0 and not store.complete:
                 result, _ = estimate_now(store.recording(), store.plan, growth=False)
-                if result is not None and width(result) < until:
+                if result is not None and not result.unreliable and width(result) < until:
                     return f"the 95 % interval of the total was narrower than {until:g}"
     return None
 

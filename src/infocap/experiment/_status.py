@@ -105,7 +105,7 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
     planned = {kind: pair for kind, pair in counts.items() if pair[1]}
-    advice = _advice(left, None if result is None else width(result), age, rate, until)
+    advice = _advice(left, result, age, rate, until)
     checks = found.check(path) if result is None else result.checks
     seconds = left / rate if rate else None
     return Status(path, plan, planned, rate, seconds, age, result, problem, advice, checks)
@@ -146,12 +146,18 @@ def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     return len(pauses) / span if span > 0 else None, time.time() - float(times[-1])
 
 
-def _advice(left: int, wide: float | None, age: float | None, rate: float | None, until: float) -> str:
+def _advice(
+    left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float
+) -> str:
     """One sentence on what to do now."""
     if not left:
         return "complete: all that was planned is stored."
-    if wide is not None and wide < until:
+    if result is not None and not result.unreliable and width(result) < until:
         return f"stop now: interval below {until:g}."
     if age is not None and age > LEAST_LATE_S + LATE / max(rate or 1.0, 1e-9):
         return f"no new row for {age:.0f} s: is the acquisition still running?"
-    return "go on." if wide is None else f"go on: the interval is {wide:.2f} wide, {until:g} is wanted."
+    if result is None:
+        return "go on."
+    if result.unreliable:
+        return f"the total is unreliable: {result.unreliable}."
+    return f"go on: the interval is {width(result):.2f} wide, {until:g} is wanted."

@@ -6,10 +6,10 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._words import degree_errors
+from .._words import degree_errors, rounded
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
-from ._style import COLOURS, GREY, axes, degree_axis
+from ._style import COLOURS, DOUBT, GREY, axes, degree_axis, unreliable_total
 
 KINDS = {"1": "one variable", "2": "two variables", ">2": "more than two"}
 MOST_TICKS = 10  # Larger matrices name every second degree: their numbers would touch at one column's width.
@@ -96,7 +96,12 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
 
 def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float) -> None:
     """Write total over maximum capacity as the paper does; x and y are fractions of the axes."""
-    circle = {"boxstyle": "circle,pad=0.25", "facecolor": "white", "edgecolor": "black", "linewidth": 0.8}
+    circle: Any = {"boxstyle": "circle,pad=0.25", "fc": "white", "ec": "black", "lw": 0.8}
     place: Any = {"transform": ax.transAxes, "ha": "center", "va": "center", "zorder": 5}
-    said = rf"$\frac{{{result.total:.1f}}}{{{result.maximum}}}$"
+    total = f"{result.total:.1f}"
+    if result.unreliable:
+        total = rf"\approx{rounded(result.total, result.total_standard_error)}"
+        circle |= {"ec": DOUBT, "ls": "--", "lw": 1.2}
+        ax.set_title(unreliable_total(ax, result), color=DOUBT, fontsize=mpl.rcParams["font.size"])
+    said = rf"$\frac{{{total}}}{{{result.maximum}}}$"
     ax.text(x, y, said, fontsize=1.9 * mpl.rcParams["font.size"], bbox=circle, **place)

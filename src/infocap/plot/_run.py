@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..result._capacity_result import CapacityResult
 from ..result._found import Drift, Factors
 from ..typing import Floats
-from ._style import COLOURS, DOUBLE_MM, SOFT, axes
+from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
 
 MOST_MARKERS = 100  # Points of a curve that get a marker; more would merge into a thick line.
 MOST_CURVES = 6  # Functions whose convergence is drawn unless the user names some.
@@ -25,7 +25,8 @@ CLOCKS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """The total as it was after a part of the run, with its 95 % interval, on an axis that doubles.
 
-    Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows.
+    Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows. A total that
+    is unreliable has open symbols and no interval, and the reason stands above.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
@@ -41,11 +42,13 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         )
     n, total = np.array(found.n_samples), np.array(found.total)
     with axes(ax) as ax:
-        if found.standard_error is not None:
+        if found.standard_error is not None and not result.unreliable:
             half_width = HALF_WIDTH_95 * np.array(found.standard_error)
             low, high = np.maximum(total - half_width, 0.0), total + half_width
             ax.fill_between(n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval")
-        ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, label="total capacity")
+        fill = "white" if result.unreliable else COLOURS[0]
+        label = "total capacity, unreliable" if result.unreliable else "total capacity"
+        ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, markerfacecolor=fill, label=label)
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
         if (limit := result.noise_limited_total) is not None:
             ax.axhline(limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {limit:.1f}")
@@ -54,7 +57,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.minorticks_off()
         ax.set(xlabel="number of samples N", ylabel="total capacity")
         ax.set_ylim(0, 1.08 * max(result.maximum, float(total.max())))
-        ax.legend(**ABOVE)
+        legend = ax.legend(title=unreliable_total(ax, result) if result.unreliable else None, **ABOVE)
+        legend.get_title().set_color(DOUBT)
     return ax
 
 

@@ -1,5 +1,6 @@
 """Devices side by side, and what a learning task needs next to what a device computes."""
 
+import textwrap
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -13,9 +14,13 @@ from .._words import HALF_WIDTH_95
 from ..errors import ParameterError
 from ..result._capacity_result import CapacityResult
 from ..typing import Integers
-from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
+from ..workflow._compare import Comparison
+from ..workflow._compare import compare as compare_results
+from ._style import COLOURS, DOUBLE_MM, DOUBT, axes, degree_axis
 
 BAR = 0.4
+LETTERS = 48  # Longer lines of a legend are broken: they would leave no room for the bars beside them.
+RING: Any = {"linestyle": "none", "marker": "o", "markersize": 9, "color": DOUBT, "markerfacecolor": "none"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 UNITS = {one.lower(): one for one in ("dBm", "m", "mW", "W", "nm", "ps", "GHz", "THz", "km")}
 
@@ -32,7 +37,8 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
     >>> ax.get_ylabel()
     'capacity'
     """
-    whole = results[0] if results and hasattr(results[0], "names") else _comparison(results, names)
+    given = len(results) == 1 and isinstance(results[0], Comparison)
+    whole = results[0] if given else compare_results(*results, names=names)
     table = whole.by_degree()
     width = 0.84 / len(whole.names)
     with axes(ax, aspect=0.4, width_mm=DOUBLE_MM) as ax:
@@ -43,7 +49,8 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
             hatch = None if number < len(COLOURS) else "///"
             error = result.total_standard_error
             half_width = "" if error is None or not np.isfinite(error) else f" ± {HALF_WIDTH_95 * error:.2f}"
-            label = f"{name}: {result.total:.2f}{half_width} of {result.maximum}"
+            total = result.qualified_total or f"{result.total:.2f}{half_width}"
+            label = textwrap.fill(f"{name}: {total} of {result.maximum}", LETTERS)
             colour = COLOURS[number % len(COLOURS)]
             ax.bar(place, values, width=0.92 * width, color=colour, hatch=hatch, label=label)
             if np.isfinite(ours.standard_error).all():
@@ -54,12 +61,6 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
         beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}
         ax.legend(title="total capacity, 95 % interval", handlelength=1.0, **beside)
     return ax
-
-
-def _comparison(results: Sequence[CapacityResult], names: Sequence[str] | None) -> Any:
-    from ..workflow._compare import compare as compared
-
-    return compared(*results, names=names)
 
 
 def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -> Axes:
@@ -101,7 +102,8 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
 
     Takes what `infocap.tasks.capacity_accuracy` gave. With `against`, the name of a setting such as
     ``"power_dbm"``, both are drawn over that setting as in the paper: accuracy on the axes returned, total
-    capacity on a second axis at the right. Settings that differ otherwise become curves of their own.
+    capacity on a second axis at the right. Settings that differ otherwise become curves of their own. A ring
+    marks totals that are unreliable; they have no error bar.
 
     >>> import infocap
     >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(200)
@@ -122,15 +124,18 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
         right = None if against is None else ax.twinx()
         for number, (label, rows) in enumerate(_curves(relation, along).items()):
             y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
-            total, error = relation.total[rows], None if errors is None else errors[rows]
+            total, doubtful = relation.total[rows], relation.doubtful[rows]
+            error = None if errors is None else np.where(doubtful, np.nan, errors[rows])
             colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
             look: Any = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
             if right is None:
                 ax.errorbar(total, y, y_error, error, label=label, linewidth=0.6, **look)
+                ax.plot(total[doubtful], y[doubtful], **RING)
             else:
                 x = np.array(relation.settings[along])
                 ax.errorbar(x, y, y_error, label=label, linewidth=1.2, **look)
                 right.errorbar(x, total, error, linestyle=":", markerfacecolor="white", linewidth=1.0, **look)
+                right.plot(x[doubtful], total[doubtful], **RING)
         if right is not None:
             right.spines["right"].set_visible(True)
             right.set_ylabel("total capacity (dotted)")
@@ -144,7 +149,9 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
         ax.set(xlabel="total capacity" if right is None else setting, ylabel="accuracy")
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
-        if len(names) > 1:
+        if relation.doubtful.any():
+            ax.plot([], [], label="unreliable total", **RING)
+        if len(names) > 1 or relation.doubtful.any():
             ax.legend(loc="best", handlelength=1.6)
     return ax
 

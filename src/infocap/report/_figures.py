@@ -14,6 +14,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from .._words import rounded
 from ..plot import _run
 from ..plot._capacity import KINDS, errors_by_degree, index_names
 from ..result._capacity_result import CapacityResult
@@ -51,9 +52,11 @@ LOOK: Any = {
 
 def circle(result: CapacityResult) -> Markup:
     """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
-    most, total = max(result.maximum, 1), plain(result.total, 1)
+    most, total, ring = max(result.maximum, 1), plain(result.total, 1), "ring found"
+    if result.unreliable:
+        total, ring = f"≈{rounded(result.total, result.total_standard_error)}", "ring found doubtful"
     rings = [element("circle", **RING, class_="ring")]
-    for class_, found in (("ring allowed", result.noise_limited_total), ("ring found", result.total)):
+    for class_, found in (("ring allowed", result.noise_limited_total), (ring, result.total)):
         if found is not None:  # a part of the ring, clockwise from the top
             dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
             part = {"class_": class_, "stroke_dasharray": dash, "transform": "rotate(-90 100 100)"}
@@ -68,7 +71,7 @@ def circle(result: CapacityResult) -> Markup:
         element("text", most, y=110 + 0.78 * size, **middle),
         viewBox="0 0 200 200",
         role="img",
-        aria_label=f"Total capacity {total} of at most {most}",
+        aria_label=f"Total capacity {result.qualified_total or total} of at most {most}",
         class_="circle",
     )
 
@@ -82,13 +85,14 @@ def budget(result: CapacityResult) -> Markup:
         parts.append(("unknown", result.rank - total, error, words))
     else:
         both = hypot(result.noise_limited_standard_error or 0.0, error or 0.0) or None
-        chance = ": no more than chance explains" if limit - total < 2 * (both or 0.0) else ""
+        within = limit - total < 2 * (both or 0.0) and not result.unreliable
+        chance = ": no more than chance explains" if within else ""
         words = f"in functions of the inputs outside this basis{chance}"
         parts.append(("outside", limit - total, both, words))
         words = "lost to noise, as repeated measurements show"
         parts.append(("noise", result.rank - limit, result.noise_limited_standard_error, words))
     shown = [
-        (kind, size, plain(size, 1) if error is None else with_error(size, error), words)
+        (kind, size, _amount(result, size, error), words)
         for kind, size, error, words in parts
         if size > NOTHING or kind in ("found", "outside")
     ]
@@ -108,6 +112,13 @@ def budget(result: CapacityResult) -> Markup:
     name = f"Of {result.maximum}: " + "; ".join(f"{said} {words}" for _, _, said, words in shown)
     bar = element("svg", *bars, role="img", aria_label=name, class_="budget-bar", height="20")
     return element("div", bar, element("ul", *lines, class_="budget-list"), class_="budget")
+
+
+def _amount(result: CapacityResult, size: float, error: float | None) -> str:
+    """A part of the maximum with its error; rounded where the total is unreliable."""
+    if result.unreliable:
+        return minus(f"about {rounded(size, error)}")
+    return plain(size, 1) if error is None else with_error(size, error)
 
 
 def matrix(result: CapacityResult) -> Markup:
@@ -230,7 +241,7 @@ def growth(result: CapacityResult) -> Markup:
     found = result.growth
     if found is None or len(found.n_samples) < 2:
         return Markup()
-    errors = found.standard_error or [None] * len(found.total)
+    errors = (not result.unreliable and found.standard_error) or [None] * len(found.total)
     known = zip(found.n_samples, found.total, errors, strict=True)
     tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
     words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")

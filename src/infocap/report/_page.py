@@ -102,7 +102,10 @@ def _options(values: Integers) -> Markup:
 def _headline(result: CapacityResult) -> tuple[str, str]:
     """The total, and how sure it is."""
     error = result.total_standard_error
-    if error is None:
+    if result.unreliable:
+        total = result.qualified_total
+        sure = "No interval is given: the warnings below say why it would not hold. "
+    elif error is None:
         total, sure = plain(result.total, 1), f"The method {result.method!r} gives no error bars. "
     else:
         total, digits = with_error(result.total, error), decimals(error)

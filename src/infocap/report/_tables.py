@@ -37,8 +37,9 @@ def by_degree(result: CapacityResult) -> Markup:
     names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
     parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
+        whole = result.qualified_total or plain(result.total)
         said = (
-            f"The functions shown add up to {plain(added)}; the total, {plain(result.total)}, also counts "
+            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts "
             "what is too small to be shown function by function."
         )
         parts.append(element("p", said, class_="note"))
@@ -87,9 +88,8 @@ def functions(result: CapacityResult) -> Markup:
 def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
-    summary = getattr(
-        ESTIMATORS.get(result.method), "summary", None
-    )  # a user's own method may be a bare function
+    # A user's own method may be a bare function, without a summary.
+    summary = getattr(ESTIMATORS.get(result.method), "summary", None)
     families, basis = result.basis.families, basis_in_words(result)
     if len({(family.name, family.domain, family.parameters) for family in families}) == 1:
         low, high = (minus(f"{end:g}") for end in families[0].domain)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
+from .._words import rounded
 from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
@@ -66,14 +67,16 @@ class CapacityResult:
 
     def __repr__(self) -> str:
         error = "" if self.total_standard_error is None else f" ± {self.total_standard_error:.3f}"
+        total = self.qualified_total or f"{self.total:.3f}{error}"
         size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
         lines = [
-            f"CapacityResult: total {self.total:.3f}{error} of at most {self.maximum} ({self.readouts_in_words})",
+            f"CapacityResult: total {total} of at most {self.maximum} ({self.readouts_in_words})",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
         if self.noise_limited_total is not None:
             limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
             found = f"{self.total:.1f}" + (f" ± {self.total_standard_error:.1f}" if error else "")
+            found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else found
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
@@ -94,6 +97,18 @@ class CapacityResult:
         """The checks that say what was put right without harm, such as dead channels that were left out."""
         return tuple(check for check in self.checks if check.kind == "note")
 
+    @property
+    def unreliable(self) -> str:
+        """Why the total cannot be trusted, as its warnings say it in a few words; "" where it can be."""
+        known = [str(one.found["unreliable"]) for one in self.warnings if one.found.get("unreliable")]
+        return "; ".join(dict.fromkeys(known))
+
+    @property
+    def qualified_total(self) -> str:
+        """An unreliable total in words, "about 81 (unreliable: few samples for 72 readouts)"; "" for a reliable one."""
+        total = rounded(self.total, self.total_standard_error)
+        return f"about {total} (unreliable: {self.unreliable})" if self.unreliable else ""
+
     def interval(self, level: float = 0.95) -> Floats:
         """Confidence interval of every capacity, (terms, 2), within [0, 1]."""
         half_width = self._half_width(self.standard_error, level)
@@ -101,7 +116,7 @@ class CapacityResult:
         return np.clip(np.column_stack([centre - half_width, centre + half_width]), 0.0, 1.0)
 
     def total_interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the total, between 0 and the rank."""
+        """Confidence interval of the total, between 0 and the rank; it holds only where `unreliable` is empty."""
         half_width = float(self._half_width(self.total_standard_error, level))
         return max(self.total - half_width, 0.0), min(self.total + half_width, float(self.rank))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._array import to_numpy
 from .._check import probability, whole_number, yes_or_no
@@ -206,6 +207,7 @@ class CapacityAccuracy:
     linear: float
     task: str
     settings: dict[str, tuple[Any, ...]]  # values of each parameter; the last varies fastest
+    unreliable: tuple[str, ...] = ()  # why each total cannot be trusted, "" where it can be
 
     def __repr__(self) -> str:
         low, high = self.interval()
@@ -214,7 +216,13 @@ class CapacityAccuracy:
             f"  {len(self.total)} settings, total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
             f"accuracy {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
             f"linear model {self.linear:.1%}"
+            + (f"\n  {self.doubtful.sum()} of the totals are unreliable" if self.doubtful.any() else "")
         )
+
+    @property
+    def doubtful(self) -> NDArray[np.bool_]:
+        """Whether the total of each setting is unreliable."""
+        return np.array(self.unreliable or [""] * len(self.total)) != ""
 
     @property
     def correlation(self) -> float:
@@ -239,6 +247,7 @@ class CapacityAccuracy:
         shape = [len(values) for values in self.settings.values()]
         names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
         columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        columns |= {"unreliable": np.array(self.unreliable)} if self.unreliable else {}
         return xr.Dataset(
             {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
             coords={name: axis_values(values) for name, values in self.settings.items()},
@@ -298,4 +307,5 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         float(np.mean([one.linear_mean for one in scores])),
         scores[0].task,
         dict(getattr(results, "settings", {})) or {"setting": tuple(range(len(found)))},
+        tuple(one.unreliable for one in found),
     )

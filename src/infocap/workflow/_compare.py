@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, decimals, listed, with_error, without_minus_zero
+from .._words import HALF_WIDTH_95, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators._second_order import benjamini_hochberg
@@ -256,6 +256,12 @@ def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list
             f"no error bars for {listed(bare)}, so no interval of the differences; estimate with method "
             "'control-variate', or another with jackknife=16."
         )
+    doubtful = [name for name, one in zip(names, results, strict=True) if one.unreliable]
+    if doubtful:
+        checks.append(
+            f"the total of {listed(doubtful)} is unreliable, and so are differences from it; the checks of that result "
+            "say why, and what to do."
+        )
     methods = list(dict.fromkeys(one.method for one in results))
     if len(methods) > 1:
         checks.append(
@@ -269,7 +275,10 @@ def _as_text(comparison: Comparison) -> str:
     basis, names = comparison.basis, comparison.names
     totals = [["", "total", "of", f"minus {names[0]}"]]
     for (_, row), result in zip(comparison.totals().iterrows(), comparison.results, strict=True):
-        totals.append([row.device, _value(row), str(result.maximum), _difference(row)])
+        step = _difference(row)
+        if step and (result.unreliable or comparison.results[0].unreliable):
+            step = f"about {rounded(row.difference, row.difference_standard_error)}"
+        totals.append([row.device, result.qualified_total or _value(row), str(result.maximum), step])
     degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
     for degree, part in comparison.by_degree().groupby("name", sort=False):
         if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PER_TERM = ("capacity", "raw", "standard_error")
-TAKEN = {"total", "total_standard_error", "by_degree", "term", "term_degree", "degree", "label", *PER_TERM}
+TOTALS = ("total", "total_standard_error", "unreliable")
+TAKEN = {"by_degree", "term", "term_degree", "degree", "label", *TOTALS, *PER_TERM}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,7 +52,8 @@ class Sweep:
         for point, result in zip(self.points, self.results, strict=True):
             error = "" if result.total_standard_error is None else f" ± {result.total_standard_error:.3f}"
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
-            lines.append(f"  {_said(point)}: {result.total:.3f}{error} of {result.maximum}{checks}")
+            total = result.qualified_total or f"{result.total:.3f}{error}"
+            lines.append(f"  {_said(point)}: {total} of {result.maximum}{checks}")
         return "\n".join(lines)
 
     def __len__(self) -> int:
@@ -93,7 +95,7 @@ class Sweep:
 
         names, shape, basis = tuple(self.settings), self.shape, self.results[0].basis
         columns: dict[str, tuple[tuple[str, ...], Any]] = {}
-        for name in ("total", "total_standard_error", "n_readouts", "maximum", "rank"):
+        for name in (*TOTALS, "n_readouts", "maximum", "rank"):
             values = [getattr(result, name) for result in self.results]
             if name not in names and not any(value is None for value in values):
                 columns[name] = (names, np.array(values).reshape(shape))
@@ -120,7 +122,7 @@ class Sweep:
         )
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a setting: its values, the total and its error, and the capacity of each degree."""
+        """One row per setting: its values, the total, its error, why it is unreliable, and capacity by degree."""
         import pandas as pd
 
         rows = []
@@ -129,7 +131,8 @@ class Sweep:
             known = result.total_standard_error is not None
             error = {"total_standard_error": result.total_standard_error} if known else {}
             degrees = {f"degree_{degree}": value for degree, value in enumerate(by_degree)}
-            rows.append(point | {"total": result.total} | error | {"maximum": result.maximum} | degrees)
+            totals = {"total": result.total} | error | {"unreliable": result.unreliable}
+            rows.append(point | totals | {"maximum": result.maximum} | degrees)
         return pd.DataFrame(rows)
 
 
