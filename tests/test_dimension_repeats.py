@@ -350,7 +350,7 @@ def test_few_inputs_get_a_warning():
     with pytest.warns(DataWarning, match="80 inputs are few for 21 independent readouts: below 5 K = 105"):
         from_repeats(x1, x2)
     once = SYSTEMS["mixture"](generator.uniform(-1, 1, (400, 2)), generator)
-    with pytest.warns(DataWarning, match="80 inputs are, by their weights, worth 73, which are few for 21"):
+    with pytest.warns(DataWarning, match="80 inputs are, by their weights, worth 74, which are few for 21"):
         from_repeats(x1, x2, weights=np.linspace(0.5, 1.5, 80))
     with pytest.warns(DataWarning, match="80 repeated inputs are few .* the total stands"):
         from_repeats(x1, x2, measured_once=once)

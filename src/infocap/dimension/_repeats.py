@@ -194,8 +194,8 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
     if worth < ENOUGH * rank:
         as_many = f" are, by their weights, worth {worth}, which" if worth < data.n_inputs else ""
         yield (
-            f"{data.n_inputs} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = {ENOUGH * rank} the "
-            "bias is larger than what the correction can be trusted with; take more inputs."
+            f"{data.n_inputs} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = "
+            f"{ENOUGH * rank} the bias is larger than what the correction can be trusted with; take more inputs."
         )
     elif len(data.repeated) * (data.repeated.shape[1] - 1) < ENOUGH * rank:
         yield (
