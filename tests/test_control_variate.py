@@ -491,6 +491,10 @@ def test_repeats_of_a_weighted_design_tell_what_noise_allows():
     apart = found["weighted"].noise_limited_total - found["plain"].noise_limited_total
     assert abs(apart) < 3 * np.hypot(*errors)
     assert max(errors) < 0.3
+    u, weights = infocap.draw_weighted(BASIS, 3072, design="random", seed=1)
+    again = np.where(u[:, :1] > 0, device(u, 3), np.nan)
+    with pytest.warns(DataWarning, match="repeated inputs do not follow the declared distribution"):
+        infocap.estimate(u, device(u, 4), BASIS, weights=weights, repeats=again)
 
 
 def test_repeats_follow_rows_that_are_dropped():
