@@ -391,8 +391,6 @@ def test_weights_that_cannot_be_are_refused():
         infocap.estimate(U, X, BASIS, weights=np.where(np.arange(512) == 3, -1.0, 1.0))
     with pytest.raises(DataError, match=r"weights has shape \(5,\)"):
         infocap.estimate(U, X, BASIS, weights=np.ones(5))
-    with pytest.raises(ParameterError, match="repeats and weights cannot be used together"):
-        infocap.estimate(U, X, BASIS, weights=np.ones(512), repeats=X)
     with pytest.raises(ParameterError, match="'surrogate' shuffles samples and takes no weights"):
         infocap.estimate(U, X, BASIS, weights=np.ones(512), method="surrogate")
 
@@ -473,6 +471,30 @@ def test_repeats_tell_noise_from_functions_outside_the_basis(tmp_path):
         infocap.estimate(u, system(u, seed=1), BASIS, repeats=again[:512])
     with pytest.raises(DataError, match="NaN or infinite value in every row"):
         infocap.estimate(u, system(u, seed=1), BASIS, repeats=np.full_like(again, np.nan))
+
+
+def test_repeats_of_a_weighted_design_tell_what_noise_allows():
+    """Every third row repeated; noise that grows with the input, so that the two densities differ in their totals."""
+
+    def device(u, seed):
+        noise = np.random.default_rng(seed).standard_normal((len(u), 6))
+        return BASIS(u)[:, 1:7] + (0.2 + 2 * u[:, :1] ** 2) * noise
+
+    found = {}
+    for name, (u, weights) in {
+        "weighted": infocap.draw_weighted(BASIS, 3072, design="random", seed=1),
+        "plain": (infocap.draw(BASIS, 3072, design="random", seed=2), None),
+    }.items():
+        again = np.where(np.arange(3072)[:, None] % 3 == 0, device(u, 3), np.nan)
+        found[name] = infocap.estimate(u, device(u, 4), BASIS, weights=weights, repeats=again)
+    errors = [one.noise_limited_standard_error for one in found.values()]
+    apart = found["weighted"].noise_limited_total - found["plain"].noise_limited_total
+    assert abs(apart) < 3 * np.hypot(*errors)
+    assert max(errors) < 0.3
+    u, weights = infocap.draw_weighted(BASIS, 3072, design="random", seed=1)
+    again = np.where(u[:, :1] > 0, device(u, 3), np.nan)
+    with pytest.warns(DataWarning, match="repeated inputs do not follow the declared distribution"):
+        infocap.estimate(u, device(u, 4), BASIS, weights=weights, repeats=again)
 
 
 def test_repeats_follow_rows_that_are_dropped():

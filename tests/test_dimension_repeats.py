@@ -149,27 +149,62 @@ def test_more_of_anything_makes_the_error_smaller():
     assert from_repeats(x1[:256], x2[:256]).standard_error > base
 
 
-def by_definition(repeated, once, constant):
-    """tr(G⁻¹V) with every input weighing the same, as it stands on paper."""
-    x = np.concatenate([repeated.mean(axis=1), once])
-    centre = x.mean(axis=0) * constant
-    rest = repeated - centre
-    gram = np.einsum("irk,irl->kl", rest, rest) / repeated.shape[1]
-    gram = (gram + (once - centre).T @ (once - centre)) / len(x)
-    return np.trace(np.linalg.solve(gram, noise_covariance(repeated)))
+def by_definition(repeated, once, weights, constant):
+    """tr(G⁻¹V) with every input counting by its weight, as it stands on paper."""
+    x, twice = np.concatenate([repeated.mean(axis=1), once]), weights[: len(repeated)]
+    centre = np.average(x, axis=0, weights=weights) * constant
+    gram = np.einsum("i,irk,irl->kl", twice, repeated - centre, repeated - centre) / repeated.shape[1]
+    gram += np.einsum("i,ik,il->kl", weights[len(repeated) :], once - centre, once - centre)
+    rest = repeated - repeated.mean(axis=1, keepdims=True)
+    noise = np.einsum("i,irk,irl->kl", twice, rest, rest) / (repeated.shape[1] - 1) / twice.sum()
+    return np.trace(np.linalg.solve(gram / weights.sum(), noise))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("repeats", "n_once"), [(2, 0), (2, 7), (3, 0), (4, 5)])
-def test_leaving_out_an_input_is_the_same_as_not_having_it(repeats, n_once, constant, rng):
+def test_leaving_out_an_input_is_the_same_as_not_having_it(repeats, n_once, constant, weighted, rng):
     repeated = rng.standard_normal((12, 1, 4)) + 0.5 * rng.standard_normal((12, repeats, 4)) + 0.3
     once = rng.standard_normal((n_once, 4))
-    data = whiten(repeated, once, constant)
+    weights = rng.uniform(0.2, 2.0, 12 + n_once) if weighted else np.ones(12 + n_once)
+    data = whiten(repeated, once, constant, weights if weighted else None)
     noise = noise_covariance(data.repeated)
-    assert np.trace(noise) == pytest.approx(by_definition(repeated, once, constant), rel=1e-10)
-    expected = [by_definition(np.delete(repeated, i, axis=0), once, constant) for i in range(12)]
-    expected += [by_definition(repeated, np.delete(once, i, axis=0), constant) for i in range(n_once)]
+    assert np.trace(noise) == pytest.approx(by_definition(repeated, once, weights, constant), rel=1e-10)
+    expected = [
+        by_definition(np.delete(repeated, i, axis=0), once, np.delete(weights, i), constant)
+        for i in range(12)
+    ]
+    expected += [
+        by_definition(repeated, np.delete(once, i, axis=0), np.delete(weights, 12 + i), constant)
+        for i in range(n_once)
+    ]
     assert_allclose(leave_one_out(data, noise, constant), expected, rtol=1e-6)
+
+
+def wedge(generator, n):
+    """Inputs that crowd at one corner, and their weights: the density is (1 + u1 / 2)(1 + u2 / 2) / 4."""
+    u = 2 * np.sqrt(0.25 + 2 * generator.uniform(size=(n, 2))) - 2
+    return u, 1 / np.prod(1 + u / 2, axis=1)
+
+
+@pytest.mark.parametrize("n_once", [0, 1024])
+@systems
+def test_weights_give_the_total_under_the_density_of_the_basis(system, n_once):
+    """Also where the noise depends on the input, as that of the tanh features does."""
+    errors, held, ignored = [], [], []
+    for seed in range(40):
+        generator = np.random.default_rng(seed)
+        u, weights = wedge(generator, 1024 + n_once)
+        x1, x2 = (system(u[:1024], generator) for _ in range(2))
+        once = system(u[1024:], generator) if n_once else None
+        found = from_repeats(x1, x2, measured_once=once, weights=weights)
+        low, high = found.interval()
+        errors.append(found.total - system.total)
+        held.append(low <= system.total <= high)
+        ignored.append(from_repeats(x1, x2, measured_once=once).total - system.total)
+    assert abs(np.mean(errors)) < 4 * chance(errors)
+    assert np.mean(held) >= 0.8
+    assert abs(np.mean(ignored)) > 4 * chance(ignored)  # so the test would see weights that are ignored
 
 
 @settings(max_examples=25)
@@ -315,6 +350,8 @@ def test_few_inputs_get_a_warning():
     with pytest.warns(DataWarning, match="80 inputs are few for 21 independent readouts: below 5 K = 105"):
         from_repeats(x1, x2)
     once = SYSTEMS["mixture"](generator.uniform(-1, 1, (400, 2)), generator)
+    with pytest.warns(DataWarning, match="80 inputs are, by their weights, worth 74, which are few for 21"):
+        from_repeats(x1, x2, weights=np.linspace(0.5, 1.5, 80))
     with pytest.warns(DataWarning, match="80 repeated inputs are few .* the total stands"):
         from_repeats(x1, x2, measured_once=once)
 
@@ -341,6 +378,7 @@ MISTAKES = {
     "device off": (lambda: from_repeats(X1 * 0 + 3, X2 * 0 + 3), "no channel that changes"),
     "overlap": (lambda: from_repeats(X1[:64], X2[:64], measured_once=X1[60:]), "row 0 of measured_once is row 60"),
     "other readouts": (lambda: from_repeats(X1, X2, measured_once=X1[:, :3]), r"measured_once has shape \(128, 3\)"),
+    "weights": (lambda: from_repeats(X1, X2, weights=np.ones(5)), r"weights has shape \(5,\); .* each of 128 rows"),
     "constant": (lambda: from_repeats(X1, X2, constant="yes"), "constant='yes'` must be True or False"),
     "level": (lambda: from_repeats(X1, X2).interval(95), "level=95` must lie strictly between 0 and 1"),
 }  # fmt: skip

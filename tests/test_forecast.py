@@ -220,6 +220,8 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         assert call(monkeypatch, "plan", "--from", name, "--error", "0.1", "-o", f"{name}.toml") == 0
         said = capsys.readouterr().out
         assert f"Take {n} samples" in said
+        least = infocap.theory.efficiency_bound(result).samples_needed(0.1)
+        assert f"any method would need is about {least}, by" in " ".join(said.split())
         assert f"total {with_error(result.total, result.total_standard_error)} of" in said
         assert said.count("warning of the pilot") == len(result.warnings)
         again = Plan.load(f"{name}.toml")

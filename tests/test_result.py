@@ -1,5 +1,7 @@
 """The result: its summary, its tables, its files, and the capacity for any target."""
 
+import pickle
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.result._target import Capacity, corrected
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 SYSTEM = infocap.theory.random_mixture(BASIS, n_active=9, n_readouts=6, seed=3)
@@ -227,6 +230,92 @@ def test_capacity_of_a_large_basis_uses_averages(monkeypatch):
     fitted = probed().capacity_of(target)
     monkeypatch.setattr("infocap.result._target.MOST_TERMS", 5)
     assert probed().capacity_of(target) == pytest.approx(fitted, abs=1e-3)
+
+
+def measured(n, seed, uneven):
+    """Noisy readouts fitted by least squares: coordinates, residual covariance, unbiased values and standard errors.
+
+    Bias and influence are sums over samples of the second-order expansion (docs/estimators.md), function by function.
+    """
+    u = infocap.draw(BASIS, n, design="random", seed=seed)
+    size = np.sqrt(3) * np.abs(u[:, :1]) if uneven else 1.0
+    x = SYSTEM(u) + 4 * size * np.random.default_rng(seed).standard_normal((n, 6))
+    y, z = BASIS(u), np.column_stack([np.ones(n), x])
+    fit, left = np.linalg.solve(y.T @ y, y.T), n - len(BASIS)
+    c = fit @ z
+    e = z - y @ c
+    noise = e.T @ e / left
+    values, vectors = np.linalg.eigh(c.T @ c + noise * (1 - len(BASIS) / left))
+    root = vectors / np.sqrt(values)
+    z, e, c, noise = (
+        z @ root,
+        e @ root / (1 - np.sum(y.T * fit, axis=0))[:, None],
+        c @ root,
+        root.T @ noise @ root,
+    )
+    f, rho, along = z - e, y - z @ c.T, e @ c.T
+    ee, ef, ff = (np.sum(a * b, axis=1) for a, b in ((e, e), (e, f), (f, f)))
+    bias = (ee @ rho**2 - 2 * ef @ (rho * along) + ff @ along**2) / n**2
+    variance = np.var(along * (2 * rho + along), axis=0) / n
+    variance += 2 * np.abs(bias) * np.sum(noise**2) / np.trace(noise) / n
+    return c.T, noise, np.sum(c**2, axis=1) - bias, np.sqrt(variance)
+
+
+def noisy_targets():
+    """Targets of several kinds, and their exact capacities with noise of variance 16."""
+    weights = np.vstack([np.eye(1, len(BASIS)), np.zeros((6, len(BASIS)))])
+    weights[1:, SYSTEM.active] = SYSTEM.weights
+    gram = weights @ weights.T + np.diag([0.0] + [16.0] * 6)
+    kinds = np.random.default_rng(0).normal(size=(3, len(BASIS)))
+    kinds[0] += weights[1] - weights[5]
+    kinds[1] = weights[2] + 0.2 * kinds[1]  # mostly one of the readouts
+    kinds[2] = np.linalg.svd(weights)[2][-1]  # what no readout holds
+    kinds /= np.linalg.norm(kinds, axis=1)[:, None]
+    held = kinds @ weights.T
+    return kinds, np.sum(held.T * np.linalg.solve(gram, held.T), axis=0)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_the_capacity_of_a_target_is_unbiased_and_its_error_bar_holds(uneven):
+    count, n = 120, 512
+    targets, exact = noisy_targets()
+    found, plain = [], []
+    for seed in range(count):
+        inside, noise, unbiased, error = measured(n, seed, uneven)
+        found.append([corrected(one, inside, noise, unbiased, error, n) for one in targets])
+        plain.append(np.sum((inside @ targets.T) ** 2, axis=0))
+    errors = np.array(found, dtype=float) - exact
+    bars = np.array([[one.standard_error for one in row] for row in found])
+    chance = errors.std(axis=0) / np.sqrt(count)
+    assert np.all((np.abs(errors.mean(axis=0)) < 4 * chance)[:2])  # the third cannot fall below zero
+    assert errors.mean(axis=0)[2] < 0.5 * np.mean(plain, axis=0)[2]
+    assert np.all(np.mean(np.abs(errors) < 1.96 * bars, axis=0) > 0.89)
+    assert np.all(errors.std(axis=0)[:2] > 0.75 * bars.mean(axis=0)[:2])
+
+
+def test_the_capacity_of_a_single_function_is_that_of_the_table(tmp_path):
+    inside, noise, unbiased, error = measured(512, 1, uneven=True)
+    result = replace(
+        probed(),
+        coordinates=(inside,),
+        residual_covariance=noise,
+        unbiased=unbiased,
+        standard_error=error,
+        n_samples=512,
+    )
+    term = int(SYSTEM.active[2])
+    for one in (result, infocap.load_result(result.save(tmp_path / "result.nc"))):
+        found = one.capacity_of(lambda u: -3 * BASIS(u)[:, term])
+        assert found == pytest.approx(unbiased[term], rel=1e-6)
+        assert found.standard_error == pytest.approx(error[term], rel=1e-6)
+    assert probed().capacity_of(lambda u: u[:, 0]).standard_error is None
+
+
+def test_a_capacity_is_a_number_with_an_error():
+    for one in (Capacity(0.91234, 0.0123), pickle.loads(pickle.dumps(Capacity(0.91234, 0.0123)))):
+        assert (one, one.standard_error, str(one)) == (0.91234, 0.0123, "0.912 ± 0.012")
+    assert (Capacity(-0.1), Capacity(1.2)) == (0, 1)
+    assert f"{Capacity(0.91234, 0.0123):.2f}" == "0.91"
 
 
 def test_capacity_of_refuses_what_is_no_target():

@@ -191,14 +191,16 @@ def repeats_off(case: Case) -> Iterator[Check]:
     if limit is None or case.repeated is None:
         return
     yield from (one for one in limit.checks if one.kind == "warning")
-    u = case.evidence.samples.u.take(case.repeated)
-    low = single_inputs(case.evidence.basis)
-    z = np.abs(low.sum_over(u)) / np.sqrt(len(u))
+    u, root = case.evidence.samples.u.take(case.repeated), case.evidence.samples.root_weights
+    low, weights = single_inputs(case.evidence.basis), None if root is None else root[case.repeated] ** 2
+    means = np.abs(low.sum_over(u, weights)) / len(u)
+    # A weighted mean scatters more, at most by the root of the largest weight.
+    z = means * np.sqrt(len(u) / (1.0 if weights is None else weights.max()))
     worst = int(np.argmax(np.where(low.degrees > 0, z, -1.0)))
     if z[worst] > STANDARD_ERRORS:
         yield Check(
             f"the repeated inputs do not follow the declared distribution: the mean of {low.labels[worst]} over them "
-            f"is {z[worst] / np.sqrt(len(u)):.3g}, {z[worst]:.0f} standard errors from 0; repeat inputs chosen at "
+            f"is {means[worst]:.3g}, {z[worst]:.0f} standard errors from 0; repeat inputs chosen at "
             "random (every 4th point of a Sobol design lies in one quarter of an input's range).",
             function=low.labels[worst],
             standard_errors=float(z[worst]),

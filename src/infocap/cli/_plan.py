@@ -15,6 +15,7 @@ from ..experiment._plan import Plan
 from ..recording._read import read
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
+from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
@@ -135,7 +136,12 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
     lines += ["", *_table(expected, basis, n, wish), "", *_why(expected, n, error, wish.method)]
     first = 1 << (expected.pilot_samples - 1).bit_length()
-    if pilot is None and first < n:
+    if pilot is not None:
+        least = min(efficiency_bound(pilot).samples_needed(error), n)
+        lines.append(
+            f"The least number of samples that any method would need is about {least}, by the pilot's errors."
+        )
+    elif first < n:
         lines += [
             f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
             f"  infocap plan --from pilot.nc --error {error:g}",

@@ -12,6 +12,7 @@ from .._check import probability, yes_or_no
 from .._words import listed
 from ..errors import Check, DataError, warn
 from ..kernels._summary import span, summarise
+from ..samples._samples import density_ratios
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 from ._spectra import readouts
@@ -86,6 +87,7 @@ def from_repeats(
     x2: ArrayLike,
     *more: ArrayLike,
     measured_once: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     constant: bool = True,
 ) -> Repeats:
     """The total capacity over a complete basis, rank - tr(G⁻¹V), from measurements at the same inputs.
@@ -101,6 +103,9 @@ def from_repeats(
         is that of a single shot, however many there are.
     measured_once
         Readouts at further inputs that were not repeated. They sharpen G; V comes from the repeats.
+    weights
+        Of inputs that were drawn from another density than the one in question: the ratio of the two, as from
+        `draw_weighted`, one number per row of x1 and then one per row of `measured_once`.
     constant
         Append the constant readout, which has no noise and adds exactly 1, as `infocap.estimate` does.
 
@@ -117,17 +122,11 @@ def from_repeats(
     """
     constant = yes_or_no("constant", constant)
     tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
-    once = None if measured_once is None else readouts(measured_once, "measured_once")
-    first = tables[0].shape
-    wrong = [table for table in tables if table.shape != first]
-    wrong += [once] if once is not None and once.shape[1] != first[1] else []
-    if wrong:
-        said = f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts"
-        raise DataError(f"{said} at the same inputs (or at others, not repeated, in measured_once=).")
-    repeated = np.stack([table.finite() for table in tables], axis=1)
-    single = np.empty((0, first[1])) if once is None else once.finite()
-    _refuse_overlap(repeated[:, 0], single)
-    data = whiten(repeated, single, constant)
+    repeated, single = _shots(
+        tables, None if measured_once is None else readouts(measured_once, "measured_once")
+    )
+    ratios = None if weights is None else density_ratios(weights, len(repeated) + len(single))
+    data = whiten(repeated, single, constant, ratios)
     rank, n_readouts = data.repeated.shape[2] + constant, int(np.sum(data.live))
     if len(repeated) < 2 or data.n_inputs <= rank:
         raise DataError(
@@ -160,14 +159,26 @@ def from_repeats(
     )
 
 
-def _refuse_overlap(first: Floats, once: Floats) -> None:
-    """A row in both would count twice, and pretend to be independent of itself."""
-    known = {row.tobytes(): number for number, row in enumerate(first)}
-    for number, row in enumerate(once):
+def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
+    """Read the repeated shots (inputs, repeats, readouts) and the single ones (inputs, readouts), of equal readouts.
+
+    A row that is in both would count twice, and pretend to be independent of itself.
+    """
+    first = tables[0].shape
+    wrong = [table for table in tables if table.shape != first]
+    wrong += [once] if once is not None and once.shape[1] != first[1] else []
+    if wrong:
+        said = f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts"
+        raise DataError(f"{said} at the same inputs (or at others, not repeated, in measured_once=).")
+    repeated = np.stack([table.finite() for table in tables], axis=1)
+    single = np.empty((0, first[1])) if once is None else once.finite()
+    known = {row.tobytes(): number for number, row in enumerate(repeated[:, 0])}
+    for number, row in enumerate(single):
         there = known.get(row.tobytes())
         if there is not None:
             said = f"row {number} of measured_once is row {there} of x1"
             raise DataError(f"{said}; give only the inputs that were not repeated.")
+    return repeated, single
 
 
 def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[str]:
@@ -179,10 +190,12 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
             f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit, so there is no noise "
             "between them; were the repeats really measured twice?"
         )
-    if data.n_inputs < ENOUGH * rank:
+    worth = round(data.weights.sum() ** 2 / np.sum(data.weights**2))  # weights that differ leave fewer
+    if worth < ENOUGH * rank:
+        as_many = f" are, by their weights, worth {worth}, which" if worth < data.n_inputs else ""
         yield (
-            f"{data.n_inputs} inputs are few for {rank} independent readouts: below {ENOUGH} K = {ENOUGH * rank} the "
-            "bias is larger than what the correction can be trusted with; take more inputs."
+            f"{data.n_inputs} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = "
+            f"{ENOUGH * rank} the bias is larger than what the correction can be trusted with; take more inputs."
         )
     elif len(data.repeated) * (data.repeated.shape[1] - 1) < ENOUGH * rank:
         yield (
@@ -226,10 +239,14 @@ def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[Check]:
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """Coordinates z of every shot; the mean of z z' over the shots of an input, then over the inputs, is 1."""
+    """Coordinates z of every shot, times the root of its input's weight, so that means of products are weighted means.
+
+    The mean of z z' over the shots of an input, then over the inputs, is 1.
+    """
 
     repeated: Floats  # (inputs, repeats, directions)
     once: Floats  # (inputs, 1, directions)
+    weights: Floats  # (inputs,), those measured once last; the mean over the repeated ones is 1
     scaled_weights: Floats  # (readouts, directions), zero for dead channels
     exponent: Integers  # (readouts,): powers of two by which the readouts were divided
     mean: Floats  # (readouts,)
@@ -237,13 +254,14 @@ class Whitened:
     n_inputs: int  # in all, whether repeated or not
 
 
-def whiten(repeated: Floats, once: Floats, constant: bool) -> Whitened:
+def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | None = None) -> Whitened:
     """Centre, then scale, then decide the rank: repeated (inputs, repeats, readouts), once (inputs, readouts).
 
     Without the constant readout centring would change the space the readouts span, so only scales are removed.
     """
     n_repeats, n_readouts = repeated.shape[1:]
     cut, n_inputs = len(repeated) * n_repeats, len(repeated) + len(once)
+    weights = np.ones(n_inputs) if weights is None else weights / weights[: len(repeated)].mean()
     shots = np.vstack([repeated.reshape(cut, n_readouts), once])
     exponent = np.frexp(np.abs(shots).max(axis=0))[1]
     shots = np.ldexp(shots, -exponent)  # exact, and squares stay in range
@@ -252,18 +270,22 @@ def whiten(repeated: Floats, once: Floats, constant: bool) -> Whitened:
     live = np.abs(shots).max(axis=0) > (DEAD if constant else 0.0)
     if not live.any():
         raise DataError("x1 has no channel that changes from input to input; check that the device was on.")
-    share = np.ones(len(shots))  # every input counts once, however often it was measured
-    share[:cut] = 1 / n_repeats
+    # Every input counts by its weight, however often it was measured.
+    share = np.concatenate(
+        [np.repeat(weights[: len(repeated)] / n_repeats, n_repeats), weights[len(repeated) :]]
+    )
     columns = np.column_stack([np.ones(len(shots)), shots[:, live]]) if constant else shots[:, live]
     columns = columns * np.sqrt(share)[:, None]
     space = span(summarise(columns, np.empty((len(shots), 0)), constant))
     # Nearly dependent readouts lose digits on the way; the second round, well conditioned, gets them back.
     z = (shots[:, live] - space.mean) @ space.whitening
-    finish = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / n_inputs)).T
-    z, weights = z @ finish, np.zeros((n_readouts, len(finish)))
-    weights[live], shift[live] = space.whitening @ finish, shift[live] + space.mean
-    inputs = z[:cut].reshape(len(repeated), n_repeats, -1)
-    return Whitened(inputs, z[cut:, None], weights, exponent, np.ldexp(shift, exponent), live, n_inputs)
+    finish = np.linalg.inv(np.linalg.cholesky((z.T * share) @ z / weights.sum())).T
+    z, whitening = z @ finish, np.zeros((n_readouts, len(finish)))
+    whitening[live], shift[live] = space.whitening @ finish, shift[live] + space.mean
+    root = np.sqrt(weights)[:, None, None]
+    inputs = root[: len(repeated)] * z[:cut].reshape(len(repeated), n_repeats, -1)
+    single, mean = root[len(repeated) :] * z[cut:, None], np.ldexp(shift, exponent)
+    return Whitened(inputs, single, weights, whitening, exponent, mean, live, n_inputs)
 
 
 def noise_covariance(z: Floats) -> Floats:
@@ -284,8 +306,8 @@ def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, f
         return 0.0, 0.0
     n = data.n_inputs
     without = leave_one_out(data, noise, constant)
-    # At least 1 / n, because no trace falls below its share.
-    inflation = 1 + (n - 1) * (without.mean() - plain) / plain
+    # No trace falls below its share, so equal weights give at least 1 / n by themselves.
+    inflation = max(1 + (n - 1) * (without.mean() - plain) / plain, 1 / n)
     error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
     return plain / inflation, float(error) / inflation
 
@@ -293,24 +315,24 @@ def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, f
 def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
     """tr(G⁻¹V) without each of the inputs, those measured once last.
 
-    With g = a'a / R for the shots a (repeats, directions) of an input, the inverse of N - g is
-    (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
+    With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
+    N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
     """
-    n, n_repeated, repeats = data.n_inputs, len(data.repeated), data.repeated.shape[1]
-    plain = np.trace(noise)
-    inner, gain, seen = _products(data.repeated, noise, n, constant)
+    n, n_repeated, repeats = data.weights.sum(), len(data.repeated), data.repeated.shape[1]
+    plain, own_weights = np.trace(noise), data.weights[:n_repeated]
+    inner, gain, seen = _products(data.repeated, noise, n, constant * own_weights)
     centring = (np.eye(repeats) - 1 / repeats) / (repeats - 1)
     own = np.sum(inner * centring, axis=(1, 2))
     seen = n_repeated * seen - inner @ centring @ inner
-    repeated = (n_repeated * plain - own + np.sum(gain * seen, axis=(1, 2))) / (n_repeated - 1)
-    _, gain, seen = _products(data.once, noise, n, constant)
+    repeated = (n_repeated * plain - own + np.sum(gain * seen, axis=(1, 2))) / (n_repeated - own_weights)
+    _, gain, seen = _products(data.once, noise, n, constant * data.weights[n_repeated:])
     once = plain + np.sum(gain * seen, axis=(1, 2))
-    return (n - 1) / n * np.concatenate([repeated, once])
+    return (1 - data.weights / n) * np.concatenate([repeated, once])
 
 
-def _products(z: Floats, noise: Floats, n_inputs: int, constant: bool) -> tuple[Floats, Floats, Floats]:
-    """a a', (N R - a a')⁻¹ and a V a' of each input, (inputs, repeats, repeats)."""
+def _products(z: Floats, noise: Floats, total: float, constant: Floats) -> tuple[Floats, Floats, Floats]:
+    """a a', (N R - a a')⁻¹ and a V a' of each input, (inputs, repeats, repeats); `constant` is its own square there."""
     repeats, turned = z.shape[1], z.transpose(0, 2, 1)
-    inner = z @ turned + float(constant)
-    gain = np.linalg.inv(n_inputs * repeats * (1 + ALONE) * np.eye(repeats) - inner)
+    inner = z @ turned + constant[:, None, None]
+    gain = np.linalg.inv(total * repeats * (1 + ALONE) * np.eye(repeats) - inner)
     return inner, gain, (z @ noise) @ turned

@@ -14,7 +14,7 @@ from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
 from ._found import Drift, Factors, Growth
-from ._target import capacity_of
+from ._target import Capacity, corrected, expand, extrapolated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,10 @@ class CapacityResult:
     unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
     noise_limited_total: float | None = None  # over a complete basis, from repeats
     noise_limited_standard_error: float | None = None
-    coordinates: tuple[Floats, ...] = ()  # targets in the readouts' space: whole, first half, second half
+    # The functions in a frame of the readouts' space, each (rank, terms): whole, first half, second half; or, where
+    # the method has fitted the readouts, the whole alone and the covariance there of what the fit left (rank, rank).
+    coordinates: tuple[Floats, ...] = ()
+    residual_covariance: Floats | None = None
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
@@ -145,13 +148,23 @@ class CapacityResult:
         out[tuple(self.basis.indices.T)] = self.capacity
         return out
 
-    def capacity_of(self, target: Target) -> float:
+    def capacity_of(self, target: Target) -> Capacity:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
-        It is extrapolated to infinite N from two halves and kept within [0, 1], without a threshold. What
-        lies outside the basis counts as not computed, and a warning says how much that is.
+        It is a number within [0, 1] with an attribute `standard_error`, which is None where the method has none. Its
+        bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a warning
+        says how much that is.
         """
-        return capacity_of(target, self.basis, self.coordinates)
+        if not self.coordinates:
+            raise ParameterError(
+                "this result does not hold the coordinates of its functions (a CSV file or a very large basis); "
+                "save to NetCDF, or estimate with fewer functions."
+            )
+        coefficients = expand(target, self.basis)
+        if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
+            return extrapolated(coefficients, self.coordinates)
+        measured = (self.residual_covariance, self.unbiased, self.standard_error)
+        return corrected(coefficients, self.coordinates[0], *measured, self.n_samples)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a function: label, degrees, capacity and all that is known about it."""

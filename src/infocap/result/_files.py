@@ -38,6 +38,8 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     variables: dict[str, Any] = {name: ("term", values) for name, values in per_term(result).items()}
     for name, part in zip(COORDINATES, result.coordinates, strict=False):
         variables[name] = ((f"{name}_frame", "term"), part)
+    if result.residual_covariance is not None:
+        variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
     variables["index"] = (("term", "input"), basis.indices)
     variables["metadata"] = ((), json.dumps(_extras(result)))  # a variable: attributes have a largest size
     coordinates = {
@@ -92,10 +94,14 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
     with open_hdf5(path, "NetCDF") as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
-        coordinates = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        inside: dict[str, Any] = {}
+        if COORDINATES[0] in contents:
+            inside["coordinates"] = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        if "residual_covariance" in contents:
+            inside["residual_covariance"] = contents.numbers("residual_covariance")
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         indices = contents.numbers("index")
-    return contents.attributes, indices, columns, coordinates, json.loads("".join(metadata))
+    return contents.attributes, indices, columns, inside, json.loads("".join(metadata))
 
 
 def _read_csv(path: Path) -> tuple[Any, ...]:
@@ -121,7 +127,7 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
     indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
-    return attributes, indices, columns, (), attributes.pop("metadata", {})
+    return attributes, indices, columns, {}, attributes.pop("metadata", {})
 
 
 def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
@@ -148,7 +154,8 @@ def _extras(result: CapacityResult) -> dict[str, Any]:
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
 
 
-def _rebuild(attributes: Any, indices: Any, columns: Any, coordinates: Any, metadata: Any) -> CapacityResult:
+def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata: Any) -> CapacityResult:
+    coordinates = inside.get("coordinates", ())
     arrays = [columns["capacity"], columns["raw"], *columns.values(), *(part.T for part in coordinates)]
     if indices.ndim != 2 or any(len(one) != len(indices) or one.dtype.kind != "f" for one in arrays):
         shapes = [f"{one.dtype} {one.shape}" for one in arrays]
@@ -170,8 +177,8 @@ def _rebuild(attributes: Any, indices: Any, columns: Any, coordinates: Any, meta
         basis=ProductBasis.from_dict(json.loads(attributes["basis"]), indices.astype(np.int16)),
         method=str(attributes["method"]),
         checks=tuple(map(Check.from_dict, checks)),
-        coordinates=coordinates,
         metadata=metadata,
+        **inside,
         **fields,
     )
 

@@ -2,27 +2,43 @@
 
 import numpy as np
 
+from .._words import with_error
 from ..basis._product import ProductBasis
 from ..designs import draw
-from ..errors import DataError, ParameterError, warn
+from ..errors import DataError, warn
 from ..typing import Floats, Target
 
 MOST_TERMS = 3000  # least squares costs L² memory; in larger bases coefficients are plain averages
 FIT_POINTS, CHECK_POINTS = 4, 2**17  # points of the fit for each function, and points that correct it
 UNSEEN = 0.01  # the share of a target outside the basis that is worth a warning
+TINY = 1e-300
 
 
-def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, ...]) -> float:
-    """C(y) = |P_X y|² / |y|², where y = sum_l c_l y_l and the data give the coordinates of every P_X y_l.
+class Capacity(float):
+    """The capacity for one function, a number that knows its `standard_error` (None where nobody does).
 
-    A least-squares fit of the c_l is exact for what lies in the basis, but may fit the rest too well. So its residual
-    is averaged over many further points, which corrects the c_l and gives the power outside the basis.
+    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1
+    (0.912 ± 0.012, 0.6)
     """
-    if not coordinates:
-        raise ParameterError(
-            "this result does not hold the coordinates of its functions (a CSV file or a very large basis); "
-            "save to NetCDF, or estimate with fewer functions."
-        )
+
+    standard_error: float | None
+
+    def __new__(cls, value: float, standard_error: float | None = None) -> "Capacity":
+        """Keep the value within [0, 1], where every capacity lies."""
+        made = super().__new__(cls, min(max(value, 0.0), 1.0))
+        made.standard_error = standard_error
+        return made
+
+    def __repr__(self) -> str:
+        return with_error(float(self), self.standard_error)
+
+
+def expand(target: Target, basis: ProductBasis) -> Floats:
+    """The coefficients of a target in the basis, (terms,), divided by its root mean square; the rest lies outside.
+
+    A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual
+    is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
+    """
     coefficients = np.zeros(len(basis))
     if len(basis) <= MOST_TERMS:
         u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0)
@@ -39,14 +55,46 @@ def capacity_of(target: Target, basis: ProductBasis, coordinates: tuple[Floats, 
             f"{outside / power:.1%} of the target's power lies outside the basis and counts as not computed; "
             "raise the degree to see more of it."
         )
-    whole, first, second = (float(np.sum((part @ coefficients) ** 2)) / power for part in coordinates)
-    return float(np.clip(2 * whole - (first + second) / 2, 0.0, 1.0))
+    return coefficients / np.sqrt(power)
+
+
+def extrapolated(target: Floats, coordinates: tuple[Floats, ...]) -> Capacity:
+    """The raw capacity of a target with coefficients (terms,), extrapolated to infinite N from the two halves."""
+    whole, first, second = (float(np.sum((part @ target) ** 2)) for part in coordinates)
+    return Capacity(2 * whole - (first + second) / 2)
+
+
+def corrected(
+    target: Floats, inside: Floats, noise: Floats, unbiased: Floats, standard_error: Floats, n_samples: int
+) -> Capacity:
+    """The capacity of a target with coefficients (terms,), without its bias, and its standard error.
+
+    `inside` (rank, terms) are the functions' coefficients on the readouts in a frame with G = 1, and `noise` the
+    covariance of what the fit leaves of the readouts there. A target's coefficients are sums of those, so its bias is a
+    sum over pairs of functions. Only that of each function with itself was measured; bias and variance of the others
+    are those of normal residuals (docs/theory.md), scaled so that every single function has what was measured for it.
+    """
+    along, square = inside @ target, target**2
+    bias, variance = _expected(along[:, None], np.sum(square), noise, n_samples)
+    each_bias, each_variance = _expected(inside, 1.0, noise, n_samples)
+    correction = square @ (np.sum(inside**2, axis=0) - unbiased - each_bias)
+    wider = (square @ standard_error**2) / max(square @ each_variance, TINY)
+    return Capacity(float(along @ along - bias[0] - correction), float(np.sqrt(variance[0] * wider)))
+
+
+def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tuple[Floats, Floats]:
+    """Bias and variance of |along|² (rank, functions) for functions of mean square `power` and normal residuals."""
+    trace, rank = float(np.trace(noise)), len(noise)
+    missed, noisy = power - np.sum(along**2, axis=0), np.einsum("ij,ij->j", along, noise @ along)
+    bias = (trace * missed + (rank - trace) * noisy) / n_samples
+    first = np.maximum(4 * missed * noisy - 2 * noisy**2, 0.0) / n_samples
+    return bias, first + 2 * np.abs(bias) * np.sum(noise**2) / (max(trace, TINY) * n_samples)
 
 
 def _values(target: Target, u: Floats) -> Floats:
     values = np.asarray(target(u), dtype=float)
     if values.shape != (len(u),):
         raise DataError(
-            f"the target gave shape {values.shape}; it must give ({len(u)},), one value an input."
+            f"the target gave shape {values.shape}; it must give ({len(u)},), one value per input."
         )
     return values

@@ -89,11 +89,6 @@ class Samples:
             )
         if index is not None:
             _refuse_disorder(_one_per_row("index", index, n))
-        if weights is not None and repeats is not None:
-            raise ParameterError(
-                "repeats and weights cannot be used together: what noise allows is a statement about the inputs as "
-                "drawn; repeat at inputs of the distribution of the basis."
-            )
         times = None if acquired is None else _one_per_row("acquired", acquired, n)
         return cls(
             inputs,
@@ -107,7 +102,7 @@ class Samples:
             n_total=n,
             acquired=times,
             epochs=None if times is None else _epochs(times),
-            root_weights=None if weights is None else np.sqrt(_weights(weights, n)),
+            root_weights=None if weights is None else np.sqrt(density_ratios(weights, n)),
             repeats=None if repeats is None else _repeats(repeats, (n, k), complex_as),
         )
 
@@ -285,8 +280,8 @@ def _one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     return values
 
 
-def _weights(weights: ArrayLike, n_rows: int) -> Floats:
-    """Ratios of densities: positive, and 1 on average."""
+def density_ratios(weights: ArrayLike, n_rows: int) -> Floats:
+    """Return weights as ratios of densities, one per row: none is negative, and their mean is 1."""
     values = np.asarray(_one_per_row("weights", weights, n_rows), dtype=float)
     if not np.isfinite(values).all() or values.min() < 0:
         bad = int(np.argmax(~(np.isfinite(values) & (values >= 0))))

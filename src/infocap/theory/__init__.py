@@ -1,13 +1,16 @@
-"""Theory as code: bounds, finite-sample bias, noise, what N samples will tell, and systems known exactly."""
+"""Theory as code: bounds, finite-sample bias, noise, what N samples can and will tell, and systems known exactly."""
 
 from ..kernels._summary import zero_capacity_bound
+from ._bound import Bound, efficiency_bound
 from ._exact import RandomMixture, finite_sample_bias, noisy_capacities, random_mixture
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
 
 __all__ = [
+    "Bound",
     "ExpectedError",
     "Forecast",
     "RandomMixture",
+    "efficiency_bound",
     "finite_sample_bias",
     "forecast",
     "forecast_from",

@@ -87,9 +87,8 @@ class Forecast:
         """The expected error of the total with so many samples."""
         n, terms = whole_number("n_samples", n_samples, 1), self.terms
         one_of("method", method, METHODS)
-        if (
-            ESTIMATORS[method].forecast == "threshold"
-        ):  # functions below the threshold are lost, few samples weigh much
+        if ESTIMATORS[method].forecast == "threshold":
+            # Functions below the threshold are lost, and few samples weigh much.
             total = self.maximum - self.unexplained
             lost = min(self.maximum * max(terms - total, 0.0) / n, total)  # at most as much as the raw bias
             uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)

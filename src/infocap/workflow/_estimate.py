@@ -265,11 +265,15 @@ def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
     twice = np.all(np.isfinite(again), axis=1)
     if not twice.any():
         raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
-    x = samples.x.read(0, samples.n_samples, on_host=True)
+    x, weights = samples.x.read(0, samples.n_samples, on_host=True), samples.weights(0, samples.n_samples)
     once = None if twice.all() else x[~twice]
+    if weights is not None:
+        weights = np.concatenate([weights[twice], weights[~twice]])
     with warnings.catch_warnings():  # what it warns of is in its checks, and so in those of the result
         warnings.simplefilter("ignore", DataWarning)
-        limit = from_repeats(x[twice], again[twice], measured_once=once, constant=samples.constant)
+        limit = from_repeats(
+            x[twice], again[twice], measured_once=once, weights=weights, constant=samples.constant
+        )
     return limit, np.flatnonzero(twice)
 
 

@@ -1,0 +1,194 @@
+"""The smallest standard error that any method can reach with N samples (docs/theory.md derives it)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._check import positive, whole_number
+from ..basis._product import ProductBasis
+from ..designs import draw
+from ..dimension._repeats import whiten
+from ..dimension._spectra import readouts
+from ..errors import DataError, ParameterError
+from ..result._capacity_result import CapacityResult
+from ..systems._measure import measure
+from ..typing import Floats, System
+from ._forecast import forecast_from
+
+# Inputs of each block for what falls as 1/N²: an average over pairs of them, which this many know to 7 % or better.
+ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bound:
+    """The standard errors that no method can beat with `n_samples` samples: sqrt(variance / N + floor / N²).
+
+    `variance` is the efficiency bound proper, E Var(2 y p - p² | u), with p the best readout for the function y: what
+    the noise of the device leaves uncertain once everything about the inputs is known. `floor` is what the squares
+    in a capacity add, and all there is for a function whose capacity is zero. Both are 0 for a device without noise.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
+    >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
+    >>> bound = efficiency_bound(system, basis, n_samples=1024, seed=1)
+    >>> round(bound.total_standard_error, 2)
+    0.05
+    >>> bound.at(4096).total_standard_error < bound.total_standard_error / 2
+    True
+    >>> result = infocap.probe(system, basis, 1024, seed=1)
+    >>> bool(0.7 < np.median(result.standard_error[1:] / bound.standard_error[1:]) < 2)
+    True
+    """
+
+    basis: ProductBasis
+    n_samples: int
+    variance: Floats  # (terms,)
+    floor: Floats  # (terms,)
+    total_variance: float
+    total_floor: float
+    rank: int
+
+    def __repr__(self) -> str:
+        error = f"{self.total_standard_error:.2g}"
+        return f"Bound: with {self.n_samples} samples no method knows the total better than to ± {error}"
+
+    @property
+    def standard_error(self) -> Floats:
+        """The smallest standard error of every capacity, (terms,)."""
+        return np.sqrt(self.variance / self.n_samples + self.floor / self.n_samples**2)
+
+    @property
+    def total_standard_error(self) -> float:
+        """The smallest standard error of the total."""
+        return float(np.sqrt(self.total_variance / self.n_samples + self.total_floor / self.n_samples**2))
+
+    def at(self, n_samples: int) -> Bound:
+        """The bound for another number of samples."""
+        return replace(self, n_samples=whole_number("n_samples", n_samples, 1))
+
+    def samples_needed(self, error: float) -> int:
+        """The least number of samples with which any method knows the total to this standard error."""
+        square = positive("error", error) ** 2
+        half = self.total_variance / (2 * square)
+        # With no more samples than independent readouts, every function seems to be computed exactly.
+        return max(int(np.ceil(half + np.sqrt(half**2 + self.total_floor / square))), self.rank + 1)
+
+
+def efficiency_bound(
+    source: System | CapacityResult,
+    basis: ProductBasis | None = None,
+    *,
+    n_samples: int | None = None,
+    seed: int | None = None,
+    draws: int = 2**12,
+) -> Bound:
+    """The standard error of every capacity, and of the total, that no method can beat with so many samples.
+
+    It holds for inputs of the distribution of the basis, drawn at random or evenly, and for any method that knows this
+    distribution and nothing about the device (docs/theory.md). The ratio of an error to it says how good a method is.
+
+    Parameters
+    ----------
+    source
+        A system, (samples, inputs) -> (samples, readouts), as for `probe`: it is asked twice at the same inputs, and
+        both answers must have noise of their own. Or a result: the bound is then what its error bars leave when the
+        price of fitting the readouts is taken off. As far as functions outside the basis or few samples made
+        those longer, it is too high; and how much of it falls as 1/N² is typical of devices, not measured.
+    basis
+        The functions; a result has its own.
+    n_samples
+        For which the standard errors are given: those of the result by default, or `draws`; see `Bound.at`.
+    seed
+        The same seed gives the same inputs, and the same noise for systems that take a ``seed``.
+    draws
+        A system is asked twice at 3 x `draws` inputs, a power of two; the default knows the bound to a few per cent.
+
+    Examples
+    --------
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
+    >>> system = lambda u, seed: u + 0.1 * np.random.default_rng(seed).standard_normal(u.shape)
+    >>> round(efficiency_bound(system, basis, seed=1).samples_needed(0.001), -3)
+    2000
+    """
+    if isinstance(source, CapacityResult):
+        if basis is not None:
+            raise ParameterError("a result has its own basis; leave out `basis`.")
+        found = _of_result(source)
+    elif isinstance(basis, ProductBasis) and callable(source):
+        found = _of_system(source, basis, whole_number("draws", draws, 64), seed)
+    else:
+        raise ParameterError(f"`source={source!r}` must be a result, or a system together with its `basis`.")
+    return found if n_samples is None else found.at(n_samples)
+
+
+def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None) -> Bound:
+    """Compare two measurements at the same inputs, block by block, with weights W from the two other blocks.
+
+    The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
+    weights from another block, has nothing of that on average.
+    """
+    u = draw(basis, 3 * draws, seed=seed, blocks=3)
+    shots = [readouts(measure(system, u, one), "system(u)") for one in np.random.SeedSequence(seed).spawn(2)]
+    data = whiten(np.stack([one.finite() for one in shots], axis=1), np.empty((0, shots[0].shape[1])), True)
+    rank = data.repeated.shape[2] + 1
+    if draws < 2 * rank:
+        raise DataError(f"`draws={draws}` is few for {rank} independent readouts; give at least {2 * rank}.")
+    z = np.concatenate([np.ones((len(u), 2, 1)), data.repeated], axis=2)
+    blocks = [slice(start, start + draws) for start in range(0, len(u), draws)]
+    weights = [_weights(basis(u[rows]), z[rows]) for rows in blocks]
+    found = []
+    for number, rows in enumerate(blocks):
+        y, first, second = basis(u[rows]), weights[number - 1], weights[number - 2]
+        one, other = (_differences(y, z[rows], w) for w in (first, second))
+        total = np.mean(one.sum(axis=1) * other.sum(axis=1)) / 2
+        squares = _floors(y[:ROWS], z[rows][:ROWS], (first + second) / 2)
+        found.append((np.mean(one * other, axis=0) / 2, total, *squares))
+    means = (np.maximum(np.mean(part, axis=0), 0.0) for part in zip(*found, strict=True))
+    variance, total_variance, floor, total_floor = means
+    return Bound(basis, draws, variance, floor, float(total_variance), float(total_floor), rank)
+
+
+def _weights(y: Floats, z: Floats) -> Floats:
+    """The weights W = G⁻¹c of the best readout of every function, (rank, terms)."""
+    flat = z.reshape(-1, z.shape[2])
+    return np.asarray(np.linalg.solve(flat.T @ flat, z.sum(axis=1).T @ y))
+
+
+def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
+    """What 2 y p - p² differs by between the two measurements, (samples, terms)."""
+    first, second = z[:, 0] @ weights, z[:, 1] @ weights
+    return (first - second) * (2 * y - first - second)
+
+
+def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
+    """2 tr S² of every function and of the sum, with S the covariance of what noise adds to z (y - p).
+
+    S is half that of the difference D of two measurements, and tr S² the mean over pairs of different samples of
+    (D·D')² / 4.
+    """
+    n, pairs = len(y), 2.0 * len(y) * (len(y) - 1)
+    shots = z.transpose(1, 0, 2).reshape(2 * n, -1)
+    residual = np.hstack([y.T, -y.T])  # (terms, 2 samples), the second measurement with a minus
+    residual -= weights.T @ np.vstack([shots[:n], -shots[n:]]).T
+    floor = np.empty(len(residual))
+    for term, one in enumerate(residual):
+        scaled = shots * one[:, None]
+        difference = scaled[:n] + scaled[n:]
+        own = np.einsum("ij,ij->i", difference, difference)
+        floor[term] = (np.sum((difference.T @ difference) ** 2) - own @ own) / pairs
+    inner = ((residual.T @ residual) * (shots @ shots.T)).reshape(2, n, 2, n).sum(axis=(0, 2))
+    return floor, float(np.sum(inner**2) - np.sum(np.diag(inner) ** 2)) / pairs
+
+
+def _of_result(result: CapacityResult) -> Bound:
+    """Take the error bars of a result apart, by the model of the forecast: 2 sum(v²) per function falls as 1/N²."""
+    n = result.n_samples
+    square, transition = forecast_from(result).cases[0]
+    errors: Any = result.standard_error
+    floor = 2 * square * (1 - np.clip(result.capacity, 0.0, 1.0)) ** 2
+    variance = np.maximum(n * errors**2 - floor / n, 0.0)
+    return Bound(result.basis, n, variance, floor, 2 * transition, float(floor.sum()), result.rank)

@@ -1,0 +1,134 @@
+"""The efficiency bound: right where it can be solved, zero without noise, and reached by the default method."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap.errors import DataError, DataWarning, ParameterError
+from infocap.theory import efficiency_bound, random_mixture
+
+LINE = infocap.product_basis("legendre", 1, 5)
+PLANE = infocap.product_basis("legendre", 2, 5)
+
+
+def one_readout(signal, noise):
+    """A multiple of y1 with normal noise, for which everything can be solved."""
+
+    def system(u, seed):
+        return signal * LINE(u)[:, 1:2] + noise * np.random.default_rng(seed).standard_normal((len(u), 1))
+
+    return system
+
+
+@pytest.mark.parametrize(("signal", "noise"), [(1.0, 0.1), (1.0, 1.0), (0.3, 1.0)])
+def test_one_noisy_readout_has_the_bound_of_the_closed_form(signal, noise):
+    found = [efficiency_bound(one_readout(signal, noise), LINE, seed=seed) for seed in range(12)]
+    c = signal**2 / (signal**2 + noise**2)
+    v = 1 - c
+    variance, zero = 2 * (v**2 - v**4), 2 * v**2
+    own = 2 * (c * v) ** 2 + 2 * (v * (v - c) ** 2 + 2 * v**2 * c) ** 2
+    expected = {
+        "variance": [0, variance, 0, 0, 0, 0],
+        "floor": [0, own, *[zero] * 4],
+        "total_variance": variance,
+        "total_floor": own + 4 * zero,
+    }
+    for name, exact in expected.items():
+        values = np.array([getattr(one, name) for one in found])
+        chance = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        assert np.all(np.abs(values.mean(axis=0) - exact) < 5 * chance + 2e-3 * np.max(exact)), name
+        assert np.max(chance) < 0.05 * np.max(exact)  # so the line above could fail
+
+
+def test_noise_that_depends_on_the_input_counts_where_it_is():
+    """Noise of the variance 3 u² s²: the closed form with averages over u of what was constant before."""
+
+    def system(u, seed):
+        noise = np.sqrt(3) * u * np.random.default_rng(seed).standard_normal((len(u), 1))
+        return LINE(u)[:, 1:2] + 0.5 * noise
+
+    c = 1 / 1.25
+    # With p = c y + eps and Var(eps | u) = c² y² / 4: V = E[4 (1 - c)² y² Var + 2 Var²], where E[y⁴] = 9 / 5.
+    expected = 9 / 5 * (4 * (1 - c) ** 2 * c**2 / 4 + 2 * c**4 / 16)
+    found = [efficiency_bound(system, LINE, seed=seed).variance[1] for seed in range(12)]
+    assert np.mean(found) == pytest.approx(expected, abs=5 * np.std(found, ddof=1) / np.sqrt(12))
+
+
+def test_the_noise_of_the_weights_does_not_pass_for_a_bound():
+    """Functions that a device does not hold have no first order, however few inputs the weights come from."""
+    system = random_mixture(PLANE, n_active=6, n_readouts=5, noise=0.5, seed=1)
+    variances = [efficiency_bound(system, PLANE, seed=seed, draws=256).variance for seed in range(20)]
+    zero = system.exact() == 0
+    assert zero.sum() > 10
+    assert np.mean(variances, axis=0)[zero].max() < 0.02 * np.max(variances)
+
+
+def test_a_device_without_noise_has_no_bound():
+    """Whether it takes a seed or not."""
+    clean = random_mixture(PLANE, n_active=15, n_readouts=8, seed=1)
+    for system in (clean, lambda u: clean(u)):
+        bound = efficiency_bound(system, PLANE, n_samples=64, seed=1)
+        assert_allclose(bound.standard_error, 0, atol=1e-9)
+        assert bound.total_standard_error == pytest.approx(0, abs=1e-9)
+        assert bound.samples_needed(0.1) == 10  # one more than the independent readouts
+
+
+@pytest.mark.parametrize("design", ["sobol", "random"])
+def test_the_default_method_reaches_the_bound_and_does_not_beat_it(design):
+    count, n = 60, 512
+    system = random_mixture(PLANE, n_active=15, n_readouts=8, noise=0.7, seed=5)
+    bound = efficiency_bound(system, PLANE, n_samples=n, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        results = [infocap.probe(system, PLANE, n, seed=seed, design=design) for seed in range(count)]
+    errors = np.array([result.unbiased - system.exact() for result in results])
+    held = bound.standard_error > 1e-6
+    assert 0.9 < np.median(np.sqrt(np.mean(errors[:, held] ** 2, axis=0)) / bound.standard_error[held]) < 1.3
+    chance = 4 / np.sqrt(2 * count)
+    assert 1 - chance < np.std(errors.sum(axis=1)) / bound.total_standard_error < 1.3 + chance
+    said = [efficiency_bound(result) for result in results]
+    assert np.median([one.total_standard_error for one in said]) == pytest.approx(
+        bound.total_standard_error, rel=0.25
+    )
+    middle = np.median([one.standard_error for one in said], axis=0)
+    assert 0.9 < np.median(middle[held] / bound.standard_error[held]) < 1.3
+    assert {one.n_samples for one in said} == {n}
+
+
+def test_the_bound_for_another_number_of_samples():
+    bound = efficiency_bound(one_readout(1.0, 1.0), LINE, n_samples=100, seed=1)
+    many = bound.at(10**8)
+    assert many.total_standard_error == pytest.approx(np.sqrt(bound.total_variance / 10**8), rel=1e-3)
+    assert bound.at(1).total_standard_error ** 2 == pytest.approx(bound.total_variance + bound.total_floor)
+    n = bound.samples_needed(0.05)
+    assert bound.at(n).total_standard_error <= 0.05 < bound.at(n - 1).total_standard_error
+    assert repr(bound).startswith("Bound: with 100 samples no method knows the total better than to ± 0.0")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: efficiency_bound(one_readout(1, 1)), ParameterError, "a system together with its `basis`"),
+        (lambda: efficiency_bound(3, LINE), ParameterError, "source=3` must be a result"),
+        (lambda: efficiency_bound(lambda u: u[:5], LINE), DataError, r"\(5, 1\) for 12288 samples"),
+        (lambda: efficiency_bound(lambda u: u * 1j, LINE), DataError, r"system\(u\) is complex"),
+        (lambda: efficiency_bound(PLANE.__call__, PLANE, draws=32), ParameterError, "draws=32` must be"),
+        (lambda: efficiency_bound(infocap.systems.RandomFeatures(2, 40), PLANE, draws=64), DataError, "at least 82"),
+        (lambda: efficiency_bound(one_readout(1, 1), LINE, n_samples=0), ParameterError, "n_samples=0` must be"),
+    ],
+)  # fmt: skip
+def test_mistakes_get_a_sentence(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_result_has_its_basis_and_must_have_error_bars():
+    result = infocap.probe(lambda u: u, LINE, 64, seed=1)
+    with pytest.raises(ParameterError, match="a result has its own basis"):
+        efficiency_bound(result, LINE)
+    raw = infocap.probe(lambda u: u, LINE, 64, seed=1, method="raw")
+    with pytest.raises(DataError, match="estimated by 'raw'"):
+        efficiency_bound(raw)
