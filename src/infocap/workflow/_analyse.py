@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..basis._product import ProductBasis
+from ..basis._product import ProductBasis, product_basis
+from ..designs import weights_at
 from ..dimension._spectra import indicator
 from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators._method import Estimator
@@ -45,8 +46,8 @@ def analyse(
 ) -> CapacityResult:
     """The capacities of a recorded device, with everything else that its recording can tell.
 
-    This is `estimate` with the design index, the order of acquisition and the repeats of the recording. Beside the
-    capacities the result holds:
+    This is `estimate` with the design index, the order of acquisition and the repeats of the recording, and with the
+    weights of its inputs where its plan says so. Beside the capacities the result holds:
 
     - `growth`: the total, as it was when a half, a quarter, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
@@ -75,6 +76,8 @@ def analyse(
     if complex_as is not None and np.iscomplexobj(recording.readouts):
         recording = _made_real(recording, complex_as)
         settings["complex_as"] = None
+    weights = settings.pop("weights", None)
+    weights = _planned_weights(recording, basis) if weights is None else np.asarray(weights)
     result = estimate(
         recording.inputs,
         _named(recording),
@@ -82,6 +85,7 @@ def analyse(
         index=np.asarray(recording.index),
         acquired=recording.acquired,
         repeats=recording.repeats,
+        weights=weights,
         **settings,
         **means,
     )
@@ -90,7 +94,7 @@ def analyse(
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
-        found["growth"] = _growth(recording, basis, result, settings)
+        found["growth"] = _growth(recording, weights, basis, result, settings)
     if recording.noise is not None and in_memory:
         found["factors"], said = _factors(recording, nan)
         checks += map(Check, said)
@@ -100,6 +104,15 @@ def analyse(
     for check in checks:
         warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
+
+
+def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None:
+    """Find the weights of inputs that were drawn where the functions of their plan are large; None for others."""
+    plan = recording.metadata.get("plan", {})
+    if not plan.get("weighted"):
+        return None
+    same = {name: plan[name] for name in ("max_degree", "index_set", "max_interactions")}
+    return weights_at(product_basis(basis.families, **same), np.asarray(recording.inputs[:], dtype=float))
 
 
 def _deviations(readouts: Any) -> Floats:
@@ -156,14 +169,18 @@ def _provenance(recording: Recording) -> dict[str, Any]:
 
 
 def _growth(
-    recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]
+    recording: Recording,
+    weights: Floats | None,
+    basis: ProductBasis,
+    result: CapacityResult,
+    settings: dict[str, Any],
 ) -> Growth:
     """The total from the rows measured first: what an earlier stop would have given."""
     n, when = len(recording.index), recording.acquired
     order = np.arange(n) if when is None else np.argsort(when, kind="stable")
     sizes = [n >> halvings for halvings in range(STEPS - 1, 0, -1)]
     results = [
-        _quietly(recording, np.sort(order[:size]), basis, settings)
+        _quietly(recording, weights, np.sort(order[:size]), basis, settings)
         for size in sizes
         if size >= LEAST * result.maximum
     ]
@@ -177,13 +194,18 @@ def _growth(
 
 
 def _quietly(
-    recording: Recording, rows: Integers, basis: ProductBasis, settings: dict[str, Any]
+    recording: Recording,
+    weights: Floats | None,
+    rows: Integers,
+    basis: ProductBasis,
+    settings: dict[str, Any],
 ) -> CapacityResult | None:
     """The estimate from some of the rows, its warnings left to the whole; None when they are too few."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            return estimate(recording.inputs[rows], recording.readouts[rows], basis, **settings)
+            some = None if weights is None else weights[rows]
+            return estimate(recording.inputs[rows], recording.readouts[rows], basis, weights=some, **settings)
         except InfocapError:
             return None
 

@@ -17,6 +17,7 @@ from .._check import whole_number, yes_or_no
 from .._files import axis_values
 from .._version import __version__
 from ..basis._product import ProductBasis
+from ..designs import block_count
 from ..errors import ParameterError
 from ..estimators._method import Estimator
 from ..result._capacity_result import CapacityResult
@@ -144,6 +145,7 @@ def sweep(
     path: str | Path | None = None,
     progress: bool = True,
     design: str = "sobol",
+    blocks: int | None = None,
     method: str | Estimator = "control-variate",
     constant: bool = True,
     complex_as: str | None = None,
@@ -195,6 +197,7 @@ def sweep(
     how: dict[str, Any] = {
         "n_samples": n_samples,
         "design": design,
+        "blocks": block_count(basis, n_samples, design, blocks),
         "seed": seed,
         "method": method,
         "constant": constant,
