@@ -165,8 +165,9 @@ def test_fewer_samples_than_functions():
     exact = MIXTURE.exact()
     with pytest.warns(DataWarning, match="44 samples are few for 45 functions"):
         result = measured(44, design="random")
+    settings = {"design": "random", "seed": 0, "weighted": False, "method": "threshold-richardson"}
     with pytest.warns(DataWarning):
-        other = infocap.probe(MIXTURE, BASIS, 44, design="random", seed=0, method="threshold-richardson")
+        other = infocap.probe(MIXTURE, BASIS, 44, **settings)
     assert np.mean((result.capacity - exact) ** 2) < np.mean((other.capacity - exact) ** 2)
     assert abs(result.total - exact.sum()) < 3 * result.total_standard_error
 

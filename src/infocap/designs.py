@@ -99,14 +99,7 @@ def draw_weighted(
 
 
 def weights_at(basis: ProductBasis, u: Floats) -> Floats:
-    """The weights (samples,) of inputs that `draw_weighted` drew for this basis: one over the density drawn from.
-
-    >>> from infocap import product_basis
-    >>> basis = product_basis("hermite", 2, 8)
-    >>> u, weights = draw_weighted(basis, 64, seed=1)
-    >>> bool((weights_at(basis, u[:10]) == weights[:10]).all())
-    True
-    """
+    """The weights (samples,) of inputs that `draw_weighted` drew for this basis: one over the density drawn from."""
     weights = np.ones(len(u))
     for family, indices, column in zip(basis.families, basis.indices.T, u.T, strict=True):
         edges, cumulative = _denser(family, int(indices.max()))
@@ -117,22 +110,12 @@ def weights_at(basis: ProductBasis, u: Floats) -> Floats:
 
 
 def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
-    """Whether some function is so large at the edge that few of the samples would decide: E[y^4] > 0.1 N.
-
-    >>> from infocap import product_basis
-    >>> [needs_weights(product_basis(family, 2, 8), 512) for family in ("legendre", "hermite")]
-    [False, True]
-    """
+    """Whether some function is so large at the edge that few of the samples would decide: E[y^4] > 0.1 N."""
     return float(basis.fourth_moments.max()) > HEAVY * whole_number("n_samples", n_samples, 1)
 
 
 def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | None) -> int:
-    """The number of blocks of a design: the one given, or the largest of 8, 4, 2 and 1 with blocks that are even.
-
-    >>> from infocap import product_basis
-    >>> [block_count(product_basis("legendre", 2, 3), n, "sobol", None) for n in (64, 256, 4096)]
-    [1, 4, 8]
-    """
+    """The number of blocks of a design: the one given, or the largest of 8, 4, 2 and 1 with blocks that are even."""
     one_of("design", design, DESIGNS)
     if blocks is not None:
         blocks = whole_number("blocks", blocks, 1)

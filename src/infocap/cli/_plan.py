@@ -23,7 +23,10 @@ from ._options import FILE, PATH, option, options
 from ._outputs import refuse_existing
 from ._terminal import as_options, counted, warnings_in_checks, wrapped
 
-WEIGHTED = "weighted = true in the file; `infocap estimate` uses them"
+WEIGHTED = (
+    "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
+    "finds by itself (`weighted = false` in the file: as distributed)."
+)
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 
 
@@ -85,12 +88,7 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         made = Plan(**settings) if pilot is None else _extended(pilot, settings)
         made.save(output)
         if made.weighted:
-            largest = (
-                f"a function has E[y^4] = {made.basis.fourth_moments.max():.3g}, and few samples would decide"
-            )
-            click.echo(
-                wrapped(f"{largest}: inputs are drawn where functions are large, with weights ({WEIGHTED}).")
-            )
+            click.echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
         click.echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 

@@ -205,18 +205,12 @@ class Plan:
         return weights_at(self.basis, self.inputs) if self.weighted else None
 
     def extended(self, n_samples: int) -> Self:
-        """The same plan with about so many samples, in blocks of the same size: its first rows are those of this one.
-
-        >>> plan = Plan(n_inputs=2, max_degree=4, n_samples=512, seed=1)
-        >>> more = plan.extended(2048)
-        >>> more.blocks, bool((more.inputs[:512] == plan.inputs).all())
-        (32, True)
-        """
+        """The same plan with so many samples, or a few more: blocks keep their size, and the first rows are the same."""
         n_samples, blocks = whole_number("n_samples", n_samples, 1), self.blocks or 1
         # Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
         if self.design != "random" and (self.shuffled or blocks > 1):
             size = self.n_samples // blocks
-            blocks = -(-n_samples // size)
+            blocks = -(-n_samples // size)  # rounded up
             n_samples = blocks * size
         return replace(self, n_samples=n_samples, blocks=blocks)
 
@@ -234,11 +228,9 @@ class Plan:
         moments = rng.random(len(codes))
         if self.order == "design":
             moments = codes + 0.5 * (np.arange(len(codes)) >= n)
-        if (
-            self.order == "doubling"
-        ):  # the first 2^k blocks come before all others; once it was points, not blocks
-            size = n // (self.blocks or 1)
-            moments += np.ceil(np.log2(codes // size + 1 if self.shuffled else np.maximum(codes + 1, n / 16)))
+        if self.order == "doubling":  # the first 2^k blocks come before all others; 2^k points in old plans
+            number = codes // (n // (self.blocks or 1)) if self.shuffled else np.maximum(codes, n / 16 - 1)
+            moments += np.ceil(np.log2(number + 1))
         codes = codes[np.argsort(moments, kind="stable")]
         inputs = self.inputs[codes]
         quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]

@@ -76,8 +76,8 @@ def analyse(
     if complex_as is not None and np.iscomplexobj(recording.readouts):
         recording = _made_real(recording, complex_as)
         settings["complex_as"] = None
-    weights = settings.pop("weights", None)
-    weights = _planned_weights(recording, basis) if weights is None else np.asarray(weights)
+    if settings.get("weights") is None:
+        settings["weights"] = _planned_weights(recording, basis)
     result = estimate(
         recording.inputs,
         _named(recording),
@@ -85,7 +85,6 @@ def analyse(
         index=np.asarray(recording.index),
         acquired=recording.acquired,
         repeats=recording.repeats,
-        weights=weights,
         **settings,
         **means,
     )
@@ -94,7 +93,7 @@ def analyse(
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
-        found["growth"] = _growth(recording, weights, basis, result, settings)
+        found["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None and in_memory:
         found["factors"], said = _factors(recording, nan)
         checks += map(Check, said)
@@ -108,8 +107,8 @@ def analyse(
 
 def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None:
     """Find the weights of inputs that were drawn where the functions of their plan are large; None for others."""
-    plan = recording.metadata.get("plan", {})
-    if not plan.get("weighted"):
+    plan = recording.metadata.get("plan")
+    if not isinstance(plan, dict) or not plan.get("weighted"):
         return None
     same = {name: plan[name] for name in ("max_degree", "index_set", "max_interactions")}
     return weights_at(product_basis(basis.families, **same), np.asarray(recording.inputs[:], dtype=float))
@@ -169,18 +168,14 @@ def _provenance(recording: Recording) -> dict[str, Any]:
 
 
 def _growth(
-    recording: Recording,
-    weights: Floats | None,
-    basis: ProductBasis,
-    result: CapacityResult,
-    settings: dict[str, Any],
+    recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]
 ) -> Growth:
     """The total from the rows measured first: what an earlier stop would have given."""
     n, when = len(recording.index), recording.acquired
     order = np.arange(n) if when is None else np.argsort(when, kind="stable")
     sizes = [n >> halvings for halvings in range(STEPS - 1, 0, -1)]
     results = [
-        _quietly(recording, weights, np.sort(order[:size]), basis, settings)
+        _quietly(recording, np.sort(order[:size]), basis, settings)
         for size in sizes
         if size >= LEAST * result.maximum
     ]
@@ -194,18 +189,15 @@ def _growth(
 
 
 def _quietly(
-    recording: Recording,
-    weights: Floats | None,
-    rows: Integers,
-    basis: ProductBasis,
-    settings: dict[str, Any],
+    recording: Recording, rows: Integers, basis: ProductBasis, settings: dict[str, Any]
 ) -> CapacityResult | None:
     """The estimate from some of the rows, its warnings left to the whole; None when they are too few."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            some = None if weights is None else weights[rows]
-            return estimate(recording.inputs[rows], recording.readouts[rows], basis, weights=some, **settings)
+            if settings["weights"] is not None:
+                settings = settings | {"weights": np.asarray(settings["weights"])[rows]}
+            return estimate(recording.inputs[rows], recording.readouts[rows], basis, **settings)
         except InfocapError:
             return None
 
