@@ -205,7 +205,7 @@ class Plan:
         return weights_at(self.basis, self.inputs) if self.weighted else None
 
     def extended(self, n_samples: int) -> Self:
-        """The same plan with so many samples, or a few more: blocks keep their size, and the first rows are the same."""
+        """The same plan with so many samples, or a few more: blocks keep their size, the first rows stay the same."""
         n_samples, blocks = whole_number("n_samples", n_samples, 1), self.blocks or 1
         # Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
         if self.design != "random" and (self.shuffled or blocks > 1):
