@@ -115,7 +115,10 @@ def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
 
 
 def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | None) -> int:
-    """The number of blocks of a design: the one given, or the largest of 8, 4, 2 and 1 with blocks that are even."""
+    """The number of blocks of a design: the one given, or the largest of 8, 4, 2 and 1 with blocks that are even.
+
+    Latin hypercubes have blocks like the others: one alone could not be extended, nor tell how far it scatters.
+    """
     one_of("design", design, DESIGNS)
     if blocks is not None:
         blocks = whole_number("blocks", blocks, 1)
@@ -150,8 +153,8 @@ def _points(
 ) -> Floats:
     """Points in the unit cube of all inputs, none at its edge; block i depends on the seed, i and its size alone.
 
-    The order inside a block is random: scrambled points of two seeds are images of each other in Sobol order, and
-    neighbours are related, so that inputs of a wrong seed or off by one row would look like noise.
+    The order inside a block is random. In Sobol order points of two seeds are images of each other, and neighbours are
+    related: inputs of a wrong seed, or off by one row, would give a plausible profile.
     """
     if method is not None:
         design = renamed("method", "design", method)
@@ -173,8 +176,7 @@ def _points(
         )
     entropy = np.random.SeedSequence(seed).entropy
     keys = [np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number)) for number in range(blocks)]
-    streams = map(np.random.default_rng, keys)
-    points = [rng.permutation(make(basis.n_inputs, size, rng)) for rng in streams]
+    points = [rng.permutation(make(basis.n_inputs, size, rng)) for rng in map(np.random.default_rng, keys)]
     return np.clip(np.vstack(points), EDGE, 1 - EDGE)
 
 
