@@ -34,6 +34,9 @@ QUICK: dict[str, Any] = {
     "powers_dbm": [-9.1, 1.0, 7.1],
     "tolerance": 1e-3,
 }
+HALVES = (
+    2  # blocks of the design: Algorithm 1 compares the halves of the samples, and each is then one Sobol net
+)
 MOST = 72  # 71 spectral readouts and the constant
 Line = dict[str, str]
 
@@ -64,6 +67,7 @@ def setting(
         infocap.product_basis("legendre", n_inputs, max_degree),
         n_samples,
         seed=seed,
+        blocks=HALVES,
         method=method,
         progress=False,
     )

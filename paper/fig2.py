@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import infocap
 from infocap.workflow import Convergence
 
-from ._common import SWEEP, Line, as_result, canvas, lettered, line, parameters_of, styled
+from ._common import HALVES, SWEEP, Line, as_result, canvas, lettered, line, parameters_of, styled
 from ._work import Work
 
 TITLE = "Finite samples: bias, its removal, and the error of every estimator"
@@ -97,7 +97,7 @@ def followed(
 ) -> xr.Dataset:
     """Raw capacities of the fibre from the first N samples."""
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
-    u = infocap.draw(basis, n_samples, seed=seed)
+    u = infocap.draw(basis, n_samples, seed=seed, blocks=HALVES)
     x = infocap.systems.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=seed)
     curve = infocap.convergence(u, x, basis)
     return xr.Dataset({"raw_against_n": (("n", "term"), curve.raw)}, coords={"n": curve.n_samples})
@@ -145,7 +145,7 @@ def estimates(
     """True capacities of a synthetic system, and what each method finds, from one pass over the data."""
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
     system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=number)
-    u = infocap.draw(basis, n_samples, design=design, seed=100_000 + number)
+    u = infocap.draw(basis, n_samples, design=design, seed=100_000 + number, blocks=HALVES)
     with warnings.catch_warnings():  # that some methods' totals exceed the maximum is what is shown here
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
         evidence = infocap.evidence(u, system(u), basis)

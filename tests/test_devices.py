@@ -80,6 +80,7 @@ def test_awkward_readouts_are_handled_alike(change, there):
     assert found.checks == plain.checks
 
 
+@pytest.mark.filterwarnings("ignore:the capacities sum to")
 def test_weights_and_complex_readouts_work_there_too(there):
     u, weights = infocap.draw_weighted(BASIS, 1024, seed=1)
     x = np.column_stack([u + 1j * u**2, np.sin(u) + 0j])

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from infocap.errors import DataError, ParameterError
 from infocap.experiment import Plan, SimulatedBench, Store, acquire, simulated, status
 from infocap.workflow._analyse import _drift
 
+OLD = Path(__file__).parent / "old"  # what earlier versions wrote
 PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
 
 
@@ -31,6 +34,7 @@ def square(u):
     [
         PLAN,
         Plan(family="hermite", n_inputs=3, max_degree=2, n_samples=32, seed=9, order="doubling", blocks=2),
+        Plan(family="hermite", n_inputs=2, max_degree=8, n_samples=512, seed=9),
         Plan(
             family=jacobi(1, 2),
             n_inputs=2,
@@ -86,11 +90,97 @@ def test_the_design_is_that_of_draw_and_the_order_is_random():
     assert in_order.tolist() == list(range(64))
 
 
-@pytest.mark.parametrize("stop", [4, 8, 16, 32, 64])
-def test_a_doubling_order_completes_every_power_of_two_before_it_goes_on(stop):
-    codes = Plan(n_inputs=2, n_samples=64, order="doubling").schedule.codes
+@pytest.mark.parametrize("stop", [64, 128, 256, 512])
+def test_a_doubling_order_completes_1_2_4_blocks_before_it_goes_on(stop):
+    codes = Plan(n_inputs=2, n_samples=512, order="doubling").schedule.codes
     assert set(codes[:stop]) == set(range(stop))
-    assert codes[:16].tolist() != list(range(16))
+    assert codes[:64].tolist() != list(range(64))
+
+
+def test_the_number_of_blocks_stands_in_the_plans_file(tmp_path):
+    plan = Plan(n_inputs=2, n_samples=1024)
+    assert "\nblocks = 8  # " in plan.save(tmp_path / "plan.toml").read_text()
+    assert Plan(n_inputs=2, n_samples=64).blocks == 1
+    assert_allclose(
+        Plan(n_inputs=2, n_samples=512, blocks=2).inputs, infocap.draw(plan.basis, 512, seed=1, blocks=2)
+    )
+    with pytest.raises(ParameterError, match="cannot be shared out evenly among 3 blocks"):
+        Plan(n_inputs=2, n_samples=512, blocks=3)
+
+
+@pytest.mark.parametrize("design", ["sobol", "random", "halton", "lhs"])
+@pytest.mark.parametrize("n_samples", [64, 512, 1536])
+def test_a_plan_is_extended_by_blocks_of_the_same_size(design, n_samples):
+    plan = Plan(n_inputs=2, n_samples=512, design=design)
+    again = plan.extended(n_samples)
+    assert again.n_samples == n_samples
+    least = min(n_samples, 512)
+    assert_allclose(again.inputs[:least], plan.inputs[:least], rtol=0)
+
+
+# --- plans of earlier versions: their files, and what was drawn from them then
+
+
+@pytest.mark.parametrize("name", ["plan", "plan_in_blocks"])
+def test_a_plan_of_an_earlier_version_keeps_its_points_and_its_fingerprint(name, tmp_path):
+    plan = Plan.load(OLD / f"{name}.toml")
+    table = np.loadtxt(OLD / f"{name}.csv", delimiter=",", skiprows=2)
+    story = json.loads((OLD / f"{name}.csv").read_text().split("\n")[0].removeprefix("# infocap plan "))
+    for one in (plan, Plan.from_dict(story["plan"]), Plan.load(plan.save(tmp_path / "plan.toml"))):
+        assert_allclose(one.schedule.inputs, table[:, 1:], rtol=0)
+        assert one.schedule.codes.tolist() == table[:, 0].tolist()
+        assert one.fingerprint == story["fingerprint"]
+    assert_allclose(plan.extended(256).inputs[: plan.n_samples], plan.inputs, rtol=0)
+
+
+def test_an_acquisition_begun_with_an_earlier_version_goes_on(tmp_path):
+    path = shutil.copy(OLD / "run.db", tmp_path / "run.db")
+    plan = Plan.load(OLD / "plan_in_blocks.toml")
+    table = np.loadtxt(OLD / "plan_in_blocks.csv", delimiter=",", skiprows=2)
+    with Store(path, plan) as store:
+        assert len(store) == 5
+    recording = acquire(
+        plan, SimulatedBench(lambda u: np.column_stack([u.sum(1), u[:, 0] * u[:, 1]])), path, progress=False
+    )
+    assert_allclose(recording.inputs, table[np.argsort(table[:, 0]), 1:], rtol=0)
+    assert_allclose(recording.readouts[:, 0], recording.inputs.sum(axis=1))
+
+
+# --- plans with weights
+
+
+def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_with(tmp_path):
+    plan = Plan(family="hermite", n_inputs=2, max_degree=6, n_samples=512, seed=1)
+    u, weights = infocap.draw_weighted(plan.basis, 512, seed=1)
+    assert_allclose(plan.inputs, u, rtol=0)
+    assert_allclose(plan.weights, weights, rtol=0)
+    system = infocap.systems.RandomFeatures(2, 10, gain=0.5)
+    recording = acquire(plan, SimulatedBench(system), tmp_path / "run.db", progress=False)
+    expected = infocap.estimate(u, system(u), plan.basis, weights=weights)
+    result = infocap.analyse(recording, plan.basis)
+    assert_allclose(result.capacity, expected.capacity)
+    assert result.growth.n_samples[-2:] == (256, 512)
+    assert abs(result.growth.total[-2] - result.total) < 0.2
+    lower = infocap.product_basis(
+        "hermite", 2, 4
+    )  # the weights are those of the plan, whatever is looked for
+    lazy = infocap.read(recording.save(tmp_path / "run.nc"), in_memory=False)
+    assert_allclose(
+        infocap.analyse(lazy, lower).total, infocap.estimate(u, system(u), lower, weights=weights).total
+    )
+    given = infocap.analyse(recording, plan.basis, weights=weights, growth=False)
+    assert_allclose(given.capacity, expected.capacity)
+
+
+def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
+    heavy = {"family": "hermite", "n_inputs": 2, "max_degree": 6, "n_samples": 512}
+    assert Plan(**heavy, weighted=False).weights is None
+    assert not Plan(**heavy, repeat_every=4).weighted
+    assert Plan(**heavy).extended(1 << 20).weighted
+    assert not Plan(**{**heavy, "n_samples": 1 << 20}).weighted
+    assert Plan(n_inputs=2, n_samples=512, weighted=True).weights.std() > 0
+    with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
+        Plan(n_inputs=2, weighted=1)
 
 
 def test_repeats_noise_and_reference_have_their_places():

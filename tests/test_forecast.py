@@ -225,7 +225,18 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
         assert f"total {with_error(result.total, result.total_standard_error)} of" in said
         assert said.count("warning of the pilot") == len(result.warnings)
         again = Plan.load(f"{name}.toml")
-        assert (again.n_samples, again.repeat_every) == (n, 4)
+        assert (again.n_samples, again.repeat_every, again.blocks) == (n, 4, n // 64)
+        assert np.array_equal(again.inputs[:256], plan.inputs)
+
+
+def test_the_command_tells_of_a_plan_with_weights(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    asked = ["plan", "--inputs", "2", "--degree", "8", "--samples", "512", "-o", "plan.toml"]
+    assert call(monkeypatch, *asked) == 0
+    assert "weights" not in capsys.readouterr().out
+    assert call(monkeypatch, *asked, "--family", "hermite", "--force") == 0
+    assert "few samples would decide" in " ".join(capsys.readouterr().out.split())
+    assert Plan.load("plan.toml").weighted
 
 
 def test_a_pilot_without_a_plan_hands_on_its_inputs(tmp_path, monkeypatch):

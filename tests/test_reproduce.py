@@ -30,10 +30,17 @@ PAPER = ROOT / "paper"
 KEYS = ["statement", "expected", "found", "verdict"]
 DIFFER = {  # what simulation and paper do not agree on, in the quick form too
     "fig1": ["Total capacity of the experiment, 2 inputs"],
-    "fig2": ["Algorithm 2 gives stronger fluctuations"],  # ten data sets do not tell
+    "fig2": [  # ten data sets do not tell; with a thousand of one net it was 0.00661 against 0.00687
+        "Algorithm 2 gives stronger fluctuations",
+        "Sobol sampling reduces the variance of the errors, raw: mean error of each function",
+    ],
     "fig4": ["Higher-order terms emerge and grow"],  # 1024 samples show none of them at 5 m, 1 dBm
     "fig6": ["The curves for 5 m and 40 m overlap"],
-    "fig7": ["MNIST: accuracy increases with power"],
+    "fig7": [
+        "MNIST: accuracy increases with power",
+        "MNIST: performance strongly correlated with capacity",  # 0.89 of six settings, where 0.9 is asked for
+    ],
+    "fig8": ["Good agreement of the two, 5 inputs"],  # 0.78 with 2048 samples, where 0.8 is asked for
 }
 
 load_scripts()
@@ -280,7 +287,7 @@ def test_a_sweep_has_the_numbers_that_probe_gives():
     )
     system = FibreSystem(power_dbm=1.0, length_m=5.0, n_inputs=2, tolerance=1e-3)
     basis = infocap.product_basis("legendre", 2, 6)
-    result = infocap.probe(system, basis, 512, seed=1, method="threshold-richardson")
+    result = infocap.probe(system, basis, 512, seed=1, blocks=2, method="threshold-richardson")
     again = _common.result_at(data, 2, power_dbm=1.0, length_m=5.0)
     assert_allclose(again.capacity, result.capacity)
     assert again.total == pytest.approx(result.total)

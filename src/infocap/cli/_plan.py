@@ -24,6 +24,10 @@ from ._options import FILE, PATH, option, options
 from ._outputs import refuse_existing
 from ._terminal import as_options, counted, warnings_in_checks, wrapped
 
+WEIGHTED = (
+    "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
+    "finds by itself (`weighted = false` in the file: as distributed)."
+)
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 
 
@@ -82,8 +86,10 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
         click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
-        made = Plan(**settings if pilot is None else _settings_of(pilot, settings))
+        made = Plan(**settings) if pilot is None else _extended(pilot, settings)
         made.save(output)
+        if made.weighted:
+            click.echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
         click.echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 
@@ -104,16 +110,16 @@ def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
-def _settings_of(pilot: CapacityResult, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the pilot's own plan, if it had one, with the new number of samples; else one with its basis."""
+def _extended(pilot: CapacityResult, settings: dict[str, Any]) -> Plan:
+    """Return the pilot's own plan, if it had one, with further blocks of samples; else one with its basis."""
     planned = pilot.metadata.get("provenance", {}).get("plan")
     if planned is not None:
-        return dict(planned) | {"n_samples": settings["n_samples"]}
+        return Plan.from_dict(planned).extended(settings["n_samples"])
     basis = pilot.basis
     same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
     if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
         raise ParameterError("the pilot's functions are not all up to a total degree; give it its own plan.")
-    return settings | same | {"family": list(basis.families), "domain": None}
+    return Plan(**settings | same | {"family": list(basis.families), "domain": None})
 
 
 def _read_pilot(path: Path, wanted: Wanted) -> CapacityResult:

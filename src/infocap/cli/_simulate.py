@@ -9,7 +9,7 @@ import numpy as np
 
 from .._version import __version__
 from ..basis._product import product_basis
-from ..designs import draw
+from ..designs import block_count, draw
 from ..errors import DataError
 from ..recording._read import read
 from ..recording._recording import Recording
@@ -36,8 +36,9 @@ def simulate(n_samples: int, seed: int, output: Path, phase_noise: str, **settin
     check_place(output, (".nc",), ours=True, what="a simulation")
     system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
     metadata = {"system": asdict(system), "seed": seed, "n_samples": n_samples, "design": "sobol"}
-    metadata["infocap"] = __version__
-    u = draw(product_basis("legendre", system.n_inputs, 1), n_samples, seed=seed)
+    basis = product_basis("legendre", system.n_inputs, 1)
+    metadata |= {"blocks": block_count(basis, n_samples, "sobol", None), "infocap": __version__}
+    u = draw(basis, n_samples, seed=seed)
     earlier = read(output) if output.exists() else None
     if earlier is not None and earlier.metadata != metadata:
         raise DataError(f"{output} holds another simulation; give another name or remove it.")

@@ -42,6 +42,7 @@ ESTIMATORS: dict[str, Method] = {
             "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)",
             in_blocks=False,
             corrects_bias=False,
+            takes_weights=False,
             extra_bytes=_rules.surrogate_bytes,
         ),
         Method(

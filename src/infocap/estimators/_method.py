@@ -54,6 +54,7 @@ class Method:
     reference: str = ""
     in_blocks: bool = True
     corrects_bias: bool = True
+    takes_weights: bool = True
     forecast: str = ""  # which formula of theory.forecast tells its error: "residual", "threshold", or none
     extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, **options: 0.0
     extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, terms: 0.0

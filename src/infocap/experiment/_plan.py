@@ -5,18 +5,18 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._check import number, one_of, whole_number
+from .._check import number, one_of, whole_number, yes_or_no
 from .._files import replaced
 from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
-from ..designs import DESIGNS, draw
+from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
 from ..errors import DataError, ParameterError
 from ..recording._recording import NOISE, REFERENCE, names_of
 from ..typing import Floats, Integers
@@ -28,14 +28,19 @@ BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
-LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0, "blocks": 1}
+LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0}
 LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every"), 0)
+# What plans of earlier versions meant without saying so.
+FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
 COMMENTS = {
     "family": "legendre (uniform inputs), hermite (normal), chebyshev, fourier, ...",
     "max_degree": "of the functions whose capacities are wanted",
     "n_samples": "a power of two for a Sobol design",
+    "blocks": "independent designs of equal size, one after the other; more samples: more blocks of that size",
+    "weighted": "inputs drawn where functions are large, with weights; for normal inputs of high degree",
+    "shuffled": "points of a block in random order; false: as earlier versions drew them",
     "domain": "interval of every input, in the unit below",
-    "order": "of acquisition: random, doubling (random within each power of two) or design",
+    "order": "of acquisition: random, doubling (1, 2, 4, ... blocks, random within) or design",
     "noise_repeats": "measurements at noise_input before all others: the noise, for factor analysis",
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
     "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
@@ -94,10 +99,15 @@ class Plan:
     family, n_inputs, max_degree, domain, index_set, max_interactions
         The basis, as for `product_basis`; also the distribution of the inputs.
     n_samples, seed, design, blocks
-        The design, as for `draw`.
+        The design, as for `draw`; the number of blocks is kept in the plan's file.
+    weighted
+        Draw as `draw_weighted` does. By default where a function has E[y^4] above a tenth of the samples and no input
+        is measured twice; `analyse` then finds the weights by itself.
+    shuffled
+        False for plans of earlier versions, which keep the points that they had.
     order
-        ``"random"``: a readout that lags by one sample is then obvious, and drift becomes noise; ``"doubling"``:
-        random within each power of two, so that a run stopped there is a whole Sobol design; ``"design"``.
+        ``"random"``: drift becomes noise; ``"doubling"``: one block, then the next, two more, four more, each time in
+        random order, so that a run stopped there is a whole design; ``"design"``.
     noise_repeats, noise_input
         So many measurements at one constant input, before all others. By default the upper quartile of every input:
         in the middle many a device is dark.
@@ -126,7 +136,9 @@ class Plan:
     index_set: str = "total"
     max_interactions: int | None = None
     design: str = "sobol"
-    blocks: int = 1
+    blocks: int | None = None
+    weighted: bool | None = None
+    shuffled: bool = True
     order: str = "random"
     noise_repeats: int = 0
     noise_input: Sequence[float] | None = None
@@ -152,6 +164,13 @@ class Plan:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning
+        blocks, weighted = self.blocks, self.weighted
+        if weighted is None:
+            weighted = needs_weights(self.basis, self.n_samples) and not self.repeat_every
+        if yes_or_no("shuffled", self.shuffled):
+            blocks = block_count(self.basis, self.n_samples, self.design, blocks)
+        object.__setattr__(self, "blocks", whole_number("blocks", blocks, 1))
+        object.__setattr__(self, "weighted", yes_or_no("weighted", weighted))
         for name in CONSTANT_INPUTS:
             given = getattr(self, name) or ()
             if len(given) not in (0, n):
@@ -172,16 +191,35 @@ class Plan:
     @cached_property
     def inputs(self) -> Floats:
         """The design, (samples, inputs)."""
-        u = draw(self.basis, self.n_samples, design=self.design, seed=self.seed, blocks=self.blocks)
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("design", "seed", "blocks")}
+        if self.weighted:
+            u, _ = draw_weighted(self.basis, self.n_samples, **settings)
+        else:
+            u = (draw if self.shuffled else former_draw)(self.basis, self.n_samples, **settings)
         u.flags.writeable = False
         return u
+
+    @property
+    def weights(self) -> Floats | None:
+        """The weights of the inputs (samples,), for `estimate`; None where they are drawn as the basis assumes."""
+        return weights_at(self.basis, self.inputs) if self.weighted else None
+
+    def extended(self, n_samples: int) -> Self:
+        """The same plan with so many samples, or a few more: blocks keep their size, the first rows stay the same."""
+        n_samples, blocks = whole_number("n_samples", n_samples, 1), self.blocks or 1
+        # Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
+        if self.design != "random" and (self.shuffled or blocks > 1):
+            size = self.n_samples // blocks
+            blocks = -(-n_samples // size)  # rounded up
+            n_samples = blocks * size
+        return replace(self, n_samples=n_samples, blocks=blocks)
 
     @cached_property
     def schedule(self) -> Schedule:
         """Every measurement in the order of acquisition: noise, then samples and repeats, the reference in between.
 
         A repeat comes at a moment of its own: noise that lasts longer than one measurement would else look too small.
-        The inputs to repeat are random: every fourth Sobol point lies in the same quarter of an input's range.
+        The inputs to repeat are random too.
         """
         n = self.n_samples
         rng = np.random.default_rng([self.seed, n])
@@ -190,8 +228,9 @@ class Plan:
         moments = rng.random(len(codes))
         if self.order == "design":
             moments = codes + 0.5 * (np.arange(len(codes)) >= n)
-        if self.order == "doubling":  # a number below 2^k comes before all numbers from 2^k on
-            moments += np.ceil(np.log2(np.maximum(codes + 1, n / 16)))
+        if self.order == "doubling":  # the first 2^k blocks come before all others; 2^k points in old plans
+            number = codes // (n // (self.blocks or 1)) if self.shuffled else np.maximum(codes, n / 16 - 1)
+            moments += np.ceil(np.log2(number + 1))
         codes = codes[np.argsort(moments, kind="stable")]
         inputs = self.inputs[codes]
         quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
@@ -207,6 +246,9 @@ class Plan:
     def fingerprint(self) -> str:
         """The same for plans that measure the same, whatever their title and metadata say."""
         measured = {key: value for key, value in self.to_dict().items() if key not in UNMEASURED}
+        for name in ("weighted", "shuffled"):  # plans of earlier versions keep the fingerprint that they had
+            if not measured[name]:
+                del measured[name]
         if BENCH in self.metadata:  # words, but for the simulated bench
             measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
@@ -217,11 +259,11 @@ class Plan:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The plan that `to_dict` described; a name that is unknown is an error."""
+        """The plan that `to_dict` described, now or in an earlier version; a name that is unknown is an error."""
         try:
             for name in data:
                 one_of("entry of the plan", name, cls.__dataclass_fields__)
-            return cls(**data)
+            return cls(**data if "shuffled" in data else FORMER | data)
         except (TypeError, AttributeError) as problem:
             raise ParameterError(f"an entry of the plan is of the wrong kind: {problem}.") from None
 

@@ -41,9 +41,9 @@ def expand(target: Target, basis: ProductBasis) -> Floats:
     """
     coefficients = np.zeros(len(basis))
     if len(basis) <= MOST_TERMS:
-        u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0)
+        u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0, blocks=1)
         coefficients = np.linalg.lstsq(basis(u), _values(target, u), rcond=None)[0]
-    u = draw(basis, CHECK_POINTS, seed=1)
+    u = draw(basis, CHECK_POINTS, seed=1, blocks=1)  # one net: the most even points for an average
     values = _values(target, u)
     coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(u)
     outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))

@@ -79,7 +79,7 @@ class Forecast:
     @cached_property
     def concentration(self) -> float:
         """E[k²] / L² for k = sum of y² over the basis: 1 if all samples weigh alike, more if the edge does."""
-        u, weights = draw_weighted(self.basis, POINTS, seed=0)  # many at the edge, where k is large
+        u, weights = draw_weighted(self.basis, POINTS, seed=0, blocks=1)  # many at the edge, where k is large
         k: Floats = np.concatenate([np.einsum("ij,ij->j", y, y) for y in self.basis.blocks(u)])
         return float(np.mean(weights * k**2) / self.terms**2)
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..basis._product import ProductBasis
+from ..basis._product import ProductBasis, product_basis
+from ..designs import weights_at
 from ..dimension._spectra import indicator
 from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators._method import Estimator
@@ -45,8 +46,8 @@ def analyse(
 ) -> CapacityResult:
     """The capacities of a recorded device, with everything else that its recording can tell.
 
-    This is `estimate` with the design index, the order of acquisition and the repeats of the recording. Beside the
-    capacities the result holds:
+    This is `estimate` with the design index, the order of acquisition and the repeats of the recording, and with the
+    weights of its inputs where its plan says so. Beside the capacities the result holds:
 
     - `growth`: the total, as it was when a half, a quarter, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
@@ -75,6 +76,8 @@ def analyse(
     if complex_as is not None and np.iscomplexobj(recording.readouts):
         recording = _made_real(recording, complex_as)
         settings["complex_as"] = None
+    if settings.get("weights") is None:
+        settings["weights"] = _planned_weights(recording, basis)
     result = estimate(
         recording.inputs,
         _named(recording),
@@ -100,6 +103,15 @@ def analyse(
     for check in checks:
         warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
+
+
+def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None:
+    """Find the weights of inputs that were drawn where the functions of their plan are large; None for others."""
+    plan = recording.metadata.get("plan")
+    if not isinstance(plan, dict) or not plan.get("weighted"):
+        return None
+    same = {name: plan[name] for name in ("max_degree", "index_set", "max_interactions")}
+    return weights_at(product_basis(basis.families, **same), np.asarray(recording.inputs[:], dtype=float))
 
 
 def _deviations(readouts: Any) -> Floats:
@@ -183,6 +195,8 @@ def _quietly(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
+            if settings["weights"] is not None:
+                settings = settings | {"weights": np.asarray(settings["weights"])[rows]}
             return estimate(recording.inputs[rows], recording.readouts[rows], basis, **settings)
         except InfocapError:
             return None

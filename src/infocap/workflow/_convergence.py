@@ -32,7 +32,8 @@ def convergence(
     """Raw capacities against the number of samples, from one pass over the data.
 
     They start at 1 for N = K, where K readouts fit any K values exactly, and fall like C + Delta / N
-    (paper, Propositions 5.1 and 5.2). `sizes` defaults to 40 steps from K to N.
+    (paper, Propositions 5.1 and 5.2). `sizes` defaults to 40 steps from K to N. Rows that `draw` gave come in random
+    order inside a block, so that any number of them is a fair sample, and whole blocks are even ones.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 3)

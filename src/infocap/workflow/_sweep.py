@@ -17,6 +17,7 @@ from .._check import whole_number, yes_or_no
 from .._files import axis_values
 from .._version import __version__
 from ..basis._product import ProductBasis
+from ..designs import block_count
 from ..errors import ParameterError
 from ..estimators._method import Estimator
 from ..result._capacity_result import CapacityResult
@@ -147,6 +148,7 @@ def sweep(
     path: str | Path | None = None,
     progress: bool = True,
     design: str = "sobol",
+    blocks: int | None = None,
     method: str | Estimator = "control-variate",
     constant: bool = True,
     complex_as: str | None = None,
@@ -179,10 +181,10 @@ def sweep(
     >>> basis = infocap.product_basis("legendre", 2, 4)
     >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 256, seed=1, progress=False)
-    Sweep: 2 settings (2 n_readouts), total 2.958 to 5.309
+    Sweep: 2 settings (2 n_readouts), total 2.959 to 5.373
       256 samples, 15 legendre functions of 2 inputs, method 'control-variate'
-      n_readouts=2: 2.958 ± 0.005 of 3
-      n_readouts=5: 5.309 ± 0.066 of 6
+      n_readouts=2: 2.959 ± 0.004 of 3
+      n_readouts=5: 5.373 ± 0.043 of 6
     """
     from tqdm import tqdm
 
@@ -198,6 +200,7 @@ def sweep(
     how: dict[str, Any] = {
         "n_samples": n_samples,
         "design": design,
+        "blocks": block_count(basis, n_samples, design, blocks),
         "seed": seed,
         "method": method,
         "constant": constant,
