@@ -232,34 +232,28 @@ def noisy_fibre(power_dbm: float, length_m: float, q: int, degree: int) -> Calla
 
 SMALL, MIDDLE, WIDE, PAPER = (256, 1024, 4096), (512, 1024, 4096), (512, 1024, 2048), (1024, 4096, 8192)
 SYSTEMS = {
-    "paper's mixture, 30 % noise": Entry(
+    "paper's mixture with 30 % noise": Entry(
         lambda name: mixture(name, legendre(5, 8), 200, 71, 0.3, 0.0, 22), "mixture", PAPER, large=True
     ),
-    "paper's mixture, 3 % noise, 10 % outside": Entry(
+    "paper's mixture with 10 % outside": Entry(
         lambda name: mixture(name, legendre(5, 8), 200, 71, 0.03, 0.1, 23), "mixture", PAPER, large=True
     ),
-    "3 inputs, 40 of 120 functions, 100 % noise": Entry(
+    "mixture with 100 % noise": Entry(
         lambda name: mixture(name, legendre(3, 7), 40, 24, 1.0, 0.0, 24), "mixture", SMALL
     ),
-    "strong tanh, noise 1e-2": Entry(
-        lambda name: features(name, 2, 14, 71, 3.0, 1e-2, 80, 26), "features", SMALL
-    ),
-    "tanh, 4 inputs, no noise": Entry(
-        lambda name: features(name, 4, 6, 60, 1.0, 0.0, 18, 27), "features", SMALL
-    ),
-    "sine, 3 inputs, noise 1e-4": Entry(
+    "strong tanh": Entry(lambda name: features(name, 2, 14, 71, 3.0, 1e-2, 80, 26), "features", SMALL),
+    "tanh without noise": Entry(lambda name: features(name, 4, 6, 60, 1.0, 0.0, 18, 27), "features", SMALL),
+    "sine with little noise": Entry(
         lambda name: features(name, 3, 7, 40, 1.5, 1e-4, 30, 28, "sin"), "features", SMALL
     ),
-    "collinear pairs 1e-2, noise 1e-4": Entry(
-        lambda name: collinear(name, 3, 6, 24, 1e-2, 1e-4, 30, 29), "collinear", SMALL
-    ),
-    "spectrum, noise 1e-3": Entry(lambda name: spectral(name, 14, 71, 1e-3, 80, 30), "spectrum", SMALL),
-    "fibre, 4.5 dBm, 40 m, noise 1e-3": Entry(lambda name: fibre(name, 14, 1e-3, 32), "fibre", SMALL),
+    "collinear pairs": Entry(lambda name: collinear(name, 3, 6, 24, 1e-2, 1e-4, 30, 29), "collinear", SMALL),
+    "spectrum": Entry(lambda name: spectral(name, 14, 71, 1e-3, 80, 30), "spectrum", SMALL),
+    "fibre with a noisy detector": Entry(lambda name: fibre(name, 14, 1e-3, 32), "fibre", SMALL),
     "photon counts": Entry(counts, "shot noise", SMALL),
-    "populations, 400 shots": Entry(populations, "shot noise", SMALL),
+    "populations": Entry(populations, "shot noise", SMALL),
     "Student t3 noise": Entry(student, "heavy tails", SMALL),
     "converter of 4 bits": Entry(converter, "quantised", SMALL),
-    "150 sine units, 30 % noise": Entry(
+    "150 sine units": Entry(
         lambda name: features(name, 3, 5, 150, 2.0, 0.3, 24, 65, "sin"), "K near N/3", WIDE
     ),
     "comparators": Entry(comparators, "steps", MIDDLE),
@@ -271,6 +265,6 @@ SYSTEMS = {
     "resonators": Entry(resonators, "periodic inputs", SMALL),
     "two layers": Entry(network, "network", MIDDLE),
     "9 directions in 48 channels": Entry(few_directions, "rank", SMALL),
-    "noisy fibre, -5 dBm, 15 m": Entry(noisy_fibre(-5.0, 15.0, 2, 10), "fibre", MIDDLE),
-    "noisy fibre, 4 inputs, 3 dBm, 30 m": Entry(noisy_fibre(3.0, 30.0, 4, 5), "fibre", MIDDLE),
+    "noisy fibre of 2 inputs": Entry(noisy_fibre(-5.0, 15.0, 2, 10), "fibre", MIDDLE),
+    "noisy fibre of 4 inputs": Entry(noisy_fibre(3.0, 30.0, 4, 5), "fibre", MIDDLE),
 }

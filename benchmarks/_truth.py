@@ -97,7 +97,8 @@ class Bound:
     """The semi-parametric efficiency bound of the capacities (terms,) and of their total.
 
     A capacity has the efficient influence 2 y p - p², less its mean at given inputs: only noise is left. Where it
-    vanishes, the square of the noise in E[y z] remains, whose variance is 2 tr S² / N² for each function.
+    vanishes, the square of the noise in E[y z] remains, whose variance is 2 tr S² / N² for each function. Functions
+    with a capacity near 1 have less of it, so with few samples for many readouts an error can be below this bound.
     """
 
     variance: Array
@@ -138,7 +139,6 @@ def root_of(covariance: Array) -> Array:
 def on_grid(basis: infocap.ProductBasis, mean: Callable[[Array], Array], grid: Grid) -> Callable:
     """Readouts and targets at the nodes of a quadrature."""
 
-    @cache
     def table() -> tuple[Array, Array]:
         u, root = grid[0], np.sqrt(grid[1])[:, None]
         return root * np.column_stack([np.ones(len(u)), mean(u)]), root * basis(u)
@@ -192,7 +192,6 @@ def mixture(
     used = np.flatnonzero(np.any(weights != 0, axis=0) | (np.arange(len(wide)) == 0))
     few = infocap.ProductBasis(wide.families, wide.indices[used])
 
-    @cache
     def table() -> tuple[Array, Array]:
         one = np.eye(len(wide), 1)
         return np.column_stack([one, weights.T]), np.eye(len(wide), len(basis))

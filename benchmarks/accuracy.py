@@ -1,7 +1,7 @@
 """How close the estimates come to the truth, to the least error possible, and how honest their error bars are.
 
 ``python benchmarks/accuracy.py --jobs 16 --write`` keeps the tables in RESULTS.md; without ``--write`` it prints them.
-``--quick`` takes two data sets each and leaves the large systems out; ``--only "6 bits,speckle"`` picks systems.
+``--quick`` takes two data sets each and leaves the large systems out; ``--only "6 bits,speckle"`` picks systems by parts of their names.
 """
 
 from __future__ import annotations
