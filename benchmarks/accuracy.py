@@ -15,10 +15,11 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,28 +28,17 @@ from _common import run_tables
 from _devices import SYSTEMS
 from _truth import Array, Bound, Known
 
+Numbers = dict[str, Any]  # by name
 METHODS = {
     "control variate": {"method": "control-variate"},
     "Algorithm 1": {"method": "threshold-richardson"},
 }
 OURS, PAPERS = METHODS
 DESIGNS = ("8 blocks", "random", "one net")
-LEVELS = (0.68, 0.95)
 ACTIVE = 1e-3  # capacities above it count in the coverage of intervals
 ZERO, SEEN = 1e-7, 1e-2  # shown below the first is false, not shown above the second is missed
 ROUNDING = 1e-9  # what intervals may miss by where there is no noise
 SMALLEST_BLOCK = 64
-SHARES = (
-    "covered_68",
-    "covered_95",
-    "total_68",
-    "total_95",
-    "false",
-    "missed",
-    "warned",
-    "silent",
-    "seconds",
-)
 CHUNK = 4  # data sets of one task, so that the large systems spread over the processes
 
 
@@ -73,26 +63,6 @@ class Task:
     seeds: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Score:
-    """One data set: errors as mean squares, intervals as 68 and 95 % shares; NaN where the truth is not exact enough."""
-
-    square: float  # of the capacities as shown
-    square_of_paper: float
-    total: float  # error
-    total_of_paper: float
-    error_bar: float  # of the total
-    covered_68: float
-    covered_95: float
-    total_68: float
-    total_95: float
-    false: float
-    missed: float
-    warned: float
-    silent: float
-    seconds: float
-
-
 @cache
 def system_of(name: str) -> Known:
     """The system, made once in each process."""
@@ -115,7 +85,7 @@ def points(basis: infocap.ProductBasis, n: int, design: str, seed: int) -> Array
     return infocap.draw(basis, n, seed=seed, blocks=max(blocks, 1))
 
 
-def scores(task: Task, truth: Truth) -> list[Score]:
+def scores(task: Task, truth: Truth) -> list[Numbers]:
     """All methods on some data sets."""
     warnings.simplefilter("ignore", infocap.errors.DataWarning)
     system, out = system_of(task.system), []
@@ -130,84 +100,44 @@ def scores(task: Task, truth: Truth) -> list[Score]:
     return out
 
 
-def score(ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float) -> Score:
-    """Both results against the truth."""
+def score(
+    ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float
+) -> Numbers:
+    """One data set: errors of both methods, and shares of intervals, discoveries and warnings of ours."""
     exact, total = truth.capacity, float(truth.capacity.sum())
-    active, shown = exact > ACTIVE, ours.capacity > 0
-    each, whole = [], []
-    for level in LEVELS:
-        interval, (low, high) = ours.interval(level)[active], ours.total_interval(level)
-        inside = (interval[:, 0] - ROUNDING <= exact[active]) & (exact[active] <= interval[:, 1] + ROUNDING)
-        each.append(float(np.mean(inside)))
-        whole.append(float(low - ROUNDING <= total <= high + ROUNDING))
-    zeros = exact < ZERO
-    return Score(
-        square=float(np.mean((ours.capacity - exact) ** 2)),
-        square_of_paper=float(np.mean((paper.capacity - exact) ** 2)),
-        total=ours.total - total,
-        total_of_paper=paper.total - total,
-        error_bar=ours.total_standard_error,
-        covered_68=each[0],
-        covered_95=each[1],
-        total_68=whole[0],
-        total_95=whole[1],
-        false=float(np.sum(shown & zeros) / max(shown.sum(), 1)) if truth.exact and zeros.any() else np.nan,
-        missed=float(np.mean(~shown[exact > SEEN])),
-        warned=float(bool(ours.warnings)),
-        silent=float(not whole[1] and not ours.warnings),
-        seconds=seconds,
-    )
+    active, zeros, shown = exact > ACTIVE, exact < ZERO, ours.capacity > 0
+    found: Numbers = {
+        "square": np.mean((ours.capacity - exact) ** 2),
+        "paper_square": np.mean((paper.capacity - exact) ** 2),
+        "total_bias": ours.total - total,
+        "total_square": (ours.total - total) ** 2,
+        "paper_total_square": (paper.total - total) ** 2,
+        "total_bar": ours.total_standard_error,
+        "false": np.sum(shown & zeros) / max(shown.sum(), 1) if truth.exact and zeros.any() else np.nan,
+        "missed": np.mean(~shown[exact > SEEN]),
+        "warned": bool(ours.warnings),
+        "seconds": seconds,
+    }
+    for level in (68, 95):
+        (low, high), (least, most) = ours.interval(level / 100)[active].T, ours.total_interval(level / 100)
+        inside = (low - ROUNDING <= exact[active]) & (exact[active] <= high + ROUNDING)
+        found[f"covered_{level}"] = np.mean(inside)
+        found[f"total_{level}"] = least - ROUNDING <= total <= most + ROUNDING
+    found["silent"] = not found["total_95"] and not ours.warnings
+    return {key: float(value) for key, value in found.items()}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One line of the table: means over the data sets of a system, size and design."""
-
-    system: str
-    n: int
-    design: str
-    count: int
-    rms: float
-    rms_over_bound: float  # NaN without noise, where the bound is zero, and where it is infinite
-    rms_ratio: float
-    total_bias: float
-    total_rms: float
-    total_bar: float
-    total_over_bound: float
-    total_ratio: float
-    covered_68: float
-    covered_95: float
-    total_68: float
-    total_95: float
-    false: float
-    missed: float
-    warned: float
-    silent: float
-    seconds: float
-
-
-def cell_of(system: str, n: int, design: str, found: list[Score], truth: Truth) -> Cell:
-    """Means of the scores, and their ratios to the bound."""
-    column = {key: np.array([getattr(one, key) for one in found]) for key in asdict(found[0])}
+def line_of(system: str, n: int, design: str, found: list[Numbers], truth: Truth) -> Numbers:
+    """One line of the table: means over data sets, and ratios; NaN where the bound is zero or infinite."""
+    line: Numbers = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
     each, whole = truth.bound.at(n)
-    least = float(np.sqrt(np.mean(each**2)))
-    rms, paper = (float(np.sqrt(np.mean(column[key]))) for key in ("square", "square_of_paper"))
-    total, papers = (float(np.sqrt(np.mean(column[key] ** 2))) for key in ("total", "total_of_paper"))
-    return Cell(
-        system,
-        n,
-        design,
-        len(found),
-        rms=rms,
-        rms_over_bound=rms / least if least else np.nan,
-        rms_ratio=rms / paper,
-        total_bias=float(column["total"].mean()),
-        total_rms=total,
-        total_bar=float(column["error_bar"].mean()),
-        total_over_bound=total / whole if whole else np.nan,
-        total_ratio=total / papers,
-        **{key: float(column[key].mean()) for key in SHARES},
-    )
+    square = float(np.mean(each**2))
+    line["rms"], line["total_rms"] = np.sqrt(line["square"]), np.sqrt(line["total_square"])
+    line["rms_over_bound"] = np.sqrt(line["square"] / square) if square else np.nan
+    line["total_over_bound"] = line["total_rms"] / whole if whole else np.nan
+    line["rms_ratio"] = np.sqrt(line["square"] / line["paper_square"])
+    line["total_ratio"] = np.sqrt(line["total_square"] / line["paper_total_square"])
+    return {"system": system, "n": n, "design": design, "count": len(found)} | line
 
 
 def processes(count: int) -> ProcessPoolExecutor:
@@ -226,7 +156,7 @@ class Accuracy:
         self.names, self.count, self.designs = names, count, tuple(designs)
         self.jobs, self.first_seed = jobs, first_seed
         self.truths: dict[str, Truth] = {}
-        self.cells: list[Cell] = []
+        self.lines: list[Numbers] = []
 
     def systems(self) -> list[str]:
         """Sizes, true totals and bounds of the systems."""
@@ -263,15 +193,15 @@ class Accuracy:
 
     def run(self) -> None:
         """Work through all tasks."""
-        found: dict[tuple[str, int, str], list[Score]] = defaultdict(list)
+        found: dict[tuple[str, int, str], list[Numbers]] = defaultdict(list)
         with processes(self.jobs) as pool:
             waiting = {pool.submit(scores, task, self.truths[task.system]): task for task in self.tasks()}
             for finished, done in enumerate(as_completed(waiting), 1):
                 task = waiting[done]
                 print(f"\r{finished} of {len(waiting)} tasks", end="", file=sys.stderr, flush=True)
                 found[task.system, task.n, task.design] += done.result()
-        self.cells = [
-            cell_of(name, n, design, found[name, n, design], self.truths[name])
+        self.lines = [
+            line_of(name, n, design, found[name, n, design], self.truths[name])
             for name in self.names
             for n in SYSTEMS[name].sizes
             for design in self.designs
@@ -290,9 +220,9 @@ class Accuracy:
             "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
         ]
         last = ""
-        for cell in self.cells:
-            lines.append(_row(cell, "" if cell.system == last else cell.system))
-            last = cell.system
+        for line in self.lines:
+            lines.append(_row(line, "" if line["system"] == last else line["system"]))
+            last = line["system"]
         return lines
 
     def summary(self) -> list[str]:
@@ -304,41 +234,34 @@ class Accuracy:
             "|---|" + "---|" * len(self.designs),
         ]
         for label, text in SUMMARY.items():
-            parts = [text([cell for cell in self.cells if cell.design == design]) for design in self.designs]
+            parts = [text([one for one in self.lines if one["design"] == design]) for design in self.designs]
             lines.append(f"| {label} | " + " | ".join(parts) + " |")
         return lines
 
     def save(self, path: Path) -> None:
         """All numbers, as JSON."""
-        path.write_text(json.dumps([asdict(cell) for cell in self.cells], indent=1), encoding="utf-8")
+        path.write_text(json.dumps(self.lines, indent=1), encoding="utf-8")
 
 
-def average(key: str, extreme: Callable = max) -> Callable[[list[Cell]], str]:
+def average(key: str, extreme: Callable = max) -> Callable[[list[Numbers]], str]:
     """A mean share in per cent, and its extreme."""
-
-    def text(cells: list[Cell]) -> str:
-        known = [cell for cell in cells if np.isfinite(getattr(cell, key))]
-        if not known:
-            return "–"
-        worst = extreme(known, key=lambda cell: getattr(cell, key))
-        mean = np.average([getattr(cell, key) for cell in known], weights=[cell.count for cell in known])
-        return f"{100 * mean:.1f} ({100 * getattr(worst, key):.0f}: {worst.system}, {worst.n})"
-
-    return text
+    return lambda lines: _with_extreme(lines, key, np.mean, extreme, "{:.1f} ({:.0f}: {}, {})", 100)
 
 
-def median(key: str) -> Callable[[list[Cell]], str]:
+def median(key: str) -> Callable[[list[Numbers]], str]:
     """The median of a ratio, and the largest."""
+    return lambda lines: _with_extreme(lines, key, np.median, max, "{:.2f} ({:.2f}: {}, {})", 1)
 
-    def text(cells: list[Cell]) -> str:
-        known = [cell for cell in cells if np.isfinite(getattr(cell, key))]
-        if not known:
-            return "–"
-        worst = max(known, key=lambda cell: getattr(cell, key))
-        middle = np.median([getattr(cell, key) for cell in known])
-        return f"{middle:.2f} ({getattr(worst, key):.2f}: {worst.system}, {worst.n})"
 
-    return text
+def _with_extreme(
+    lines: list[Numbers], key: str, centre: Callable, extreme: Callable, text: str, unit: float
+) -> str:
+    known = [line for line in lines if np.isfinite(line[key])]
+    if not known:
+        return "–"
+    worst = extreme(known, key=lambda line: line[key])
+    middle = centre([line[key] for line in known])
+    return text.format(unit * middle, unit * worst[key], worst["system"], worst["n"])
 
 
 SUMMARY = {
@@ -358,22 +281,23 @@ SUMMARY = {
 }
 
 
-def _row(cell: Cell, name: str) -> str:
+def _row(line: Numbers, name: str) -> str:
+    shares = {key: f"{100 * value:.0f}" for key, value in line.items() if isinstance(value, float)}
     cells = [
         name,
-        cell.n,
-        cell.design,
-        f"{cell.rms:.1e} / {cell.rms_over_bound:.2f}",
-        f"{cell.rms_ratio:.2f}",
+        str(line["n"]),
+        line["design"],
+        "{rms:.1e} / {rms_over_bound:.2f}".format(**line),
+        "{rms_ratio:.2f}".format(**line),
+        "{total_bias:+.3f} ({total_rms:.3f}) ± {total_bar:.3f}".format(**line),
+        "{total_over_bound:.2f}".format(**line),
+        "{covered_68} / {covered_95}".format(**shares),
+        "{total_68} / {total_95}".format(**shares),
+        f"{100 * line['false']:.1f}",
+        *(shares[key] for key in ("missed", "warned", "silent")),
+        f"{line['seconds']:.2f}",
     ]
-    cells += [
-        f"{cell.total_bias:+.3f} ({cell.total_rms:.3f}) ± {cell.total_bar:.3f}",
-        f"{cell.total_over_bound:.2f}",
-    ]
-    cells += [f"{100 * cell.covered_68:.0f} / {100 * cell.covered_95:.0f}"]
-    cells += [f"{100 * cell.total_68:.0f} / {100 * cell.total_95:.0f}", f"{100 * cell.false:.1f}"]
-    cells += [f"{100 * share:.0f}" for share in (cell.missed, cell.warned, cell.silent)]
-    return "| " + " | ".join(map(str, [*cells, f"{cell.seconds:.2f}"])).replace("nan", "–") + " |"
+    return "| " + " | ".join(cells).replace("nan", "–") + " |"
 
 
 def main() -> None:
