@@ -56,8 +56,8 @@ class Known:
         return x[:, 0] @ x[:, 1:]
 
     @cached_property
-    def _projection(self) -> tuple[Array, Array, Array]:
-        """Orthonormal directions of the readouts: their values in the table, in the noise, and as readout weights."""
+    def _projection(self) -> tuple[Array, Array]:
+        """Orthonormal directions of the readouts: their values in the table, and how readouts make them up."""
         x = self._vectors[0].copy()
         x[:, 1:] -= np.outer(x[:, 0], self._shift)
         noise = root_of(self.covariance(self._vectors[0]))
@@ -65,26 +65,24 @@ class Known:
         scale = np.linalg.norm(full, axis=0)
         left, singular, right = np.linalg.svd(full / scale, full_matrices=False)
         kept = singular > 32 * np.finfo(float).eps * singular[0]
-        return (
-            left[: len(x), kept],
-            left[len(x) :, kept],
-            (right[kept] / singular[kept, None]).T / scale[:, None],
-        )
+        return left[: len(x), kept], (right[kept] / singular[kept, None]).T / scale[:, None]
 
     @cached_property
     def capacity(self) -> Array:
         """Squared length of each target's projection on the readouts, which have axes of their own for their noise."""
-        frame, _, weights = self._projection
-        found = np.sum((frame.T @ self._vectors[1]) ** 2, axis=0)
+        found = np.sum(self.weights**2, axis=0)
         if self.half_difference is not None:
-            found -= np.sum((self.half_difference() @ weights[1:]) ** 2, axis=1)
+            found -= np.sum((self.half_difference() @ self._projection[1][1:]) ** 2, axis=1)
         return found
 
-    def predicted(self, x: Array) -> Array:
-        """The best linear approximation of every target from these readouts, p = W z: (samples, terms)."""
-        frame, _, weights = self._projection
-        z = np.column_stack([np.ones(len(x)), x - self._shift]) @ weights
-        return z @ (frame.T @ self._vectors[1])
+    @cached_property
+    def weights(self) -> Array:
+        """The best linear readout of every target from whitened readouts, W: (directions, terms)."""
+        return self._projection[0].T @ self._vectors[1]
+
+    def whitened(self, x: Array) -> Array:
+        """Readouts turned and scaled so that their second moments are the identity, z: (samples, directions)."""
+        return np.column_stack([np.ones(len(x)), x - self._shift]) @ self._projection[1]
 
     @cached_property
     def bound(self) -> Bound:
@@ -97,36 +95,50 @@ class Bound:
     """The semi-parametric efficiency bound of the capacities (terms,) and of their total.
 
     A capacity has the efficient influence 2 y p - p², less its mean at given inputs: only noise is left. Where it
-    vanishes, the square of the noise in E[y z] remains, whose variance is 2 tr S² / N² for each function. Functions
-    with a capacity near 1 have less of it, so with few samples for many readouts an error can be below this bound.
+    vanishes, the square of the noise in the mean of z (y - p) remains: 2 tr S² / N², S the covariance of that noise.
     """
 
     variance: Array
-    variance_of_total: float
-    square: float  # tr S², S the covariance of the noise where that of the readouts is the identity
+    floor: Array
+    total_variance: float
+    total_floor: float
 
     def at(self, n_samples: int) -> tuple[Array, float]:
         """Least standard errors with this number of samples: of each capacity, and of the total."""
-        floor = 2 * self.square / n_samples**2
-        each = np.sqrt(self.variance / n_samples + floor)
-        return each, float(np.sqrt(self.variance_of_total / n_samples + len(each) * floor))
+        each = self.variance / n_samples + self.floor / n_samples**2
+        total = self.total_variance / n_samples + self.total_floor / n_samples**2
+        return np.sqrt(each), float(np.sqrt(total))
 
 
 def efficiency_bound(system: Known, n_points: int, seed: int = 4321) -> Bound:
-    """V = E Var(2 y p - p² | u) from two independent readings at each point, with the true weights."""
-    u = infocap.draw(system.basis, n_points, seed=seed)
-    each, total = np.zeros(len(system.basis)), 0.0
+    """V = E Var(2 y p - p² | u) and 2 tr S² from two readings at each point, with the true weights."""
+    if not system.fourth_moment:
+        return Bound(*(np.full(len(system.basis), np.nan),) * 2, np.nan, np.nan)
+    u, found = infocap.draw(system.basis, n_points, seed=seed), []
     for start in range(0, n_points, BLOCK):
         part = u[start : start + BLOCK]
         y = system.basis(part)
-        first, second = (system.predicted(system(part, seed=[seed, start, k])) for k in range(2))
+        z = [system.whitened(system(part, seed=[seed, start, k])) for k in range(2)]
+        first, second = (one @ system.weights for one in z)
         difference = (first - second) * (2 * y - first - second)
-        each += np.sum(difference**2, axis=0) / 2
-        total += np.sum(difference.sum(axis=1) ** 2) / 2
-    noise = system._projection[1]
-    square = float(np.sum((noise.T @ noise) ** 2))
-    scale = 1.0 if system.fourth_moment else np.nan
-    return Bound(scale * each / n_points, scale * total / n_points, square)
+        floor, total_floor = _floors(z, [y - first, second - y])
+        total = np.mean(difference.sum(axis=1) ** 2) / 2
+        found.append((np.mean(difference**2, axis=0) / 2, floor, total, total_floor))
+    return Bound(*(np.mean(parts, axis=0) for parts in zip(*found, strict=True)))
+
+
+def _floors(z: list[Array], rest: list[Array]) -> tuple[Array, float]:
+    """2 tr S² of every function and of their sum, by pairs of samples; the rest of the second reading has a minus."""
+    n, terms = rest[0].shape
+    floor, inner = np.empty(terms), np.zeros((n, n))
+    for term in range(terms):
+        noise = z[0] * rest[0][:, term, None] + z[1] * rest[1][:, term, None]
+        floor[term] = np.sum((noise.T @ noise) ** 2) - np.sum(np.sum(noise**2, axis=1) ** 2)
+    for one, own in zip(z, rest, strict=True):
+        for other, its in zip(z, rest, strict=True):
+            inner += (one @ other.T) * (own @ its.T)
+    pairs = 2 * n * (n - 1)  # each with half the covariance of a difference
+    return floor / pairs, float(np.sum(inner**2) - np.sum(np.diag(inner) ** 2)) / pairs
 
 
 def root_of(covariance: Array) -> Array:
