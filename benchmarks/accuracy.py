@@ -1,275 +1,330 @@
-"""How close every method comes to the truth, and how honest its error bars are.
+"""How close the estimates come to the truth, to the least error possible, and how honest their error bars are.
 
-``python benchmarks/accuracy.py --write`` takes about three quarters of an hour on one core and keeps the tables in
-RESULTS.md; without ``--write`` it prints them; ``--quick`` takes one data set each.
+``python benchmarks/accuracy.py --jobs 16 --write`` keeps the tables in RESULTS.md; without ``--write`` it prints them.
+``--quick`` takes two data sets each and leaves the large systems out; ``--only "6 bits,speckle"`` picks systems by parts of their names.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import infocap
 from _common import run_tables
-from _truth import Known, collinear, features, fibre, mixture, spectral
+from _devices import SYSTEMS
+from _truth import Array, Bound, Known
 
+Numbers = dict[str, Any]  # by name
 METHODS = {
-    "raw": {"method": "raw", "jackknife": 16},
-    "Algorithm 1": {"method": "threshold-richardson", "jackknife": 16},
-    "Algorithm 2": {"method": "richardson-threshold", "jackknife": 16},
-    "least squares": {"method": "control-variate", "fit": "least-squares"},
     "control variate": {"method": "control-variate"},
+    "Algorithm 1": {"method": "threshold-richardson"},
 }
-DESIGNS = ("random", "sobol")
-FIVE = infocap.product_basis("legendre", 5, 8)
-TWO = infocap.product_basis("legendre", 2, 14)
-THREE = infocap.product_basis("legendre", 3, 7)
+OURS, PAPERS = METHODS
+DESIGNS = ("8 blocks", "random", "one net")
+ACTIVE = 1e-3  # capacities above it count in the coverage of intervals
+ZERO, SEEN = 1e-7, 1e-2  # shown below the first is false, not shown above the second is missed
+ROUNDING = 1e-9  # what intervals may miss by where there is no noise
+SMALLEST_BLOCK = 64
+CHUNK = 4  # data sets of one task, so that the large systems spread over the processes
 
 
 @dataclass(frozen=True)
-class Job:
-    """A system, numbers of samples, and how many data sets."""
+class Truth:
+    """What is known about a system, small enough to be sent to other processes."""
 
-    system: Known
-    sizes: tuple[int, ...]
-    count: int
-
-
-def jobs(count: int) -> Iterator[Job]:
-    """The systems; each is made when its turn comes."""
-    few = max(count // 5, 1)
-    yield Job(mixture("paper's mixture, no noise", FIVE, 200, 71, 0.0, 0.0, 21), (1024, 4096, 8192), few)
-    yield Job(mixture("paper's mixture, 30 % noise", FIVE, 200, 71, 0.3, 0.0, 22), (1024, 4096, 8192), few)
-    yield Job(
-        mixture("paper's mixture, 3 % noise, 10 % outside", FIVE, 200, 71, 0.03, 0.1, 23),
-        (1024, 4096, 8192),
-        few,
-    )
-    yield Job(
-        mixture("3 inputs, 40 of 120 functions, 100 % noise", THREE, 40, 24, 1.0, 0.0, 24),
-        (256, 1024, 4096),
-        count,
-    )
-    yield Job(
-        features("weak tanh, 2 inputs, noise 1e-3", 2, 14, 71, 1.0, 1e-3, 40, 25), (256, 1024, 4096), count
-    )
-    yield Job(
-        features("strong tanh, 2 inputs, noise 1e-2", 2, 14, 71, 3.0, 1e-2, 80, 26), (256, 1024, 4096), count
-    )
-    yield Job(features("tanh, 4 inputs, no noise", 4, 6, 60, 1.0, 0.0, 18, 27), (256, 1024, 4096), count)
-    yield Job(
-        features("sine, 3 inputs, noise 1e-4", 3, 7, 40, 1.5, 1e-4, 30, 28, "sin"), (256, 1024, 4096), count
-    )
-    yield Job(
-        collinear("collinear pairs 1e-2, noise 1e-4", 3, 6, 24, 1e-2, 1e-4, 30, 29), (256, 1024, 4096), count
-    )
-    yield Job(spectral("spectrum, noise 1e-3", 14, 71, 1e-3, 80, 30), (256, 1024, 4096), count)
-    yield Job(fibre("fibre, 4.5 dBm, 40 m, noise 1e-3", 14, 1e-3, 32), (256, 1024, 4096), count)
+    terms: int
+    readouts: int
+    capacity: Array
+    exact: bool
+    bound: Bound
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
-    """One method on the data sets of one line of the table."""
+@dataclass(frozen=True)
+class Task:
+    """Some data sets of one line of the table."""
 
-    rms: float
-    largest: float
-    bias: float
-    total: float
-    false: float
-    missed: float
-    covered: tuple[float, float]  # 68 % and 95 % intervals of capacities above 1e-3
-    total_covered: float
-    seconds: float
+    system: str
+    n: int
+    design: str
+    seeds: tuple[int, ...]
 
 
-def score(system: Known, data: list[tuple[np.ndarray, np.ndarray]], options: dict[str, object]) -> Score:
-    exact = system.capacity
-    active = exact > 1e-3
-    start = time.perf_counter()
-    found = [infocap.estimate(u, x, system.basis, **options) for u, x in data]
-    seconds = (time.perf_counter() - start) / len(data)
-    error = np.array([one.capacity - exact for one in found])
-    total = np.array([one.total - exact.sum() for one in found])
-    covered, levels = [], (0.68, 0.95) if found[0].standard_error is not None else ()
-    for level in levels:
-        intervals = [one.interval(level) for one in found]
-        covered.append(
-            np.mean(
-                [(i[:, 0] - 1e-9 <= exact)[active] & (exact <= i[:, 1] + 1e-9)[active] for i in intervals]
-            )
-        )
-    hit = (
-        []
-        if not levels
-        else [
-            low - 1e-9 <= exact.sum() <= high + 1e-9 for low, high in (one.total_interval() for one in found)
-        ]
-    )
-    return Score(
-        rms=float(np.sqrt(np.mean(error**2))),
-        largest=float(np.abs(error).max()),
-        bias=float(total.mean()),
-        total=float(np.sqrt(np.mean(total**2))),
-        false=float(np.mean([np.sum((one.capacity > 0) & (exact < 1e-6)) for one in found])),
-        missed=float(np.mean([np.sum((one.capacity == 0) & (exact > 0.01)) for one in found])),
-        covered=tuple(map(float, covered)) or (np.nan, np.nan),
-        total_covered=float(np.mean(hit)) if hit else np.nan,
-        seconds=seconds,
-    )
+@cache
+def system_of(name: str) -> Known:
+    """The system, made once in each process."""
+    return SYSTEMS[name].make(name)
 
 
-def data_sets(system: Known, n: int, design: str, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    out = []
-    for seed in range(count):
-        u = infocap.draw(system.basis, n, design=design, seed=7000 + seed)
-        out.append((u, system(u, seed=[n, seed])))
+def truth_of(name: str) -> Truth:
+    """Capacities and bound of a system."""
+    system = system_of(name)
+    readouts = system._vectors[0].shape[1] - 1
+    return Truth(len(system.basis), readouts, system.capacity, system.exact, system.bound)
+
+
+def points(basis: infocap.ProductBasis, n: int, design: str, seed: int) -> Array:
+    """Inputs; blocks hold at least 64 points, and all states of binary inputs."""
+    if design == "random":
+        return infocap.draw(basis, n, design="random", seed=seed, blocks=1)
+    binary = sum(family.largest_degree == 1 for family in basis.families)
+    blocks = min(8, n // max(SMALLEST_BLOCK, 2**binary)) if design == "8 blocks" else 1
+    return infocap.draw(basis, n, seed=seed, blocks=max(blocks, 1))
+
+
+def scores(task: Task, truth: Truth) -> list[Numbers]:
+    """All methods on some data sets."""
+    warnings.simplefilter("ignore", infocap.errors.DataWarning)
+    system, out = system_of(task.system), []
+    for seed in task.seeds:
+        u = points(system.basis, task.n, task.design, 7000 + seed)
+        x = system(u, seed=[task.n, seed])
+        start = time.perf_counter()
+        ours = infocap.estimate(u, x, system.basis, **METHODS[OURS])
+        seconds = time.perf_counter() - start
+        paper = infocap.estimate(u, x, system.basis, **METHODS[PAPERS])
+        out.append(score(ours, paper, truth, seconds))
     return out
 
 
-class Accuracy:
-    """All methods on all systems; the summary comes from the same runs."""
+def score(
+    ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float
+) -> Numbers:
+    """One data set: errors of both methods, and shares of intervals, discoveries and warnings of ours."""
+    exact, total = truth.capacity, float(truth.capacity.sum())
+    active, zeros, shown = exact > ACTIVE, exact < ZERO, ours.capacity > 0
+    found: Numbers = {
+        "square": np.mean((ours.capacity - exact) ** 2),
+        "paper_square": np.mean((paper.capacity - exact) ** 2),
+        "total_bias": ours.total - total,
+        "total_square": (ours.total - total) ** 2,
+        "paper_total_square": (paper.total - total) ** 2,
+        "total_bar": ours.total_standard_error,
+        "false": np.sum(shown & zeros) / max(shown.sum(), 1) if truth.exact and zeros.any() else np.nan,
+        "missed": np.mean(~shown[exact > SEEN]),
+        "warned": bool(ours.warnings),
+        "seconds": seconds,
+    }
+    for level in (68, 95):
+        (low, high), (least, most) = ours.interval(level / 100)[active].T, ours.total_interval(level / 100)
+        inside = (low - ROUNDING <= exact[active]) & (exact[active] <= high + ROUNDING)
+        found[f"covered_{level}"] = np.mean(inside)
+        found[f"total_{level}"] = least - ROUNDING <= total <= most + ROUNDING
+    found["silent"] = not found["total_95"] and not ours.warnings
+    return {key: float(value) for key, value in found.items()}
 
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.ratios: list[tuple[str, float, float]] = []
+
+def line_of(system: str, n: int, design: str, found: list[Numbers], truth: Truth) -> Numbers:
+    """One line of the table: means over data sets, and ratios; NaN where the bound is zero or infinite."""
+    line: Numbers = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+    each, whole = truth.bound.at(n)
+    square = float(np.mean(each**2))
+    line["rms"], line["total_rms"] = np.sqrt(line["square"]), np.sqrt(line["total_square"])
+    line["rms_over_bound"] = np.sqrt(line["square"] / square) if square else np.nan
+    line["total_over_bound"] = line["total_rms"] / whole if whole else np.nan
+    line["rms_ratio"] = np.sqrt(line["square"] / line["paper_square"])
+    line["total_ratio"] = np.sqrt(line["total_square"] / line["paper_total_square"])
+    return {"system": system, "n": n, "design": design, "count": len(found)} | line
+
+
+def processes(count: int) -> ProcessPoolExecutor:
+    """Fresh processes, whose matrix library will use one thread each."""
+    for library in ("OPENBLAS", "OMP", "MKL"):
+        os.environ[f"{library}_NUM_THREADS"] = "1"
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+
+
+class Accuracy:
+    """The runs, in as many processes as there are jobs, and the tables made of them."""
+
+    def __init__(
+        self, names: list[str], count: int, designs: Iterable[str], jobs: int, first_seed: int
+    ) -> None:
+        self.names, self.count, self.designs = names, count, tuple(designs)
+        self.jobs, self.first_seed = jobs, first_seed
+        self.truths: dict[str, Truth] = {}
+        self.lines: list[Numbers] = []
+
+    def systems(self) -> list[str]:
+        """Sizes, true totals and bounds of the systems."""
+        with processes(self.jobs) as pool:
+            self.truths = dict(zip(self.names, pool.map(truth_of, self.names), strict=True))
+        lines = [
+            "L functions, K readouts; bound: the least root mean square error of a capacity, and of the total, that any "
+            "estimate can have with these numbers of samples (none without noise; infinite with Student's t3).",
+            "",
+            "| system | kind | L | K | true total | N | bound | of the total |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        for name, truth in self.truths.items():
+            sizes, bounds = SYSTEMS[name].sizes, [truth.bound.at(n) for n in SYSTEMS[name].sizes]
+            cells = [name, SYSTEMS[name].kind, truth.terms, truth.readouts, f"{truth.capacity.sum():.3f}"]
+            cells.append(", ".join(map(str, sizes)))
+            cells.append(", ".join(f"{np.sqrt(np.mean(each**2)):.1e}" for each, _ in bounds))
+            cells.append(", ".join(f"{total:.3f}" for _, total in bounds))
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+        return lines
+
+    def tasks(self) -> list[Task]:
+        """All tasks, the longest first."""
+        out = []
+        for name in self.names:
+            entry = SYSTEMS[name]
+            count, chunk = (max(self.count // 4, 1), 1) if entry.large else (self.count, CHUNK)
+            for n in entry.sizes:
+                for design in self.designs:
+                    for start in range(0, count, chunk):
+                        seeds = range(start, min(start + chunk, count))
+                        out.append(Task(name, n, design, tuple(self.first_seed + seed for seed in seeds)))
+        return sorted(out, key=lambda task: -task.n * self.truths[task.system].terms)
+
+    def run(self) -> None:
+        """Work through all tasks."""
+        found: dict[tuple[str, int, str], list[Numbers]] = defaultdict(list)
+        with processes(self.jobs) as pool:
+            waiting = {pool.submit(scores, task, self.truths[task.system]): task for task in self.tasks()}
+            for finished, done in enumerate(as_completed(waiting), 1):
+                task = waiting[done]
+                print(f"\r{finished} of {len(waiting)} tasks", end="", file=sys.stderr, flush=True)
+                found[task.system, task.n, task.design] += done.result()
+        self.lines = [
+            line_of(name, n, design, found[name, n, design], self.truths[name])
+            for name in self.names
+            for n in SYSTEMS[name].sizes
+            for design in self.designs
+        ]
 
     def table(self) -> list[str]:
-        """All methods on all systems."""
+        """One line for each system, size and design."""
+        self.run()
         lines = [
-            "rms and largest error of the capacities as shown; total: mean and rms error; false: shown where the truth is "
-            "below 1e-6; missed: not shown where it is above 0.01; intervals of capacities above 1e-3 that hold (68 %, "
-            "95 %), and of the total (95 %); error bars of the first three are the jackknife's (16 blocks).",
+            "Root mean square errors of capacities as shown, over the bound and over Algorithm 1's on the same data; total: "
+            "bias (root mean square) ± mean error bar, and over the bound; intervals that hold, 68 / 95 %, of capacities above "
+            "1e-3 and of the total; false: share of those shown whose truth is below 1e-7; missed: share of those above 0.01 "
+            "that are not shown; silent: the total's 95 % interval misses and nothing is warned of. All shares in %.",
             "",
-            "| system (functions, true total) | N | points | method | rms | largest | total | false | missed | 68 % | 95 % | total 95 % | s |",
-            "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+            "| system | N | points | rms / bound | / Algorithm 1 | total | / bound | capacities | total | false | missed | warned | silent | s |",
+            "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
         ]
-        for job in jobs(self.count):
-            system, name = job.system, ""
-            for n in job.sizes:
-                for design in DESIGNS:
-                    data = data_sets(system, n, design, job.count)
-                    scores = {}
-                    for method, options in METHODS.items():
-                        if method == "least squares" and n < 3 * len(system.basis):
-                            continue
-                        readouts = data[0][1].shape[1] + 1
-                        if "jackknife" in options and n < 16 * readouts:
-                            options = options | {"jackknife": 4 if n >= 4 * readouts else 0}
-                        scores[method] = score(system, data, options)
-                    for method, one in scores.items():
-                        label = f"{system.name} ({len(system.basis)}, {system.capacity.sum():.2f})"
-                        lines.append(_row(label if label != name else "", n, design, method, one))
-                        name = label
-                        print(lines[-1], flush=True)
-                    if "Algorithm 1" in scores:
-                        ours, theirs = scores["control variate"], scores["Algorithm 1"]
-                        self.ratios.append(
-                            (
-                                f"{system.name}, N={n}, {design}",
-                                ours.rms / theirs.rms,
-                                ours.total / theirs.total,
-                            )
-                        )
+        last = ""
+        for line in self.lines:
+            lines.append(_row(line, "" if line["system"] == last else line["system"]))
+            last = line["system"]
         return lines
 
     def summary(self) -> list[str]:
-        """Ratios to Algorithm 1."""
-        rms, total = (np.array([row[k] for row in self.ratios]) for k in (1, 2))
-        worst = [max(self.ratios, key=lambda row: row[k]) for k in (1, 2)]
-        return [
-            "Error of the control-variate estimator divided by that of Algorithm 1 on the same data.",
+        """What the estimator promises: one column for each design."""
+        lines = [
+            "Averages, medians and extremes over systems and sizes; where the extreme is, in brackets.",
             "",
-            "| | median | worst | where |",
-            "|---|---|---|---|",
-            f"| rms of a capacity | {np.median(rms):.3f} | {rms.max():.2f} | {worst[0][0]} |",
-            f"| rms of the total | {np.median(total):.3f} | {total.max():.2f} | {worst[1][0]} |",
+            "| | " + " | ".join(self.designs) + " |",
+            "|---|" + "---|" * len(self.designs),
         ]
+        for label, text in SUMMARY.items():
+            parts = [text([one for one in self.lines if one["design"] == design]) for design in self.designs]
+            lines.append(f"| {label} | " + " | ".join(parts) + " |")
+        return lines
+
+    def save(self, path: Path) -> None:
+        """All numbers, as JSON."""
+        path.write_text(json.dumps(self.lines, indent=1), encoding="utf-8")
 
 
-def _row(name: str, n: int, design: str, method: str, one: Score) -> str:
+def average(key: str, extreme: Callable = max) -> Callable[[list[Numbers]], str]:
+    """A mean share in per cent, and its extreme."""
+    return lambda lines: _with_extreme(lines, key, np.mean, extreme, "{:.1f} ({:.0f}: {}, {})", 100)
+
+
+def median(key: str) -> Callable[[list[Numbers]], str]:
+    """The median of a ratio, and the largest."""
+    return lambda lines: _with_extreme(lines, key, np.median, max, "{:.2f} ({:.2f}: {}, {})", 1)
+
+
+def _with_extreme(
+    lines: list[Numbers], key: str, centre: Callable, extreme: Callable, text: str, unit: float
+) -> str:
+    known = [line for line in lines if np.isfinite(line[key])]
+    if not known:
+        return "–"
+    worst = extreme(known, key=lambda line: line[key])
+    middle = centre([line[key] for line in known])
+    return text.format(unit * middle, unit * worst[key], worst["system"], worst["n"])
+
+
+SUMMARY = {
+    "95 % intervals of capacities hold, average (least); should: 93 to 98 (88)": average("covered_95", min),
+    "95 % intervals of totals hold, average (least); should: 91 to 99 (75)": average("total_95", min),
+    "68 % intervals of capacities hold": average("covered_68", min),
+    "68 % intervals of totals hold": average("total_68", min),
+    "silent misses of the total, average (most); should: at most 5": average("silent"),
+    "false discoveries, average (most); should: at most 5": average("false"),
+    "missed, average (most)": average("missed"),
+    "warned, average (most)": average("warned"),
+    "rms of capacities / bound, median (largest); should: at most 1.3": median("rms_over_bound"),
+    "rms of totals / bound, median (largest); should: at most 2": median("total_over_bound"),
+    "rms of capacities / Algorithm 1, median (largest)": median("rms_ratio"),
+    "rms of totals / Algorithm 1, median (largest)": median("total_ratio"),
+    "seconds, median (largest)": median("seconds"),
+}
+
+
+def _row(line: Numbers, name: str) -> str:
+    shares = {key: f"{100 * value:.0f}" for key, value in line.items() if isinstance(value, float)}
     cells = [
         name,
-        n,
-        design,
-        method,
-        f"{one.rms:.1e}",
-        f"{one.largest:.1e}",
-        f"{one.bias:+.3f} ({one.total:.3f})",
+        str(line["n"]),
+        line["design"],
+        "{rms:.1e} / {rms_over_bound:.2f}".format(**line),
+        "{rms_ratio:.2f}".format(**line),
+        "{total_bias:+.3f} ({total_rms:.3f}) ± {total_bar:.3f}".format(**line),
+        "{total_over_bound:.2f}".format(**line),
+        "{covered_68} / {covered_95}".format(**shares),
+        "{total_68} / {total_95}".format(**shares),
+        f"{100 * line['false']:.1f}",
+        *(shares[key] for key in ("missed", "warned", "silent")),
+        f"{line['seconds']:.2f}",
     ]
-    cells += [f"{one.false:.1f}", f"{one.missed:.1f}", *(f"{100 * c:.0f}" for c in one.covered)]
-    return (
-        "| " + " | ".join(map(str, [*cells, f"{100 * one.total_covered:.0f}", f"{one.seconds:.2f}"])) + " |"
-    )
-
-
-def coverage(count: int) -> list[str]:
-    """Many data sets on smaller systems: intervals, and false discoveries."""
-    small = infocap.product_basis("legendre", 2, 10)
-    systems = [
-        mixture("mixture, 30 % noise", small, 30, 15, 0.3, 0.0, 31),
-        mixture("mixture, 100 % noise", small, 30, 15, 1.0, 0.0, 32),
-        mixture("mixture, 10 % noise, 10 % outside", small, 30, 15, 0.1, 0.1, 33),
-        features("weak tanh, noise 1e-2", 2, 10, 20, 1.0, 1e-2, 40, 34),
-        features("strong tanh, noise 1e-2", 2, 10, 20, 3.0, 1e-2, 80, 35),
-        features("tanh, 4 inputs, noise 3e-2", 4, 6, 40, 1.5, 3e-2, 18, 36),
-        spectral("spectrum, noise 1e-2", 10, 30, 1e-2, 60, 37),
-        collinear("collinear pairs 1e-2, noise 1e-3", 3, 6, 24, 1e-2, 1e-3, 30, 38),
-    ]
-    lines = [
-        f"{count} data sets each. False discoveries: share of the shown capacities whose truth is below 1e-7.",
-        "",
-        "| system (functions) | N | points | 68 % | 95 % | total 68 % | total 95 % | bias of the total | its error bar | false discoveries |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for system in systems:
-        exact, terms = system.capacity, len(system.basis)
-        for per_function in (4, 16):
-            n = 2 ** round(np.log2(per_function * terms))
-            for design in DESIGNS:
-                found = [infocap.estimate(u, x, system.basis) for u, x in data_sets(system, n, design, count)]
-                active = exact > 1e-3
-                off = np.array([np.abs(one.unbiased - exact)[active] for one in found])
-                error = np.array([one.standard_error[active] for one in found])
-                totals = np.array([one.total - exact.sum() for one in found])
-                errors = np.array([one.total_standard_error for one in found])
-                shown = np.array([one.capacity > 0 for one in found])
-                false = np.mean(np.sum(shown & (exact < 1e-7), axis=1) / np.maximum(shown.sum(axis=1), 1))
-                shares = [np.mean(off <= k * error + 1e-12) for k in (0.994, 1.96)]
-                shares += [np.mean(np.abs(totals) < k * errors) for k in (0.994, 1.96)]
-                cells = [f"{system.name} ({terms})", n, design, *(f"{100 * share:.0f}" for share in shares)]
-                cells += [f"{totals.mean():+.3f}", f"{errors.mean():.3f}", f"{100 * false:.1f} %"]
-                lines.append("| " + " | ".join(map(str, cells)) + " |")
-                print(lines[-1], flush=True)
-    return lines
+    return "| " + " | ".join(cells).replace("nan", "–") + " |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the tables in RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="one data set of each")
-    parser.add_argument("--only", choices=["accuracy", "bars"], help="one of the two parts")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", infocap.errors.DataWarning)
-    bars = {"Error bars of the control-variate estimator": lambda: coverage(5 if options.quick else 200)}
-    if options.only != "accuracy":
-        run_tables("Error bars", "python benchmarks/accuracy.py --only bars", bars, options.write)
-    if options.only == "bars":
-        return
-    accuracy = Accuracy(1 if options.quick else 10)
-    run_tables(
-        "Accuracy",
-        "python benchmarks/accuracy.py --only accuracy",
-        {
-            "Every method against the truth": accuracy.table,
-            "In short": accuracy.summary,
-        },
-        options.write,
+    parser.add_argument("--quick", action="store_true", help="two data sets each, without the large systems")
+    parser.add_argument(
+        "--count", type=int, default=16, help="data sets of each line; a quarter for large systems"
     )
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the first data set: take another for fresh ones"
+    )
+    parser.add_argument("--only", help="names of systems, or parts of them, separated by commas")
+    parser.add_argument("--designs", default=",".join(DESIGNS), help="designs, separated by commas")
+    parser.add_argument("--save", type=Path, help="a file for all numbers, as JSON")
+    options = parser.parse_args()
+    parts = options.only.split(",") if options.only else [""]
+    names = [name for name in SYSTEMS if any(part in name for part in parts)]
+    if options.quick:
+        names = [name for name in names if not SYSTEMS[name].large]
+    count = 2 if options.quick else options.count
+    accuracy = Accuracy(names, count, options.designs.split(","), options.jobs, options.seed)
+    tables = {"Systems": accuracy.systems, "Against the truth": accuracy.table, "In short": accuracy.summary}
+    run_tables("Accuracy", "python benchmarks/accuracy.py", tables, options.write)
+    if options.save:
+        accuracy.save(options.save)
 
 
 if __name__ == "__main__":
