@@ -1,15 +1,28 @@
 """Control variates: the basis functions, whose means are known, take the sampling noise out of the capacities."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .._check import one_of, probability
-from ._evidence import Evidence
-from ._fit import fit_readouts
+from ..errors import Check
+from ._evidence import GROUPS, Evidence
+from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
 from ._second_order import Found, benjamini_hochberg, second_order
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
+# A capacity below this is rounding.
+SMALLEST = 1e-7
+# Samples per function below which the total is the sum of the clear capacities alone.
+ENOUGH_FOR_TOTAL = 2
+# S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).
+CROWDED, ROOMY = 0.12, 0.06
+# Samples that the noise of the total should rest on, and the error from which that matters.
+FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 1e-3
+# E[y^4] per sample, and at least, above which a few samples decide the mean of y².
+HEAVY, LEAST_HEAVY = 0.1, 100.0
 
 
 def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto") -> Estimate:
@@ -21,8 +34,9 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     `false_discovery_rate` of the declared capacities false on average; the total is the sum of all unbiased
     values, those set to zero included, because their errors cancel where thresholded ones pile up.
 
-    `fit` is ``"auto"`` (many fits compete for each direction of the readouts), ``"least-squares"`` (one fit
-    on the basis) or ``"none"`` (the raw capacity with its second-order bias removed). docs/estimators.md has the derivation.
+    `fit` is ``"auto"`` (several fits compete for each direction of the readouts), ``"least-squares"`` (one fit
+    on the basis) or ``"none"`` (the raw capacity with its second-order bias removed). All of it is two passes over
+    the data, whatever their number. docs/estimators.md has the derivation.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
@@ -34,49 +48,94 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, FITS)
-    n, terms = evidence.n_samples, len(evidence.basis)
     found = second_order(evidence, fit_readouts(evidence, fit))
-    plain, bias, variance, p = found.plain, found.bias, found.variance, found.p_value
-    if evidence.samples.constant:
+    plain, bias, variance, p = np.sum(found.inside**2, axis=1), found.bias, found.variance, found.p_value
+    # What is left of the bias: the next term of the series, and what a fit that changes with the samples adds.
+    moved = max(found.moved, 1.0)
+    third = TUNING.third_order * (found.crowding + moved - 1) * np.abs(bias)
+    variance = moved * variance + third**2
+    if evidence.samples.constant:  # the constant readout gives the constant function
         plain[0], bias[0], variance[0], p[0] = 1.0, 0.0, 0.0, 0.0
     unbiased = plain - bias
-    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > TUNING.smallest)
+    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > SMALLEST)
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
-    total = float(unbiased.sum())
-    third = TUNING.third_order * (found.crowding + found.widened - 1) * np.abs(bias)
-    count = evidence.n_groups or 16
-    student = stdtrit(count - 1, 0.975) / 1.96
+    total, shown = float(unbiased.sum()), float(capacity.sum())
+    student = stdtrit(found.totals.shape[1] - 1, 0.975) / 1.96  # few groups: longer intervals
     error = float(np.hypot(student * found.jackknife, third.sum()))
-    checks: list[str] = []
-    if n < 2 * terms:
-        error = float(np.hypot(error, total - capacity.sum()))
-        total = float(capacity.sum())
-        checks.append("few samples")
-    if found.crowding > TUNING.crowded:
-        checks.append(f"crowded {found.crowding:.2f}")
-    if found.contributors < TUNING.few_for_total and error > 1e-3:
-        checks.append(f"rests on {found.contributors:.0f}")
-    if found.smallest_eigenvalue < TUNING.eigenvalues[0]:
-        checks.append("eigenvalue")
-    if not evidence.n_groups and found.unexplained > 1e-3:
-        checks.append("one net")
-    limit = max(TUNING.heavy * n, TUNING.least_heavy)
-    if np.any(evidence.basis.fourth_moments > limit) and evidence.samples.root_weights is None and found.unexplained > TUNING.smallest:
-        checks.append("heavy")
+    if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
+        error, total = float(np.hypot(error, total - shown)), shown
     return Estimate(
         capacity,
         unbiased=unbiased,
-        standard_error=np.sqrt(variance + third**2),
+        standard_error=np.sqrt(variance),
         p_value=p,
         total=float(np.clip(total, 0.0, evidence.rank)),
         total_standard_error=error,
-        checks=tuple(checks),
+        checks=tuple(_doubts(evidence, found, error)),
+        coordinates=(found.inside.T,),
+        residual_covariance=found.covariance,
     )
 
 
+def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
+    """Where the answer is weaker than its error bars say."""
+    n, terms = evidence.n_samples, len(evidence.basis)
+    if n < ENOUGH_FOR_TOTAL * terms:
+        yield Check(
+            f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
+            f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree.",
+            unreliable=f"few samples for {terms} functions",
+            wanted=ENOUGH_FOR_TOTAL * terms,
+        )
+    if found.crowding > CROWDED and found.unexplained > SMALLEST:
+        wanted = int(np.ceil(n * found.crowding / ROOMY))
+        yield Check(
+            f"single samples carry much of the readouts' variance (S_N / (K N) = {found.crowding:.2f}, above {CROWDED}): "
+            f"the bias of {n} samples with {evidence.rank} readouts is removed to second order only; take {wanted} samples.",
+            unreliable=f"few samples for {evidence.rank} readouts",
+            crowding=found.crowding,
+            wanted=wanted,
+        )
+    if found.contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
+        yield Check(
+            f"the total's error bar rests on about {found.contributors:.0f} samples with large residuals (heavy-tailed "
+            "noise, or the edge of the inputs), and may be too short; look at the largest readouts, or take more samples.",
+            unreliable=f"it rests on {found.contributors:.0f} samples",
+            contributors=found.contributors,
+        )
+    if found.smallest_eigenvalue < TUNING.least_eigenvalue:
+        yield Check(
+            f"a direction of the readouts with variance 1 is estimated to have {found.smallest_eigenvalue:.2g}: the fit "
+            f"is not to be trusted; {n} samples for {terms} functions of {evidence.rank} readouts are few.",
+            unreliable="an unstable fit",
+        )
+    limit = max(HEAVY * n, LEAST_HEAVY)
+    heavy = int(np.sum(evidence.basis.fourth_moments > limit))
+    if heavy and evidence.samples.root_weights is None and found.unexplained > SMALLEST:
+        yield Check(
+            f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are uncertain beyond the "
+            "error bars; lower the degree, take more samples, or use draw_weighted.",
+            unreliable=f"{heavy} functions with large fourth moments",
+            functions=heavy,
+        )
+    if not evidence.n_groups and error > NOTICEABLE:
+        yield Check(
+            "the inputs are one low-discrepancy design: functions beyond the fit pass for others there, unseen by any "
+            "error bar, so the total may be too high and a fifth of the functions shown may be false; draw the inputs "
+            "in independent blocks, as draw does by itself.",
+        )
+
+
 def control_variate_bytes(n_samples: int, n_columns: int, terms: int, **options: object) -> float:
-    return 0.0
+    """Memory beside the passes: matrices of the controls, sums y e' by groups, and values of the controls."""
+    controls = most_controls(n_samples, terms)
+    sums = GROUPS * n_columns * (controls + terms)
+    return 8.0 * (8 * controls**2 + 3 * sums + 6 * (HOST_NUMBERS + controls * TUNING.judges))
 
 
 def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
-    return 0.0
+    """Operations beside the passes: sums of the controls, the ridge fits, and the second pass."""
+    controls = most_controls(n_samples, terms)
+    fits = 2 * len(TUNING.penalties) * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
+    passes = controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
+    return fits + n_samples * passes

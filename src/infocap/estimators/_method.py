@@ -33,6 +33,8 @@ class Estimate:
     total_standard_error: float | None = None
     checks: tuple[str, ...] = ()
     unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
+    coordinates: tuple[Floats, ...] = ()  # of the functions in a frame of the readouts, (rank, terms)
+    residual_covariance: Floats | None = None  # of what a fit leaves of the readouts, in the same frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The second pass: residuals of a fit, and what they say about every capacity: its value, its bias and its error.
+"""The second pass: the residuals of a fit, and what they say about every capacity: its value, bias and error.
 
 Write z for the whitened readouts, c = E[y z] for the coefficients of a function y, G = E[z z'] and W = G^-1 c.
 When c and G are off by dc and dG, the capacity C = c'G^-1c is off by 2 W·dc - W'dG W to first order, and by
@@ -11,7 +11,10 @@ e rho - f (e·W), whose expectation is 1/N times the mean of its square.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -21,238 +24,279 @@ from ..basis._product import ProductBasis
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import Fit, inverse_root
+from ._fit import Fit, inverse_root, pieces
 from ._tuning import TUNING
 
 # Least value of 1 - |e|²/N in the bias, so that a single sample cannot make it diverge.
 LEAST_MARGIN = 0.2
+# A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.
+FEW_SAMPLES = 4.0
+# Bytes of sums y e' by groups that are held at a time; with more functions the second pass is made several times.
+SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 TINY = 1e-300
-RESPONSE = True
-DIAG = {}
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Sums over the samples of one group. Those with `l` are (terms,)."""
+    """Sums over the samples of one group, for a part of the functions."""
 
     count: int
-    fitted: Any  # phi e', (dictionary, rank), in the rotated frame of the group's half
-    targets: Any  # y e', (terms, rank)
+    fitted: Any  # phi e', (dictionary, rank)
+    targets: Any  # y e', (terms, rank); empty if those functions are in the dictionary
     mixed: Any  # z e' + e z' - e e', (rank, rank)
     square: Any  # e e'
     slope: Any  # |f|² e e', in the metric
-    bias: Any  # l: what the squares add to the capacity, times N²
-    first: Any  # l: influences, their squares and fourth powers
-    second: Any
-    fourth: Any
-    leverage: Any  # |z|⁴, and the second and fourth power of |e|²: (3,)
+    bias: Any  # N² times what the squares add to a capacity, (terms,)
+    influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, terms)
+    weight: Any  # sums of |z|⁴, |e|⁴ and |e|⁸: (3,)
 
     def __add__(self, other: Residuals) -> Residuals:
         return Residuals(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
-Groups = dict[int, Residuals]
-
-
 @dataclass(frozen=True, eq=False)
-class Pass:
-    """What the second pass needs: the fits, the functions, the weights W of each, and the metric of G^-1."""
+class Job:
+    """What the second pass needs: the fits, some functions with their weights W, and the metric G^-1/2."""
 
     fit: Fit
     basis: ProductBasis
-    own: Integers | None  # places of the functions in the dictionary; None: not all are there
+    own: Integers | None  # places of the functions in the dictionary; None if not all are there
     weights: Any  # (terms, rank)
     root: Any  # (rank, rank)
-    edges: Integers  # of the groups
-    middle: int  # the first row of the second half
+    edges: Integers  # the rows where groups begin
+    middle: int  # where the second half begins
 
 
-def residual_sums(samples: Samples, start: int, stop: int, *, job: Pass, **frame: Any) -> Groups:
-    """Sums over some rows, group by group, in pieces that stay in cache."""
-    out: Groups = {}
-    step = stop - start if samples.x.on_device else max(TUNING.piece // 4 // len(job.fit.dictionary), 64)
-    edges = np.clip(job.edges - samples.first_row, start, stop)
-    for group, (begin, end) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
-        half = int(job.edges[group] >= job.middle)
-        for first in range(begin, end, step):
-            part = _piece(samples, first, min(first + step, end), job, half, frame)
+def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
+    """The sums over some rows, by the number of their group."""
+    out: dict[int, Residuals] = {}
+    edges = np.clip(job.edges - samples.first_row, start, stop).tolist()
+    for group, (begin, end) in enumerate(pairwise(edges)):
+        for rows in pieces(samples, begin, end, len(job.fit.dictionary)):
+            part = _residuals(samples, *rows, job, int(job.edges[group] >= job.middle), frame)
             out[group] = out[group] + part if group in out else part
     return out
 
 
-def merged(one: Groups, other: Groups) -> Groups:
-    """The sums of both."""
-    both = one.keys() & other.keys()
-    return one | other | {group: one[group] + other[group] for group in both}
+def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, Residuals]:
+    """The sums over the rows of both, by group."""
+    return one | other | {group: one[group] + other[group] for group in one.keys() & other.keys()}
 
 
-def _piece(samples: Samples, start: int, stop: int, job: Pass, half: int, frame: Any) -> Residuals:
-    """The sums of one piece of rows."""
+def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, frame: Any) -> Residuals:
+    """The sums over a few rows of one group."""
     phi, z = samples.values(job.fit.dictionary, start, stop), samples.whitened(start, stop, **frame)
-    xp, n = array_namespace(z), samples.n_total
-    chosen = job.fit.halves[half]
+    xp, chosen = array_namespace(z), job.fit.halves[half]
     rotation = as_like(chosen.rotation, z)
-    rest = z @ rotation - phi.T @ chosen.b
-    e = e_plain = rest
-    for k in np.unique(chosen.choice[chosen.choice > 0]).tolist():
-        margin, mean = job.fit.fits[k - 1].margin(phi), job.fit.margins[k - 1]
-        here = as_like((chosen.choice == k).astype(float), z)
-        capped, plain = (xp.clip(margin, least * mean, None)[:, None] for least in (TUNING.least_margin, 0.02))
-        e, e_plain = e * (1 + here * (1 / capped - 1)), e_plain * (1 + here * (1 / plain - 1))
+    e = longer = z @ rotation - phi.T @ chosen.b
+    for k in np.unique(chosen.choice[chosen.choice >= 0]).tolist():
+        candidate, here = job.fit.candidates[k], as_like((chosen.choice == k) * 1.0, z)
+        margin = candidate.fit.margin(phi)
+        by, less = (xp.clip(margin, least * candidate.margin, None)[:, None] for least in TUNING.least_margins)
+        e, longer = e * (1 + here * (1 / by - 1)), longer * (1 + here * (1 / less - 1))
+    e, longer = e @ rotation.T, longer @ rotation.T
     fitted = phi @ e
-    e, e_plain = e @ rotation.T, e_plain @ rotation.T
     if job.own is None:
-        y = samples.values(job.basis, start, stop)
-        targets = y @ e
+        y = samples.values(job.basis, start, stop)[-len(job.weights) :, :]
     else:
-        y = phi[: len(job.basis), :] if job.own[-1] == len(job.own) - 1 else take_rows(phi, as_like(job.own, phi))
-        targets = fitted[:0, :]
+        first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
+        y = phi[: len(job.own), :] if first else take_rows(phi, as_like(job.own, phi))
     er, fr = e @ job.root, (z - e) @ job.root
-    ee, ef, ff = xp.sum(er * er, axis=1), xp.sum(er * fr, axis=1), xp.sum(fr * fr, axis=1)
+    ee, ef, ff = (xp.sum(a * b, axis=1) for a, b in ((er, er), (er, fr), (fr, fr)))
     rho, along = y - job.weights @ z.T, job.weights @ e.T
-    bias = (rho * rho) @ (ee / xp.clip(1 - ee / n, LEAST_MARGIN, None)) - 2 * ((rho * along) @ ef) + (along * along) @ ff
-    along = job.weights @ e_plain.T
+    bias = (rho * rho) @ (ee / xp.clip(1 - ee / samples.n_total, LEAST_MARGIN, None))
+    bias = bias - 2 * ((rho * along) @ ef) + (along * along) @ ff
+    along = job.weights @ longer.T
     influence = along * (2 * rho + along)
     power = influence * influence
-    mixed, square = z.T @ e, e.T @ e
-    leverage = xp.sum(z * z, axis=1)
+    mixed, square, leverage = z.T @ e, e.T @ e, xp.sum(z * z, axis=1)
     return Residuals(
         count=stop - start,
         fitted=fitted,
-        targets=targets,
+        targets=y @ e if job.own is None else fitted[:0, :],
         mixed=mixed + mixed.T - square,
         square=square,
         slope=(er * ff[:, None]).T @ er,
         bias=bias,
-        first=xp.sum(influence, axis=1),
-        second=xp.sum(power, axis=1),
-        fourth=xp.sum(power * power, axis=1),
-        leverage=xp.stack([xp.sum(leverage**2), xp.sum(ee**2), xp.sum(ee**4), xp.sum(ee*leverage), xp.sum(ee), xp.sum(ee*xp.sum(fr*fr,axis=1)), xp.sum(ee*ee*ff)]),
+        influence=xp.stack([xp.sum(one, axis=1) for one in (influence, power, power * power)]),
+        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4)]),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What the two passes say about every function (terms,) and about the sum."""
+    """What the two passes say about some functions and about the sum of their capacities; parts can be added."""
 
-    plain: Floats  # c'G^-1c, before the bias is removed
-    bias: Floats
+    inside: Floats  # c G^-1/2, (terms, rank)
+    bias: Floats  # of |inside|²
     variance: Floats
-    p_value: Floats
-    total: float
-    jackknife: float  # standard error of the total, from groups left out
+    scatter: Floats  # variance of c from group to group, in the metric, (terms,)
+    moved: float  # the sum of `scatter` with a fit that changes from group to group, relative to one that does not
+    totals: Floats  # sums of capacities, each without one group: with a fit that does not change, and one that does
+    pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
+    covariance: Floats  # of e in the metric, (rank, rank)
     crowding: float  # S_N / (K N): how much single samples weigh
-    contributors: float  # samples that the total's noise rests on
+    contributors: float  # how many samples the noise of the total rests on
     smallest_eigenvalue: float  # of G
-    widened: float  # variance of the coefficients relative to that with a fit that does not change
-    unexplained: float  # trace of the covariance of e in the metric G^-1
+
+    @property
+    def unexplained(self) -> float:
+        """The part of the rank that is noise or outside the fit."""
+        return float(np.trace(self.covariance))
+
+    @property
+    def jackknife(self) -> float:
+        """Standard error of the total, from groups left out; the larger of both."""
+        count = self.totals.shape[1]
+        off = self.totals - self.totals.mean(axis=1, keepdims=True)
+        return float(np.sqrt((count - 1) / count * np.max(np.sum(off**2, axis=1))))
+
+    @property
+    def p_value(self) -> Floats:
+        """The probability that a function of zero capacity comes out as large as it did.
+
+        Its coefficients then scatter about zero from group to group as much as their mean does: the ratio has an F
+        distribution, with the effective number of directions of the noise (Satterthwaite) times that of groups.
+        """
+        from scipy.special import fdtrc
+
+        plain, count = np.sum(self.inside**2, axis=1), self.totals.shape[1]
+        nu = np.trace(self.pooled) ** 2 / max(float(np.sum(self.pooled**2)), TINY)
+        return fdtrc(nu, nu * (count - 1), count * plain / np.maximum(self.scatter, TINY))
 
 
 def second_order(evidence: Evidence, fit: Fit) -> Found:
-    """Go through the samples once more with the chosen fits, and take stock."""
-    from scipy.special import fdtrc
+    """Go through the samples once more with the chosen fits, for as many functions at a time as memory allows."""
+    terms, rank, count = len(evidence.basis), evidence.rank, len(evidence.group_edges) - 1
+    allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
+    if evidence.engine.memory is not None:
+        allowed = min(allowed, evidence.engine.memory // 4)
+    step = max(allowed // (8 * rank * count), 1)
+    parts = [_found(evidence, fit, slice(start, start + step)) for start in range(0, terms, step)]
+    if len(parts) == 1:
+        return parts[0]
+    joined = {
+        name: np.concatenate([getattr(one, name) for one in parts])
+        for name in ("inside", "bias", "variance", "scatter")
+    }
+    added = {name: sum(getattr(one, name) for one in parts) for name in ("totals", "pooled")}
+    return replace(parts[0], **joined, **added, moved=float(np.mean([one.moved for one in parts])))
 
-    n, basis, dictionary = evidence.n_samples, evidence.basis, fit.dictionary
-    own = basis.places(dictionary)
-    inside = bool(np.all(own >= 0))
-    root0, _ = inverse_root(fit.gram)
-    c0 = take_rows(fit.c, as_like(own, fit.c)) if inside else evidence.coordinates.T / np.sqrt(n)
-    root = as_like(root0, fit.c)
-    job = Pass(
-        fit, basis, own if inside else None, c0 @ (root @ root.T), root, evidence.group_edges, evidence.middle
-    )
-    groups: Groups = evidence.fold(residual_sums, merge=merged, job=job)
-    sums = list(groups.values())
-    every = sums[0]
-    for one in sums[1:]:
-        every = every + one
-    edges, middle = job.edges, job.middle
-    xp = array_namespace(fit.c)
-    rotations = [as_like(half.rotation.T, fit.c) for half in fit.halves]
-    fitted = [one.fitted @ rotations[int(edges[group] >= middle)] for group, one in groups.items()]
-    shares = [sum(one.count for group, one in groups.items() if int(edges[group] >= middle) == h) / n for h in (0, 1)]
-    b = sum(share * half.coefficients for share, half in zip(shares, fit.halves, strict=True))
-    known = sum(share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for share, half in zip(shares, fit.halves, strict=True))
-    moved = _moved(fit, xp.concat(fitted, axis=1), shares)  # by how much each group moves the coefficients
-    k_ = len(root0)
-    moved = [moved[:, g * k_ : (g + 1) * k_] for g in range(len(fitted))]
-    lift = b - sum(moved) / n
-    ye = [take_rows(one, as_like(own, lift)) for one in fitted] if inside else [one.targets for one in sums]
-    lift_l = take_rows(lift, as_like(own, lift)) if inside else _scattered(lift, own, basis)
-    total_ye = sum(ye)
-    dg = []
-    if RESPONSE and inside:
-        more = [n * one - fit.products @ one for one in moved]
-        ye2 = [part + take_rows(one, as_like(own, lift)) for part, one in zip(ye, more, strict=True)]
-        for one in more:
-            g_ = to_numpy(one.T @ b)
-            dg.append(g_ + g_.T)
-    else:
-        ye2 = ye
-        dg = [0.0 for _ in ye]
-    sum2 = sum(ye2)
-    sumdg = sum(dg)
-    c, gram = lift_l + total_ye / n, known + to_numpy(every.mixed) / n
-    root1, smallest = inverse_root(gram)
-    DIAG.update(c=c, G=gram)
-    r1 = as_like(root1, c)
-    square = to_numpy(every.square)
-    spread = root1.T @ square @ root1 / n
-    within = c @ r1
-    plain = to_numpy(array_namespace(c).sum(within**2, axis=1))
-    of_w = float(np.sum(to_numpy(every.slope) * (root0.T @ square @ root0))) / n**2
-    bias = (to_numpy(every.bias) - of_w) / n**2
-    capacity = plain - bias
-    first, second, fourth = (to_numpy(one) for one in (every.first, every.second, every.fourth))
-    widened = 1 + TUNING.few_samples / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
-    unexplained = float(np.trace(spread))
+
+def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
+    """The second pass for some of the functions."""
+    n, places = evidence.n_samples, evidence.basis.places(fit.dictionary)[some]
+    basis = evidence.basis
+    if len(places) < len(basis):  # every basis begins with the constant function
+        basis = ProductBasis(basis.families, basis.indices[np.union1d([0], np.arange(len(basis))[some])])
+    inside = bool(np.all(places >= 0))
+    root, _ = inverse_root(fit.gram)
+    metric = as_like(root, fit.c)
+    weights = _rows(fit.c, places) @ (metric @ metric.T)
+    sent = replace(fit, candidates=_used(fit), c=None, products=None)
+    job = Job(sent, basis, places if inside else None, weights, metric, evidence.group_edges, evidence.middle)
+    groups = list(evidence.fold(residual_sums, merge=merged, job=job).values())
+    every = reduce(add, groups)
+    # Coefficients of the fit, less what the samples left out take with them.
+    moved = _moved(fit, [one.fitted for one in groups])
+    b = (fit.halves[0].coefficients + fit.halves[1].coefficients) / 2
+    known = sum(half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for half in fit.halves) / 2
+    c = _rows(b - sum(moved) / n, places) + (_rows(every.fitted, places) if inside else every.targets) / n
+    gram = known + to_numpy(every.mixed) / n
+    final, smallest = inverse_root(gram)
+    covariance = final.T @ to_numpy(every.square) @ final / n
+    inside_c = to_numpy(c @ as_like(final, c))
+    # W's own noise would count as bias.
+    noise_of_weights = np.sum(to_numpy(every.slope) * (root.T @ to_numpy(every.square) @ root)) / n**2
+    bias = (to_numpy(every.bias) - noise_of_weights) / n**2
+    first, second, fourth = to_numpy(every.influence)
+    widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
+    # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
+    # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
+    unexplained = max(float(np.trace(covariance)), TINY)
     variance = widened * (second - first**2 / n) / n**2
-    variance += 2 * np.abs(bias) * np.sum(spread**2) / (max(unexplained, TINY) * n)
-    # A function without capacity scatters about zero from group to group as much as its mean says.
-    count, scatter, scatter0, together, totals = len(sums), 0.0, 0.0, 0.0, []
-    for one, part0, part, dg1 in zip(sums, ye, ye2, dg, strict=True):
-        off = (part / one.count - sum2 / n) @ r1 * np.sqrt(one.count * count / n)
-        off0 = (part0 / one.count - total_ye / n) @ r1 * np.sqrt(one.count * count / n)
-        scatter, together = scatter + array_namespace(off).sum(off**2, axis=1), together + to_numpy(off.T @ off)
-        scatter0 = scatter0 + array_namespace(off).sum(off0**2, axis=1)
-        m = n - one.count
-        r, _ = inverse_root(gram + (to_numpy(every.mixed) + sumdg - to_numpy(one.mixed) - dg1) / m - (to_numpy(every.mixed) + sumdg) / n)
-        left = (c + (sum2 - part) / m - sum2 / n) @ as_like(r, c)
-        noise = np.trace(r.T @ (square - to_numpy(one.square)) @ r) / m**2
-        totals.append((float(array_namespace(left).sum(left**2)), len(basis) * noise))
-    widen = max(float(np.sum(scatter) / max(np.sum(scatter0), TINY)), 1.0)
-    variance = variance * widen
-    DIAG.update(widen=widen)
-    nu = np.trace(together) ** 2 / max(np.sum(together**2), TINY)
-    s2 = to_numpy(scatter) / (count - 1)
-    p = fdtrc(nu, nu * (count - 1), count * plain / np.maximum(s2, TINY)) if unexplained > 0 else np.where(plain > TUNING.smallest, 0.0, 1.0)
-    values = np.array([one - other for one, other in totals])
-    lever, ee2, ee4, el, e1, eff, eef = to_numpy(every.leverage).tolist()
-    DIAG.update(ke=el/e1/n, kf=eff/e1/n, k2=ee2/e1/n, keef=eef/ee2/n)
+    variance += 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
+    sums = _Groups(n, every, groups, c, gram, final)
+    fixed = [(_rows(one.fitted, places) if inside else one.targets, to_numpy(one.mixed)) for one in groups]
+    scatter, pooled, totals = sums.scatter(fixed)
+    changing = []  # what a group changes of c and G by moving the fit: (1 - A/N) db, and likewise for E[f f']
+    for (part, mixed), db in zip(fixed, moved, strict=True):
+        more = n * db - fit.products @ db
+        square = to_numpy(more.T @ b)
+        changing.append((part + _rows(more, places), mixed + square + square.T))
+    also, _, other_totals = sums.scatter(changing)
+    weight = to_numpy(every.weight)
     return Found(
-        plain, bias, np.maximum(variance, 0.0), p, float(capacity.sum()),
-        float(np.sqrt((count - 1) / count * np.sum((values - values.mean()) ** 2))),
-        lever / n / (len(gram) * n), ee2**2 / max(ee4, TINY), smallest, widen, unexplained,
+        inside=inside_c,
+        bias=bias,
+        variance=np.maximum(variance, 0.0),
+        scatter=scatter,
+        moved=float(also.sum() / max(scatter.sum(), TINY)),
+        totals=np.array([totals, other_totals]),
+        pooled=pooled,
+        covariance=covariance,
+        crowding=float(weight[0]) / (len(gram) * n**2),
+        contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
+        smallest_eigenvalue=smallest,
     )
 
 
-def _moved(fit: Fit, fitted: Any, shares: list[float]) -> Any:
-    """(A + P)^-1 phi e' of the fits of all directions: by how much samples move the coefficients of the fit."""
-    out, rank = 0.0 * fitted, len(fit.gram)
-    for k in sorted({int(k) for half in fit.halves for k in half.choice if k}):
-        onto = sum(share * (half.rotation * (half.choice == k)) @ half.rotation.T for share, half in zip(shares, fit.halves, strict=True))
-        solved = fit.fits[k - 1].solve(fitted)
-        parts = [solved[:, g : g + rank] @ as_like(onto, solved) for g in range(0, solved.shape[1], rank)]
-        out = out + array_namespace(solved).concat(parts, axis=1)
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """How c and the total change when one group of samples is left out."""
+
+    n: int
+    every: Residuals
+    groups: list[Residuals]
+    c: Any
+    gram: Floats
+    root: Floats
+
+    def scatter(self, parts: list[tuple[Any, Floats]]) -> tuple[Floats, Floats, Floats]:
+        """Scatter of c between groups (terms,), its covariance, and totals without each group (groups,).
+
+        `parts` are what each group adds to N c and to N G.
+        """
+        n, count, xp = self.n, len(parts), array_namespace(self.c)
+        all_c, all_g = (sum(one) for one in zip(*parts, strict=True))
+        square = to_numpy(self.every.square)
+        scatter: Any = 0.0
+        pooled, totals = np.zeros_like(self.gram), []
+        for (part, mixed), one in zip(parts, self.groups, strict=True):
+            off = (part / one.count - all_c / n) @ as_like(self.root, part) * np.sqrt(one.count * count / n)
+            scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
+            m = n - one.count
+            root, _ = inverse_root(self.gram + (all_g - mixed) / m - all_g / n)
+            left = (self.c + (all_c - part) / m - all_c / n) @ as_like(root, part)
+            noise = np.trace(root.T @ (square - to_numpy(one.square)) @ root) / m**2
+            totals.append(float(xp.sum(left * left)) - left.shape[0] * noise)
+        return to_numpy(scatter) / (count - 1), pooled, np.array(totals)
+
+
+def _used(fit: Fit) -> list[Any]:
+    """The candidates, with nothing in the place of those that no direction chose: they need not travel."""
+    used = np.unique(np.concatenate([half.choice for half in fit.halves])).tolist()
+    return [one if number in used else None for number, one in enumerate(fit.candidates)]
+
+
+def _moved(fit: Fit, fitted: list[Any]) -> list[Any]:
+    """(A + P)^-1 phi e' for each group: by how much its samples move the coefficients of the fit."""
+    xp, rank = array_namespace(fit.c), len(fit.gram)
+    together, out = xp.concat(fitted, axis=1), [0.0 * one for one in fitted]
+    for k, candidate in enumerate(_used(fit)):
+        if candidate is not None:
+            onto = sum((half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves) / 2
+            solved = candidate.fit.solve(together)
+            out = [
+                one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved) for g, one in enumerate(out)
+            ]
     return out
 
 
-def _scattered(lift: Any, own: Integers, basis: ProductBasis) -> Any:
-    """Rows for all functions, zero for those that are not in the dictionary."""
-    rows = to_numpy(lift)
-    out = np.zeros((len(basis), rows.shape[1]))
-    out[own >= 0] = rows[own[own >= 0]]
-    return as_like(out, lift)
+def _rows(array: Any, places: Integers) -> Any:
+    """Rows of an array by their places, zeros where the place is -1."""
+    rows = take_rows(array, as_like(np.maximum(places, 0), array))
+    return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> Floats:

@@ -5,31 +5,37 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Tuning:
-    """Sizes, limits and rules of the fit, of the zeros and of the checks of the control-variate method."""
+    """Sizes and rules of the control-variate method; docs/estimators.md shows the measurements behind them."""
 
-    penalties: tuple[float, ...] = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
-    full: float = 0.9
-    dictionary_share: float = 0.4
-    dictionary: int = 1500
+    # Penalties of the ridge fits, per sample: from none to all but no fit. The residual of a fit changes little within a
+    # factor of ten of its best penalty; twelve penalties gave the same errors as these.
+    penalties: tuple[float, ...] = (0.0, 1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    # Functions that serve as controls: per sample, because leverages come near 1 beyond; per reported function, because
+    # higher degrees than that were found to hold nothing; a number that costs no time; and one that fits everywhere.
+    controls_per_sample: float = 0.4
+    controls_per_function: float = 4.0
+    controls: int = 1500
     most_controls: int = 4000
+    # Rows that judge the fits by their left-out residuals: enough for the mean square to 3 %.
     judges: int = 2048
+    # Vectors of random signs by which leverages are found, to 18 % of themselves: errors grow by less than 1 %.
     signs: int = 64
-    rounds: int = 6
-    enough_better: float = 0.97
+    # A direction takes another fit than the common one if that leaves 2 % less: fewer fits are faster and less lucky.
     clearly_better: float = 0.98
-    least_margin: float = 0.25
+    # Least margin 1 - leverage, relative to its mean, by which residuals are divided: a few corner points would
+    # dominate every sum otherwise. The second is for error bars, which must not be too short: with the first, those
+    # of nearly noise-free devices held in 80 %.
+    least_margins: tuple[float, float] = (0.25, 0.02)
+    # Standard errors from which a capacity stands out and keeps its own prior; share of the noise of one capacity below
+    # which a control is left out; least prior, relative to the largest.
     clear: float = 2.0
     far_below: float = 0.05
     least_prior: float = 1e-8
-    eigenvalues: tuple[float, float] = (0.1, 10.0)
-    few_samples: float = 4.0
-    smallest: float = 1e-7
+    # Eigenvalues of G, which are 1 for whitened readouts and many samples; estimates below this are noise.
+    least_eigenvalue: float = 0.1
+    # Share of the bias removed that the error bars allow for what is left of it: S_N / (K N) is the next term of the
+    # series, and a half of it covers 95 % of the totals of benchmarks/accuracy.py.
     third_order: float = 0.5
-    crowded: float = 0.12
-    few_for_total: float = 60.0
-    heavy: float = 0.1
-    least_heavy: float = 100.0
-    piece: int = 4_000_000
 
 
 TUNING = Tuning()

@@ -32,8 +32,7 @@ class Ridge:
 
     factor: Any  # C
     coefficients: Any  # (dictionary, readouts)
-    signs: Any  # C^-T w for each vector w of signs, (dictionary, signs)
-    exact: bool  # one unit vector per function in the place of the signs
+    signs: Any  # C^-T w for each vector w of signs, (dictionary, signs); without any, all leverages are exact
 
     @classmethod
     def of(cls, gram: Any, cross: Any, penalty: Floats, n_signs: int) -> Ridge | None:
@@ -47,24 +46,21 @@ class Ridge:
         pivots = np.diag(factor) if xp is np else to_numpy(xp.linalg.diagonal(factor))
         if not np.min(pivots**2 / (own + penalty)) > LEAST_PIVOT:
             return None
-        exact = n_signs >= count
-        signs = np.eye(count)
-        if not exact:
-            signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, n_signs)) / np.sqrt(n_signs)
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, n_signs)) / np.sqrt(max(n_signs, 1))
         right = xp.concat([solve_triangle(factor, cross), as_like(signs, gram)], axis=1)
         solved = solve_triangle(factor, right, transposed=True)
         k = cross.shape[1]
-        return cls(factor, solved[:, :k], solved[:, k:], exact)
+        return cls(factor, solved[:, :k], solved[:, k:])
 
     def margin(self, phi: Any) -> Any:
         """1 - h of samples with these values of the dictionary (dictionary, samples)."""
         xp = array_namespace(phi)
+        if not self.signs.shape[1]:
+            return xp.clip(1 - xp.sum(solve_triangle(self.factor, phi) ** 2, axis=0), LEAST_MARGIN, None)
         h = xp.sum((self.signs.T @ phi) ** 2, axis=0)
-        if not self.exact:
-            large = xp.nonzero(h > EXACT_ABOVE)[0]
-            if large.shape[0]:
-                few = take_rows(phi.T, large).T
-                h[large] = xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)
+        large = xp.nonzero(h > EXACT_ABOVE)[0]
+        if large.shape[0]:
+            h[large] = xp.sum(solve_triangle(self.factor, take_rows(phi.T, large).T) ** 2, axis=0)
         return xp.clip(1 - h, LEAST_MARGIN, None)
 
     def solve(self, right: Any) -> Any:

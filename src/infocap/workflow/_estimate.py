@@ -218,7 +218,8 @@ def conclude(
             warn(check)
     coordinates: tuple[Floats, ...] = ()
     if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
-        coordinates = tuple(map(to_numpy, (evidence.coordinates, *evidence.half_coordinates)))
+        raw = (evidence.coordinates, *evidence.half_coordinates)
+        coordinates = found.coordinates or tuple(map(to_numpy, raw))
     return CapacityResult(
         capacity=found.capacity,
         raw=evidence.raw,
@@ -236,6 +237,7 @@ def conclude(
         method=chosen.name,
         checks=checks,
         coordinates=coordinates,
+        residual_covariance=found.residual_covariance,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,
     )
