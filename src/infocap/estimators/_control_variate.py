@@ -61,7 +61,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
     student = stdtrit(found.totals.shape[1] - 1, 0.975) / 1.96  # few groups: longer intervals
-    error = float(np.hypot(student * found.jackknife, third.sum()))
+    error = float(np.linalg.norm([student * found.jackknife, third.sum(), TUNING.capped * found.capped]))
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
         error, total = float(np.hypot(error, total - shown)), shown
     return Estimate(

@@ -84,13 +84,13 @@ def fit_readouts(evidence: Evidence, kind: str) -> Fit:
     sums: Sums = evidence.fold(_sums, dictionary=dictionary, judges=judges)
     contest = _Contest(evidence, dictionary, sums, int(np.searchsorted(judges, evidence.middle)))
     weights = np.where(dictionary.places(evidence.basis) < 0, np.inf, 1.0)
-    penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.penalties}[kind]
+    penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.first_penalties}[kind]
     first = contest.enter(weights, penalties)
     best = contest.winner(first)
     prior = contest.prior(best) if kind == "auto" else None
     if prior is None:
         return best
-    return min(best, contest.winner(first[:1] + contest.enter(prior, penalties)), key=lambda one: one.left)
+    return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties)), key=lambda one: one.left)
 
 
 def _sums(
@@ -127,10 +127,10 @@ class _Contest:
 
     def enter(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
         """Ridge fits with these weights of the penalty, except where the functions are not independent."""
-        out, finite = [], np.isfinite(weights)
+        out, kept = [], np.flatnonzero(np.isfinite(weights))
         for penalty in penalties:
-            scaled = np.where(finite, self._n * penalty * np.where(finite, weights, 0.0), np.inf)
-            fit = Ridge.of(self._products, self._cross, scaled, TUNING.signs)
+            scaled = self._n * penalty * weights[kept]
+            fit = Ridge.of(self._products, self._cross, kept, scaled, TUNING.signs)
             if fit is not None:
                 margin = fit.margin(self._phi)
                 left = (self._z - self._phi.T @ fit.coefficients) / margin[:, None]
@@ -201,7 +201,7 @@ def pieces(samples: Samples, start: int, stop: int, functions: int) -> list[tupl
 
 
 # Values of the dictionary that are made at a time: few enough to stay near the processor, or on a device in its memory.
-HOST_NUMBERS, DEVICE_NUMBERS = 1_000_000, 250_000_000
+HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
 
 
 def controls(evidence: Evidence) -> ProductBasis:

@@ -48,7 +48,7 @@ class Residuals:
     slope: Any  # |f|² e e', in the metric
     bias: Any  # N² times what the squares add to a capacity, (terms,)
     influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, terms)
-    weight: Any  # sums of |z|⁴, |e|⁴ and |e|⁸: (3,)
+    weight: Any  # sums of |z|⁴, |e|⁴, |e|⁸, and of what is capped of |e|²: (4,)
 
     def __add__(self, other: Residuals) -> Residuals:
         return Residuals(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
@@ -119,7 +119,7 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
         slope=(er * ff[:, None]).T @ er,
         bias=bias,
         influence=xp.stack([xp.sum(one, axis=1) for one in (influence, power, power * power)]),
-        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4)]),
+        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4, (longer @ job.root) ** 2 - er**2)]),
     )
 
 
@@ -137,6 +137,7 @@ class Found:
     covariance: Floats  # of e in the metric, (rank, rank)
     crowding: float  # S_N / (K N): how much single samples weigh
     contributors: float  # how many samples the noise of the total rests on
+    capped: float  # mean of |e|², in the metric, that the least margin takes away
     smallest_eigenvalue: float  # of G
 
     @property
@@ -237,6 +238,7 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
         covariance=covariance,
         crowding=float(weight[0]) / (len(gram) * n**2),
         contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
+        capped=float(weight[3]) / n,
         smallest_eigenvalue=smallest,
     )
 
