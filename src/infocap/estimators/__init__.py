@@ -40,7 +40,6 @@ ESTIMATORS: dict[str, Method] = {
             surrogate,
             "capacities above the largest of many random pairings of inputs and readouts",
             "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)",
-            in_blocks=False,
             corrects_bias=False,
             takes_weights=False,
             extra_bytes=_rules.surrogate_bytes,

@@ -9,7 +9,7 @@ from ..errors import Check
 from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
-from ._second_order import Found, benjamini_hochberg, second_order
+from ._second_order import SUMS_BYTES, Found, benjamini_hochberg, second_order
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
@@ -90,8 +90,9 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if found.crowding > CROWDED and found.unexplained > SMALLEST:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
-            f"single samples carry much of the readouts' variance (S_N / (K N) = {found.crowding:.2f}, above {CROWDED}): "
-            f"the bias of {n} samples with {evidence.rank} readouts is removed to second order only; take {wanted} samples.",
+            f"single samples carry much of the readouts' variance (S_N / (K N) = {found.crowding:.2f}, above "
+            f"{CROWDED}), and the bias is removed to second order only: {n} samples are few for {evidence.rank} readouts; "
+            f"take {wanted}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,
@@ -99,14 +100,14 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if found.contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(
             f"the total's error bar rests on about {found.contributors:.0f} samples with large residuals (heavy-tailed "
-            "noise, or the edge of the inputs), and may be too short; look at the largest readouts, or take more samples.",
+            "noise, or the edge of the inputs) and may be too short; look at the largest readouts, take more samples.",
             unreliable=f"it rests on {found.contributors:.0f} samples",
             contributors=found.contributors,
         )
     if found.smallest_eigenvalue < TUNING.least_eigenvalue:
         yield Check(
-            f"a direction of the readouts with variance 1 is estimated to have {found.smallest_eigenvalue:.2g}: the fit "
-            f"is not to be trusted; {n} samples for {terms} functions of {evidence.rank} readouts are few.",
+            f"a direction of the readouts with variance 1 is estimated to have {found.smallest_eigenvalue:.2g}: the "
+            f"fit is not to be trusted; {n} samples for {terms} functions of {evidence.rank} readouts are few.",
             unreliable="an unstable fit",
         )
     limit = max(HEAVY * n, LEAST_HEAVY)
@@ -126,16 +127,22 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
         )
 
 
-def control_variate_bytes(n_samples: int, n_columns: int, terms: int, **options: object) -> float:
-    """Memory beside the passes: matrices of the controls, sums y e' by groups, and values of the controls."""
+def control_variate_bytes(n_samples: int, n_columns: int, terms: int, threads: int) -> float:
+    """Memory beside the passes: matrices of the controls and values of them, for each thread; sums y e' by groups."""
     controls = most_controls(n_samples, terms)
-    sums = GROUPS * n_columns * (controls + terms)
-    return 8.0 * (8 * controls**2 + 3 * sums + 6 * (HOST_NUMBERS + controls * TUNING.judges))
+    sums = 3 * GROUPS * n_columns * min(controls + terms, SUMS_BYTES // (8 * GROUPS * n_columns))
+    return 8.0 * (2 * (len(TUNING.penalties) + threads) * controls**2 + sums + 6 * threads * HOST_NUMBERS)
 
 
 def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
     """Operations beside the passes: sums of the controls, the ridge fits, and the second pass."""
     controls = most_controls(n_samples, terms)
-    fits = 2 * len(TUNING.penalties) * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
-    passes = controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
+    fits = (
+        2
+        * len(TUNING.penalties)
+        * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
+    )
+    passes = (
+        controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
+    )
     return fits + n_samples * passes

@@ -31,10 +31,9 @@ from ..kernels._summary import (
 from ..samples._engine import Engine
 from ..samples._look import Look
 from ..samples._samples import Samples, row_shares
+from ..samples._table import Table
 from ..typing import Floats, Integers
 
-# Bytes of shuffled readouts that share one evaluation of the basis: enough for eight shuffles of an ordinary run.
-SHUFFLE_BYTES = 64_000_000
 # Rows that are whitened together, so that they stay in cache.
 LEVERAGE_ROWS = 512
 # Readouts on a device up to which small matrices are handled faster by the processor than by the card.
@@ -75,13 +74,6 @@ class Evidence:
     frame: Frame | None
     whole: Summary
     halves: tuple[Summary, Summary]
-
-    def on_host(self) -> Evidence:
-        """The same evidence in the processor's memory."""
-        first, second, whole = (
-            replace(one, projection=to_numpy(one.projection)) for one in (*self.halves, self.whole)
-        )
-        return replace(self, samples=self.samples.on_host(), whole=whole, halves=(first, second))
 
     @property
     def basis(self) -> ProductBasis:
@@ -149,40 +141,6 @@ class Evidence:
     def whitening(self) -> Floats:
         """What turns centred readouts into ones with sample covariance 1, (channels, rank without the constant)."""
         return self.space.whitening * np.sqrt(self.n_samples)
-
-    def whitened(self, start: int, stop: int) -> Floats:
-        """Readouts X~ of the rows start to stop, with sample covariance 1: (samples, rank), the constant first."""
-        return self._whitened(self.samples, start, stop)
-
-    def _whitened(self, samples: Samples, start: int, stop: int) -> Floats:
-        z = samples.centred(samples.x.read(start, stop, on_host=True), self.space.mean) @ self.whitening
-        z = np.column_stack([np.ones(len(z)), z]) if samples.constant else z
-        return samples.weighted(z, start)
-
-    def all_whitened(self) -> Floats:
-        """X~ of all samples, in memory."""
-        return np.vstack(
-            [self._whitened(part, 0, part.n_samples) for _, part in self.engine.chunks(self.samples)]
-        )
-
-    def blocks(self) -> Iterator[tuple[Floats, Floats]]:
-        """Targets (terms, samples) and readouts X~ (samples, rank) of all rows, block by block."""
-        for _, part in self.engine.chunks(self.samples):
-            for start, stop in row_shares(0, part.n_samples, part.n_columns):
-                z = self._whitened(part, start, stop)
-                for y, rows in part.targets(start, stop):
-                    yield y, z[rows.start - start : rows.stop - start]
-
-    def project(self, z: Floats) -> Floats:
-        """The means over samples of y z for numbers z (samples, columns) of every row: (terms, columns)."""
-        z = self.samples.weighted(z, 0)
-        rows = row_shares(0, self.n_samples, self.maximum)
-        pieces = ((self.samples.u.read(*share, on_host=True), z[slice(*share)]) for share in rows)
-        return self.basis.project(pieces) / self.n_samples
-
-    def values(self, basis: ProductBasis) -> Floats:
-        """Values of other functions of the inputs at all samples, (samples, terms), with the weights of the samples."""
-        return self.samples.weighted(basis(self.samples.u.read(0, self.n_samples, on_host=True)), 0)
 
     @cached_property
     def n_groups(self) -> int:
@@ -253,14 +211,17 @@ class Evidence:
         return self.engine.fold(self.samples, square_sums) / self.n_samples
 
     def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
-        """C_N of every target after the samples of the readouts are put in random order, `count` times."""
-        generator = np.random.default_rng(seed)
-        rows = self.all_whitened()
-        at_once = min(max(SHUFFLE_BYTES // rows.nbytes, 1), 8)
-        for begin in range(0, count, at_once):
-            orders = [generator.permutation(self.n_samples) for _ in range(min(at_once, count - begin))]
-            found = self.project(np.hstack([rows[order] for order in orders])) ** 2
-            yield from found.reshape(len(found), len(orders), -1).sum(axis=2).T
+        """C_N of every target after the samples of the readouts are put in random order, `count` times.
+
+        The inputs, which are fewer numbers, are put in the opposite order; the readouts stay where they are.
+        """
+        generator, u = np.random.default_rng(seed), self.samples.u.read(0, self.n_samples, on_host=True)
+        for _ in range(count):
+            moved = np.empty_like(u)
+            moved[generator.permutation(self.n_samples)] = u
+            samples = replace(self.samples, u=Table(moved, "u"))
+            work = partial(_products, mean=self.space.mean, whitening=self.whitening)
+            yield squares(self.engine.fold(samples, work).T / self.n_samples)
 
 
 def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
@@ -340,6 +301,12 @@ def _below(
     u = samples.u.read(start, stop, on_host=True)[:, column]
     rows = np.flatnonzero(u <= most)
     return [(rows + samples.first_row + start, u[rows])]
+
+
+def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
+    """The sums of y z over some rows, (terms, rank)."""
+    rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+    return samples.basis.project((samples.inputs(*part), samples.whitened(*part, **frame)) for part in rows)
 
 
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:

@@ -90,7 +90,9 @@ def fit_readouts(evidence: Evidence, kind: str) -> Fit:
     prior = contest.prior(best) if kind == "auto" else None
     if prior is None:
         return best
-    return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties)), key=lambda one: one.left)
+    return min(
+        best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties)), key=lambda one: one.left
+    )
 
 
 def _sums(
@@ -115,7 +117,9 @@ class _Contest:
         self._n, self._skip = evidence.n_samples, int(evidence.samples.constant)
         self._dictionary, self._products, self._cross = dictionary, sums.products, sums.cross
         xp = array_namespace(sums.cross)
-        self._phi, self._z = (xp.concat(list(part), axis=1 - k) for k, part in enumerate(zip(*sums.judges, strict=True)))
+        self._phi, self._z = (
+            xp.concat(list(part), axis=1 - k) for k, part in enumerate(zip(*sums.judges, strict=True))
+        )
         self._edge = edge  # the first judge of the second half
         self._plain = self._squares(self._z)
 
@@ -223,7 +227,7 @@ def most_controls(n_samples: int, terms: int) -> int:
     """How many functions may serve as controls.
 
     >>> most_controls(n_samples=1024, terms=66), most_controls(n_samples=8192, terms=1287)
-    (264, 1608)
+    (264, 1500)
     """
-    wanted = min(TUNING.controls_per_function * terms, max(1.25 * terms, TUNING.controls))
+    wanted = min(TUNING.controls_per_function * terms, max(terms, TUNING.controls))
     return int(min(TUNING.controls_per_sample * n_samples, wanted, TUNING.most_controls))

@@ -41,9 +41,8 @@ class Estimate:
 class Method:
     """A way to estimate capacities: a function of `Evidence`, and what the rest of the package has to know about it.
 
-    Calling it calls the function. One that is not `in_blocks` wants all readouts in the processor's memory;
-    `extra_bytes` and `extra_work` say how much memory and how many operations it takes beside the passes over the data,
-    from the numbers of samples, readouts and functions (and its options).
+    Calling it calls the function. `extra_bytes` and `extra_work` say how much memory and how many operations it takes
+    beside the passes over the data, from the numbers of samples, readouts and functions (and of threads).
 
     >>> from infocap import ESTIMATORS
     >>> ESTIMATORS["raw"].corrects_bias
@@ -54,11 +53,10 @@ class Method:
     function: Estimator
     summary: str
     reference: str = ""
-    in_blocks: bool = True
     corrects_bias: bool = True
     takes_weights: bool = True
     forecast: str = ""  # which formula of theory.forecast tells its error: "residual", "threshold", or none
-    extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, **options: 0.0
+    extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, threads: 0.0
     extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, terms: 0.0
 
     def __call__(self, evidence: Any, **options: Any) -> Estimate:

@@ -10,7 +10,7 @@ from .._check import one_of, probability, whole_number
 from ..errors import DataError, ParameterError
 from ..kernels._summary import Summary, combine
 from ..typing import Floats
-from ._evidence import SHUFFLE_BYTES, Evidence, square_sums, summaries
+from ._evidence import Evidence, square_sums, summaries
 from ._method import Estimate, above_one
 
 BOUNDS = ("cauchy-schwarz", "data")
@@ -117,9 +117,9 @@ def surrogate(
     return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)
 
 
-def surrogate_bytes(n_samples: int, n_columns: int, terms: int, **options: object) -> float:
-    """Memory that shuffles take: all readouts, one shuffle of them at least, and an order."""
-    return 8.0 * n_samples * (3 * n_columns + 2) + SHUFFLE_BYTES
+def surrogate_bytes(n_samples: int, n_columns: int, terms: int, threads: int) -> float:
+    """Memory that shuffles take: inputs, seldom more than eight, before and after, and an order."""
+    return 8.0 * n_samples * (2 * 8 + 1)
 
 
 def with_jackknife(

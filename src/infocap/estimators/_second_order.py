@@ -34,6 +34,8 @@ FEW_SAMPLES = 4.0
 # Bytes of sums y e' by groups that are held at a time; with more functions the second pass is made several times.
 SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 TINY = 1e-300
+# What is known of each function by itself.
+JOINED = ("inside", "bias", "variance", "scatter")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +74,7 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
     out: dict[int, Residuals] = {}
     edges = np.clip(job.edges - samples.first_row, start, stop).tolist()
     for group, (begin, end) in enumerate(pairwise(edges)):
-        for rows in pieces(samples, begin, end, len(job.fit.dictionary)):
+        for rows in pieces(samples, begin, end, 4 * len(job.fit.dictionary)):
             part = _residuals(samples, *rows, job, int(job.edges[group] >= job.middle), frame)
             out[group] = out[group] + part if group in out else part
     return out
@@ -92,7 +94,9 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
     for k in np.unique(chosen.choice[chosen.choice >= 0]).tolist():
         candidate, here = job.fit.candidates[k], as_like((chosen.choice == k) * 1.0, z)
         margin = candidate.fit.margin(phi)
-        by, less = (xp.clip(margin, least * candidate.margin, None)[:, None] for least in TUNING.least_margins)
+        by, less = (
+            xp.clip(margin, least * candidate.margin, None)[:, None] for least in TUNING.least_margins
+        )
         e, longer = e * (1 + here * (1 / by - 1)), longer * (1 + here * (1 / less - 1))
     e, longer = e @ rotation.T, longer @ rotation.T
     fitted = phi @ e
@@ -119,7 +123,9 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
         slope=(er * ff[:, None]).T @ er,
         bias=bias,
         influence=xp.stack([xp.sum(one, axis=1) for one in (influence, power, power * power)]),
-        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4, (longer @ job.root) ** 2 - er**2)]),
+        weight=xp.stack(
+            [xp.sum(one) for one in (leverage**2, ee**2, ee**4, (longer @ job.root) ** 2 - er**2)]
+        ),
     )
 
 
@@ -176,12 +182,13 @@ def second_order(evidence: Evidence, fit: Fit) -> Found:
     parts = [_found(evidence, fit, slice(start, start + step)) for start in range(0, terms, step)]
     if len(parts) == 1:
         return parts[0]
-    joined = {
-        name: np.concatenate([getattr(one, name) for one in parts])
-        for name in ("inside", "bias", "variance", "scatter")
-    }
-    added = {name: sum(getattr(one, name) for one in parts) for name in ("totals", "pooled")}
-    return replace(parts[0], **joined, **added, moved=float(np.mean([one.moved for one in parts])))
+    return replace(
+        parts[0],
+        **{name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED},
+        totals=sum(one.totals for one in parts),
+        pooled=sum(one.pooled for one in parts),
+        moved=float(np.mean([one.moved for one in parts])),
+    )
 
 
 def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
@@ -290,7 +297,8 @@ def _moved(fit: Fit, fitted: list[Any]) -> list[Any]:
             onto = sum((half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves) / 2
             solved = candidate.fit.solve(together)
             out = [
-                one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved) for g, one in enumerate(out)
+                one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved)
+                for g, one in enumerate(out)
             ]
     return out
 

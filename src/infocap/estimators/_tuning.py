@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Tuning:
     """Sizes and rules of the control-variate method; docs/estimators.md shows the measurements behind them."""
 
-    # Penalties of the ridge fits, per sample: first without a prior, then with one. The residual of a fit changes little
-    # within a factor of ten of its best penalty: twice as many penalties gave the same errors.
+    # Penalties of the ridge fits, per sample: first without a prior, then with one. The residual of a fit changes
+    # little within a factor of ten of its best penalty: twice as many penalties gave the same errors.
     first_penalties: tuple[float, ...] = (0.0, 1e-2, 1.0)
     penalties: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
     # Functions that serve as controls: per sample, because leverages come near 1 beyond; per reported function, because

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import gcd
-from operator import add, call
+from operator import add
 from os import cpu_count
 from typing import Any
 
@@ -180,7 +180,7 @@ class Engine:
         from dask.delayed import delayed
 
         client, roots = self.executor, []
-        slots = n_slots(client)
+        slots, sent_work = n_slots(client), client.scatter(work, hash=False, broadcast=True)
         for whole in wholes:
             shares = []
             for rows in _equal(whole, slots, len(wholes)):
@@ -188,9 +188,8 @@ class Engine:
                 lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
                 there = {name: array for name, array in lazy.items() if array is not None}
                 part = replace(part, **{name: getattr(part, name).without_rows() for name in there})
-                task = partial(_share, part, work, merge, self._alone)
-                sent = client.scatter(task, hash=False) if part.in_memory else task
-                shares.append(delayed(call, pure=False)(sent, **there))
+                sent = client.scatter(part, hash=False) if part.in_memory else part
+                shares.append(delayed(_share, pure=False)(sent, sent_work, merge, self._alone, **there))
             while len(shares) > 1:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
                 shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]

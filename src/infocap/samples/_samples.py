@@ -126,10 +126,6 @@ class Samples:
         """The rows in the order of acquisition; None where they stand in it."""
         return None if self.acquired is None else np.argsort(self.acquired, kind="stable")
 
-    def on_host(self) -> Samples:
-        """The same samples in the processor's memory."""
-        return replace(self, u=self.u.on_host(), x=self.x.on_host())
-
     def only(self, rows: Integers) -> Samples:
         """These rows alone, given by increasing numbers, as a data set of its own."""
         acquired, root = (None if one is None else one[rows] for one in (self.acquired, self.root_weights))

@@ -53,7 +53,7 @@ class Cost:
 def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: str) -> Cost:
     """Operations and memory of an estimation; `n_columns` counts the constant among the readouts."""
     n, k, terms, chosen = n_samples, n_columns, len(basis), ESTIMATORS[method]
-    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + chosen.extra_bytes(n, k, terms)
+    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + chosen.extra_bytes(n, k, terms, 1)
     return Cost(6.0 * n * k * (k + terms), chosen.extra_work(n, k, terms), n_bytes)
 
 
@@ -71,9 +71,7 @@ def byte_count(memory: Any) -> int:
     return n_bytes
 
 
-def within_memory(
-    engine: Engine, samples: Samples, constant: bool, method: Method | None, options: dict[str, Any]
-) -> Engine:
+def within_memory(engine: Engine, samples: Samples, constant: bool, method: Method | None) -> Engine:
     """The engine with threads and chunks that keep its memory budget; an error says what would do."""
     memory, executor = engine.memory, engine.executor
     assert memory is not None
@@ -93,7 +91,8 @@ def within_memory(
         return PER_THREAD * 8.0 * k * (k + terms) + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
 
     def needed(threads: int, terms: int = all_terms) -> float:
-        return fixed(terms) + threads * per_thread(terms) + chunks
+        extra = 0.0 if method is None else method.extra_bytes(n, k, terms, threads)
+        return fixed(terms) + threads * per_thread(terms) + chunks + extra
 
     shared = in_this_process(executor)
     with all_cores() as cores:
@@ -111,14 +110,6 @@ def within_memory(
             f"`memory={memory / 1e6:,.0f} MB` is too little for {k} readouts and {all_terms:,} functions, "
             f"which take {needed(most if shared else 1) / 1e6:,.0f} MB; {advice}."
         )
-    total = fixed(all_terms) + (0.0 if method is None else method.extra_bytes(n, k, all_terms, **options))
-    if method is not None and total > memory:
-        others = ", ".join(repr(other.name) for other in ESTIMATORS.values() if other.in_blocks)
-        raise ParameterError(
-            f"method {method.name!r} takes {total / 1e6:,.0f} MB for {n:,} samples, {k} readouts and {all_terms:,} "
-            f"functions, and `memory={memory / 1e6:,.0f} MB`; allow more, or use a method that goes through the "
-            f"data in blocks: {others}."
-        )
-    left = memory - fixed(all_terms) - fitting[-1] * per_thread(all_terms)
+    left = memory - needed(fitting[-1]) + chunks
     chunk = left / (CHUNKS * (fitting[-1] if shared else 1))
     return replace(engine, chunk_bytes=int(min(chunk, LARGEST_CHUNK)), threads=fitting[-1])

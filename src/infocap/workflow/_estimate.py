@@ -169,7 +169,7 @@ def _gathered(
         )
         samples = without_gaps(samples, sifting)
     if engine.memory is not None:
-        engine = within_memory(engine, samples, constant, method, options)
+        engine = within_memory(engine, samples, constant, method)
     with all_cores():
         look = first_look(samples, engine)
         samples = samples.prepared(look, constant)
@@ -204,8 +204,6 @@ def conclude(
     array([1.  , 0.84, 0.  , 0.16])
     """
     chosen = find_method(method, options)
-    if evidence.samples.x.on_device and not chosen.in_blocks:
-        evidence = evidence.on_host()
     # Small matrices are handled faster by one thread than by several that wait for each other.
     with all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext():
         found = chosen(evidence, **options)
@@ -251,11 +249,7 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
         method = ESTIMATORS[method]
     if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
-    found = (
-        method
-        if isinstance(method, Method)
-        else Method(name, method, "a function of one's own", in_blocks=False)
-    )
+    found = method if isinstance(method, Method) else Method(name, method, "a function of one's own")
     if options:
         found.refuse_other_options(options)
     return found
