@@ -90,9 +90,8 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if found.crowding > CROWDED and found.unexplained > SMALLEST:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
-            f"single samples carry much of the readouts' variance (S_N / (K N) = {found.crowding:.2f}, above "
-            f"{CROWDED}), and the bias is removed to second order only: {n} samples are few for {evidence.rank} readouts; "
-            f"take {wanted}.",
+            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K N) "
+            f"= {found.crowding:.2f}, above {CROWDED}), and the bias is removed to second order only; take {wanted}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,
@@ -121,9 +120,9 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
         )
     if not evidence.n_groups and error > NOTICEABLE:
         yield Check(
-            "the inputs are one low-discrepancy design: functions beyond the fit pass for others there, unseen by any "
-            "error bar, so the total may be too high and a fifth of the functions shown may be false; draw the inputs "
-            "in independent blocks, as draw does by itself.",
+            "the inputs are a single low-discrepancy design: functions beyond the fit pass for others there, unseen by "
+            "error bars, so the total may be too high, and a fifth of the functions shown may be false; use four "
+            "independent blocks or more, as draw does from 256 samples on."
         )
 
 
@@ -131,7 +130,8 @@ def control_variate_bytes(n_samples: int, n_columns: int, terms: int, threads: i
     """Memory beside the passes: matrices of the controls and values of them, for each thread; sums y e' by groups."""
     controls = most_controls(n_samples, terms)
     sums = 3 * GROUPS * n_columns * min(controls + terms, SUMS_BYTES // (8 * GROUPS * n_columns))
-    return 8.0 * (2 * (len(TUNING.penalties) + threads) * controls**2 + sums + 6 * threads * HOST_NUMBERS)
+    values = 6 * threads * min(HOST_NUMBERS, n_samples * controls)
+    return 8.0 * (2 * (len(TUNING.penalties) + threads) * controls**2 + sums + values)
 
 
 def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:

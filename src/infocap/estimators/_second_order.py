@@ -182,13 +182,9 @@ def second_order(evidence: Evidence, fit: Fit) -> Found:
     parts = [_found(evidence, fit, slice(start, start + step)) for start in range(0, terms, step)]
     if len(parts) == 1:
         return parts[0]
-    return replace(
-        parts[0],
-        **{name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED},
-        totals=sum(one.totals for one in parts),
-        pooled=sum(one.pooled for one in parts),
-        moved=float(np.mean([one.moved for one in parts])),
-    )
+    changed: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED}
+    changed |= {name: np.sum([getattr(one, name) for one in parts], axis=0) for name in ("totals", "pooled")}
+    return replace(parts[0], **changed, moved=float(np.mean([one.moved for one in parts])))
 
 
 def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
