@@ -60,8 +60,12 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > SMALLEST)
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
-    student = stdtrit(found.totals.shape[1] - 1, 0.975) / 1.96  # few groups: longer intervals
-    error = float(np.linalg.norm([student * found.jackknife, third.sum(), TUNING.capped * found.capped]))
+    student = stdtrit(len(found.totals) - 1, 0.975) / 1.96  # few groups: longer intervals
+    error = float(
+        np.linalg.norm(
+            [student * np.sqrt(moved) * found.jackknife, third.sum(), TUNING.capped * found.capped]
+        )
+    )
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
         error, total = float(np.hypot(error, total - shown)), shown
     return Estimate(
@@ -91,7 +95,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K N) "
-            f"= {found.crowding:.2f}, above {CROWDED}), and the bias is removed to second order only; take {wanted}.",
+            f"is {found.crowding:.2f}, above {CROWDED}), so the bias is not removed well enough; take {wanted}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,

@@ -48,7 +48,7 @@ BALANCED = 0.3
 GROUPS, FEW_GROUPS, MOST_GROUPS, LEAST_STRETCH = 16, 8, 32, 16
 # Points that are put in order to find the blocks of a design. Of these, all lie apart in a block of one, 0.75 in a
 # stretch of two blocks, and 0.63 if they are independent.
-ORDERED, STRATIFIED = 32_768, 0.87
+ORDERED, STRATIFIED = 32_768, 0.82
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +160,9 @@ class Evidence:
         rows, u = (np.concatenate(part) for part in zip(*found, strict=True))
         rank = np.argsort(np.argsort(u))
         for count in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1):
-            places = np.stack([rows * count // n, rank // count])
-            if np.unique(places, axis=1).shape[1] > STRATIFIED * len(u):
+            cells = len(u) // count + 1
+            filled = np.bincount(rows * count // n * cells + rank // count) > 0
+            if filled.sum() > STRATIFIED * len(u):
                 return count if count > 3 else 0
         low = low_functions(self.basis)
         total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))

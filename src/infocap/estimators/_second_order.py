@@ -137,8 +137,8 @@ class Found:
     bias: Floats  # of |inside|²
     variance: Floats
     scatter: Floats  # variance of c from group to group, in the metric, (terms,)
-    moved: float  # the sum of `scatter` with a fit that changes from group to group, relative to one that does not
-    totals: Floats  # sums of capacities, each without one group: with a fit that does not change, and one that does
+    moved: float  # variance of c with a fit that changes with the samples, relative to one that does not
+    totals: Floats  # sums of capacities, each without one group of samples
     pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
     covariance: Floats  # of e in the metric, (rank, rank)
     crowding: float  # S_N / (K N): how much single samples weigh
@@ -153,10 +153,9 @@ class Found:
 
     @property
     def jackknife(self) -> float:
-        """Standard error of the total, from groups left out; the larger of both."""
-        count = self.totals.shape[1]
-        off = self.totals - self.totals.mean(axis=1, keepdims=True)
-        return float(np.sqrt((count - 1) / count * np.max(np.sum(off**2, axis=1))))
+        """Standard error of the total, from groups left out while the fit stays."""
+        count = len(self.totals)
+        return float(np.sqrt((count - 1) / count * np.sum((self.totals - self.totals.mean()) ** 2)))
 
     @property
     def p_value(self) -> Floats:
@@ -167,7 +166,7 @@ class Found:
         """
         from scipy.special import fdtrc
 
-        plain, count = np.sum(self.inside**2, axis=1), self.totals.shape[1]
+        plain, count = np.sum(self.inside**2, axis=1), len(self.totals)
         nu = np.trace(self.pooled) ** 2 / max(float(np.sum(self.pooled**2)), TINY)
         return fdtrc(nu, nu * (count - 1), count * plain / np.maximum(self.scatter, TINY))
 
@@ -201,11 +200,14 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
     job = Job(sent, basis, places if inside else None, weights, metric, evidence.group_edges, evidence.middle)
     groups = list(evidence.fold(residual_sums, merge=merged, job=job).values())
     every = reduce(add, groups)
+    parts = [_rows(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
     # Coefficients of the fit, less what the samples left out take with them.
-    moved = _moved(fit, [one.fitted for one in groups])
+    first_half = int(np.sum(job.edges[:-1] < job.middle))
+    halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
+    moved = _moved(fit, [one.fitted for one in halves])
     b = (fit.halves[0].coefficients + fit.halves[1].coefficients) / 2
     known = sum(half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for half in fit.halves) / 2
-    c = _rows(b - sum(moved) / n, places) + (_rows(every.fitted, places) if inside else every.targets) / n
+    c = _rows(b - sum(moved) / n, places) + sum(parts) / n
     gram = known + to_numpy(every.mixed) / n
     final, smallest = inverse_root(gram)
     covariance = final.T @ to_numpy(every.square) @ final / n
@@ -220,23 +222,21 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
     unexplained = max(float(np.trace(covariance)), TINY)
     variance = widened * (second - first**2 / n) / n**2
     variance += 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
-    sums = _Groups(n, every, groups, c, gram, final)
-    fixed = [(_rows(one.fitted, places) if inside else one.targets, to_numpy(one.mixed)) for one in groups]
-    scatter, pooled, totals = sums.scatter(fixed)
-    changing = []  # what a group changes of c and G by moving the fit: (1 - A/N) db, and likewise for E[f f']
-    for (part, mixed), db in zip(fixed, moved, strict=True):
-        more = n * db - fit.products @ db
-        square = to_numpy(more.T @ b)
-        changing.append((part + _rows(more, places), mixed + square + square.T))
-    also, _, other_totals = sums.scatter(changing)
+    scatter, pooled, totals = _left_out(c, gram, final, groups, parts)
+    # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
+    fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
+    changing = [
+        part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)
+    ]
+    between, also = (_power((one - two) @ as_like(final, c)) for one, two in (fixed, changing))
     weight = to_numpy(every.weight)
     return Found(
         inside=inside_c,
         bias=bias,
         variance=np.maximum(variance, 0.0),
         scatter=scatter,
-        moved=float(also.sum() / max(scatter.sum(), TINY)),
-        totals=np.array([totals, other_totals]),
+        moved=also / max(between, TINY),
+        totals=totals,
         pooled=pooled,
         covariance=covariance,
         crowding=float(weight[0]) / (len(gram) * n**2),
@@ -246,36 +246,31 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """How c and the total change when one group of samples is left out."""
+def _left_out(
+    c: Any, gram: Floats, root: Floats, groups: list[Residuals], parts: list[Any]
+) -> tuple[Floats, Floats, Floats]:
+    """How c scatters from group to group (terms,), its covariance, and totals without each group (groups,).
 
-    n: int
-    every: Residuals
-    groups: list[Residuals]
-    c: Any
-    gram: Floats
-    root: Floats
+    `parts` are what each group adds to N c. The noise that squares add to a total is the same for all groups to first
+    order, but for their size and their residuals.
+    """
+    every, count, xp = reduce(add, groups), len(groups), array_namespace(c)
+    n, all_c = every.count, sum(parts)
+    scatter, pooled, totals = 0.0 * c[:, 0], np.zeros_like(gram), []
+    for part, one in zip(parts, groups, strict=True):
+        off = (part / one.count - all_c / n) @ as_like(root, c) * np.sqrt(one.count * count / n)
+        scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
+        m = n - one.count
+        left = c + (all_c - part) / m - all_c / n
+        power = to_numpy(left.T @ left - (every.square - one.square) * (left.shape[0] / m**2))
+        mixed = to_numpy((every.mixed - one.mixed) / m - every.mixed / n)
+        totals.append(np.trace(np.linalg.solve(gram + mixed, power)))
+    return to_numpy(scatter) / (count - 1), pooled, np.array(totals)
 
-    def scatter(self, parts: list[tuple[Any, Floats]]) -> tuple[Floats, Floats, Floats]:
-        """Scatter of c between groups (terms,), its covariance, and totals without each group (groups,).
 
-        `parts` are what each group adds to N c and to N G.
-        """
-        n, count, xp = self.n, len(parts), array_namespace(self.c)
-        all_c, all_g = (sum(one) for one in zip(*parts, strict=True))
-        square = to_numpy(self.every.square)
-        scatter: Any = 0.0
-        pooled, totals = np.zeros_like(self.gram), []
-        for (part, mixed), one in zip(parts, self.groups, strict=True):
-            off = (part / one.count - all_c / n) @ as_like(self.root, part) * np.sqrt(one.count * count / n)
-            scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
-            m = n - one.count
-            root, _ = inverse_root(self.gram + (all_g - mixed) / m - all_g / n)
-            left = (self.c + (all_c - part) / m - all_c / n) @ as_like(root, part)
-            noise = np.trace(root.T @ (square - to_numpy(one.square)) @ root) / m**2
-            totals.append(float(xp.sum(left * left)) - left.shape[0] * noise)
-        return to_numpy(scatter) / (count - 1), pooled, np.array(totals)
+def _power(array: Any) -> float:
+    """The sum of all squares."""
+    return float(array_namespace(array).sum(array * array))
 
 
 def _used(fit: Fit) -> list[Any]:
