@@ -91,7 +91,7 @@ class Engine:
         The next chunk is read while one is worked on. Rows that are in memory already come as one chunk per whole.
         """
         wholes = wholes or [(0, samples.n_samples)]
-        if samples.u.in_memory and samples.x.in_memory:
+        if samples.in_memory:
             for number, rows in enumerate(wholes):
                 yield number, samples.part(*rows)
             return
@@ -148,7 +148,7 @@ class Engine:
             for number, whole in enumerate(wholes)
             for rows in _equal(whole, n_slots(self.executor), len(wholes))
         ]
-        if not in_this_process(self.executor):
+        if not isinstance(self.executor, ThreadPoolExecutor):
             _refuse_unpicklable(work, merge, samples.part(0, 1))
         futures: list[Future[Any]] = []
         try:
@@ -280,11 +280,6 @@ def n_slots(executor: Any) -> int:
         return sum(executor.nthreads().values())
     known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     return int(known or cpu_count() or 1)
-
-
-def in_this_process(executor: Any) -> bool:
-    """Whether the executor's workers share this process's memory."""
-    return isinstance(executor, ThreadPoolExecutor)
 
 
 @contextmanager

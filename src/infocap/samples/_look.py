@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -69,7 +68,7 @@ def first_look(samples: Samples, engine: Engine) -> Look:
     """Read everything once; values that no estimation can use are refused with the first of them named."""
     n = samples.n_samples
     typical = np.median(samples.x.read(0, min(TYPICAL_ROWS, n - (n + 1) % 2), on_host=True), axis=0)
-    look: Look = engine.fold(samples, partial(look_at, typical=typical), _merge)
+    look: Look = engine.fold(samples, partial(look_at, typical=typical), merged)
     for table, bad in ((samples.u, look.bad_inputs), (samples.x, look.bad_readouts)):
         if bad.n_values:
             raise DataError(
@@ -108,7 +107,7 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
         last = min(first + step, stop)
         here = chosen[slice(*np.searchsorted(chosen, (first, last)))]
         looks.append(_look(samples, first, last, typical, here - first))
-    return looks[0] if len(looks) == 1 else merged(looks)
+    return looks[0] if len(looks) == 1 else merged(*looks)
 
 
 def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Integers) -> Look:
@@ -150,7 +149,7 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
     )
 
 
-def merged(looks: Sequence[Look]) -> Look:
+def merged(*looks: Look) -> Look:
     """What several looks show together, in the order of the rows."""
     low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
     bad_inputs, bad_readouts = (
@@ -171,10 +170,6 @@ def merged(looks: Sequence[Look]) -> Look:
         bad_readouts,
         np.vstack([one.sample for one in looks]),
     )
-
-
-def _merge(a: Look, b: Look) -> Look:
-    return merged((a, b))
 
 
 def _count(true: Any) -> Any:

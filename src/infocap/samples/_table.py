@@ -167,23 +167,15 @@ class Table:
         return np.asarray(block)
 
     def _convert(self, block: Any, start: int) -> Any:
-        if self.on_device:
-            return self._converted_there(block)
-        if block.dtype.kind == "c":
-            if self.complex_as == "split":
-                return np.hstack([block.real, block.imag]).astype(np.float64)
-            return (block.real**2 + block.imag**2).astype(np.float64)
-        if block.dtype.kind in "OUS":
-            self._refuse_words(block, start)
-        return np.ascontiguousarray(block, dtype=np.float64)
-
-    def _converted_there(self, block: Any) -> Any:
+        """Any numbers as float64: complex ones as powers, or as real and imaginary parts side by side."""
         xp = array_namespace(block)
         if xp.isdtype(block.dtype, "complex floating"):
-            real, imaginary = xp.real(block), xp.imag(block)
-            block = (
-                xp.concat([real, imaginary], axis=1) if self.complex_as == "split" else real**2 + imaginary**2
-            )
+            parts = xp.real(block), xp.imag(block)
+            block = xp.concat(parts, axis=1) if self.complex_as == "split" else parts[0] ** 2 + parts[1] ** 2
+        if not self.on_device:
+            if block.dtype.kind in "OUS":
+                self._refuse_words(block, start)
+            return np.ascontiguousarray(block, dtype=np.float64)
         block = xp.astype(block, xp.float64, copy=False)
         if block.dtype != xp.float64:
             raise DataError(

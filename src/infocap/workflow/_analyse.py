@@ -131,13 +131,7 @@ def _deviations(readouts: Any) -> Floats:
 def _named(recording: Recording) -> Any:
     """The readouts with the names of their channels, for messages."""
     x, names = recording.readouts, recording.channel
-    if len(np.shape(x)) != 2 or np.shape(x)[1] != len(names):
-        return x
-    if type(x) is not np.ndarray:
-        return Labelled(x, names)
-    import xarray as xr
-
-    return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})
+    return Labelled(x, names) if len(np.shape(x)) == 2 and np.shape(x)[1] == len(names) else x
 
 
 def _made_real(recording: Recording, complex_as: str) -> Recording:

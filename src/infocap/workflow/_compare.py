@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, decimals, listed, rounded, with_error, without_minus_zero
+from .._words import HALF_WIDTH_95, decimals, degree_errors, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators._second_order import benjamini_hochberg
-from ..result._capacity_result import CapacityResult
+from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
 
 if TYPE_CHECKING:
@@ -49,14 +49,9 @@ class Comparison:
 
     def totals(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per device: total and its difference from the first, with intervals."""
-        return self._table(
-            "total",
-            ["total"],
-            np.array([[one.total] for one in self.results]),
-            np.array([[one.total_standard_error] for one in self.results], dtype=float),  # None becomes NaN
-            np.array([[float(one.rank)] for one in self.results]),
-            level,
-        )
+        known = [(one.total, one.total_standard_error, one.rank) for one in self.results]
+        columns = np.array(known, dtype=float).T[:, :, None]  # an error of None becomes NaN
+        return self._table("total", ["total"], *columns, level)
 
     def by_degree(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per degree and device.
@@ -64,15 +59,12 @@ class Comparison:
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
-        degrees, count = self.basis.degrees, self.basis.max_degree + 1
-        squares = [np.bincount(degrees, error**2, minlength=count) for error in self._errors]
+        degrees, highest = self.basis.degrees, self.basis.max_degree
+        values = np.array([np.bincount(degrees, values) for values in self._values])
+        errors = np.array([degree_errors(degrees, error, highest) for error in self._errors])
+        most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
         return self._table(
-            "degree",
-            [str(degree) for degree in range(count)],
-            np.array([np.bincount(degrees, values, minlength=count) for values in self._values]),
-            np.sqrt(squares),
-            np.array([np.minimum(np.bincount(degrees, minlength=count), one.rank) for one in self.results]),
-            level,
+            "degree", [str(degree) for degree in range(highest + 1)], values, errors, most, level
         )
 
     def functions(self, level: float = LEVEL, false_discovery_rate: float = RATE) -> pd.DataFrame:
@@ -103,10 +95,8 @@ class Comparison:
 
     @property
     def _errors(self) -> list[Floats]:
-        return [
-            np.full(len(self.basis), np.nan) if one.standard_error is None else one.standard_error
-            for one in self.results
-        ]
+        unknown = np.full(len(self.basis), np.nan)
+        return [unknown if one.standard_error is None else one.standard_error for one in self.results]
 
     def _p_values(self, device: int) -> Floats:
         """Two-sided, of the differences from the first device; 1 where both are nothing, or nothing is known."""
@@ -169,9 +159,8 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     for one in results:
         if not isinstance(one, CapacityResult):
             raise ParameterError(f"{one!r} is not a CapacityResult; load_result(path) reads one from a file.")
-    called = (
-        tuple(f"device {k + 1}" for k in range(len(results))) if names is None else tuple(map(str, names))
-    )
+    numbered = [f"device {k + 1}" for k in range(len(results))]
+    called = tuple(map(str, numbered if names is None else names))
     if isinstance(names, str) or len(called) != len(results) or len(set(called)) < len(results):
         raise ParameterError(
             f"`names={names!r}` must be {len(results)} different names, one for each result."
@@ -192,13 +181,10 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
 
 def _inputs(basis: ProductBasis) -> str:
     """The inputs and their distribution."""
-    kinds = [
-        f"{family.name} ({family.distribution}) on [{family.domain[0]:g}, {family.domain[1]:g}]"
-        for family in basis.families
-    ]
-    return (
-        f"{basis.n_inputs} input{'s' if basis.n_inputs > 1 else ''}, {listed(list(dict.fromkeys(kinds)), 3)}"
-    )
+    on = ((one.name, one.distribution, one.domain) for one in basis.families)
+    kinds = [f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on]
+    count = f"{basis.n_inputs} input{'s' if basis.n_inputs > 1 else ''}"
+    return f"{count}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
 
 def _in_common(
@@ -209,14 +195,10 @@ def _in_common(
     shared = [row for row in places[0] if all(row in place for place in places)]
     if all(len(shared) == len(place) for place in places):
         return tuple(results), []
-    sizes = [
-        f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}"
-        for name, one in zip(names, results, strict=True)
-    ]
-    common = [
-        _restricted(one, np.array([place[row] for row in shared]))
-        for one, place in zip(results, places, strict=True)
-    ]
+    common, sizes = [], []
+    for name, one, place in zip(names, results, places, strict=True):
+        common.append(_restricted(one, np.array([place[row] for row in shared])))
+        sizes.append(f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}")
     return tuple(common), [
         f"the results have different functions ({listed(sizes)}): compared are the {len(shared)} in common, and the "
         "totals are of those."
@@ -227,11 +209,7 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     """The same result for some of its functions."""
     if len(rows) == len(result.basis):
         return result
-    known = {
-        name: getattr(result, name)[rows]
-        for name in ("capacity", "raw", "standard_error", "p_value", "threshold", "unbiased")
-        if getattr(result, name) is not None
-    }
+    known = {name: column[rows] for name, column in per_term(result).items()}
     error = known.get("standard_error")
     return replace(
         result,
@@ -246,24 +224,18 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
 def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list[str]:
     """What makes the comparison weaker than it looks."""
     checks = []
-    bare = [
-        f"{name} ({one.method})"
-        for name, one in zip(names, results, strict=True)
-        if one.total_standard_error is None
-    ]
-    if bare:
+    named = list(zip(names, results, strict=True))
+    if bare := [f"{name} ({one.method})" for name, one in named if one.total_standard_error is None]:
         checks.append(
             f"no error bars for {listed(bare)}, so no interval of the differences; estimate with method "
             "'control-variate', or another with jackknife=16."
         )
-    doubtful = [name for name, one in zip(names, results, strict=True) if one.unreliable]
-    if doubtful:
+    if doubtful := [name for name, one in named if one.unreliable]:
         checks.append(
             f"the total of {listed(doubtful)} is unreliable, and so are differences from it; the checks of that result "
             "say why, and what to do."
         )
-    methods = list(dict.fromkeys(one.method for one in results))
-    if len(methods) > 1:
+    if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
         checks.append(
             f"the results come from different methods ({listed(methods)}); part of a difference may be theirs."
         )
@@ -331,14 +303,8 @@ def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None)
     return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {half_width:.{digits}f}{star}"
 
 
-def _columns(rows: list[list[Any]]) -> list[str]:
+def _columns(rows: list[list[str]]) -> list[str]:
     """A table: the first column to the left, the others to the right."""
-    widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  "
-        + "   ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(map(str, row), widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    form = "   ".join([f"  {{:<{first}}}", *(f"{{:>{width}}}" for width in others)])
+    return [form.format(*row).rstrip() for row in rows]
