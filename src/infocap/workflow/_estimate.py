@@ -162,12 +162,8 @@ def _gathered(
                 f"device; leave {name} out, or pass NumPy arrays."
             )
     if nan == "drop":
-        sifting = (
-            engine
-            if engine.memory is None
-            else Engine(engine.executor, chunk_bytes=engine.memory // SIFTED_SHARE)
-        )
-        samples = without_gaps(samples, sifting)
+        less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
+        samples = without_gaps(samples, replace(engine, **less))
     if engine.memory is not None:
         engine = within_memory(engine, samples, constant, method, options)
     with all_cores():
@@ -249,14 +245,11 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
         method = ESTIMATORS[method]
     if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
-    found = (
-        method
-        if isinstance(method, Method)
-        else Method(name, method, "a function of one's own", in_blocks=False)
-    )
+    if not isinstance(method, Method):
+        method = Method(name, method, "a function of one's own", in_blocks=False)
     if options:
-        found.refuse_other_options(options)
-    return found
+        method.refuse_other_options(options)
+    return method
 
 
 def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:

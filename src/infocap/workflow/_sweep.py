@@ -50,7 +50,7 @@ class Sweep:
             f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions of "
             f"{first.basis.n_inputs} inputs, method {first.method!r}",
         ]
-        for point, result in zip(self.points, self.results, strict=True):
+        for point, result in self:
             error = "" if result.total_standard_error is None else f" ± {result.total_standard_error:.3f}"
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
             total = result.qualified_total or f"{result.total:.3f}{error}"
@@ -84,11 +84,8 @@ class Sweep:
         for candidate, result in self:
             if candidate == point:
                 return result
-        raise ParameterError(
-            f"there is no result at {_said(point) or 'no setting'}; the sweep has "
-            + "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
-            + "."
-        )
+        known = "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
+        raise ParameterError(f"there is no result at {_said(point) or 'no setting'}; the sweep has {known}.")
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, capacity of every function, by degree, and errors where the method gives them."""
@@ -129,12 +126,10 @@ class Sweep:
         rows = []
         for point, result in self:
             by_degree = np.bincount(result.basis.degrees, result.capacity)
-            known = result.total_standard_error is not None
-            error = {"total_standard_error": result.total_standard_error} if known else {}
-            degrees = {f"degree_{degree}": value for degree, value in enumerate(by_degree)}
-            totals = {"total": result.total} | error | {"unreliable": result.unreliable}
-            rows.append(point | totals | {"maximum": result.maximum} | degrees)
-        return pd.DataFrame(rows)
+            known = {name: getattr(result, name) for name in (*TOTALS, "maximum")}
+            rows.append(point | known | {f"degree_{degree}": value for degree, value in enumerate(by_degree)})
+        table = pd.DataFrame(rows)
+        return table.drop(columns=[name for name in TOTALS if table[name].isna().all()])
 
 
 def sweep(
