@@ -34,6 +34,7 @@ BAR_DELAY_S = 2.0
 WORKER_WAIT_S = 60.0
 
 Rows = tuple[int, int]
+Calls = Iterator[tuple[int, int, Callable[[], Any]]]
 Work = Callable[[Samples, int, int], Any]
 Merge = Callable[[Any, Any], Any]
 
@@ -111,18 +112,14 @@ class Engine:
     def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
         """Chunks that end where the file's own chunks end, so that none of those is read twice."""
         first = next(row_shares(start, stop, samples.n_columns))
-        rows = max(
-            self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes),
-            self.share_rows or first[1] - first[0],
-        )
+        rows = self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes)
+        rows = max(rows, self.share_rows or first[1] - first[0])
         stored = max(samples.u.chunk_rows, samples.x.chunk_rows)
         rows -= rows % stored if rows >= stored else 0
         offset = samples.x.source_rows(0, 1)[0] % rows
         return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
 
-    def _calls(
-        self, samples: Samples, work: Work, wholes: list[Rows], threads: int
-    ) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+    def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
         """What to do, share by share: the number of the whole, of rows, and a call that does the work."""
         for number, chunk in self.chunks(samples, wholes):
             for start, stop in self._shares(chunk, threads):
@@ -139,15 +136,10 @@ class Engine:
         count = max(-(-single // LONGEST_SHARE), min(single, SHARES_PER_THREAD * threads))
         return pairwise(n * share // count for share in range(count + 1))
 
-    def _elsewhere(
-        self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]
-    ) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+    def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
-        tasks = [
-            (number, rows)
-            for number, whole in enumerate(wholes)
-            for rows in _equal(whole, n_slots(self.executor), len(wholes))
-        ]
+        equal = partial(_equal, slots=n_slots(self.executor), n_wholes=len(wholes))
+        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in equal(whole)]
         if not isinstance(self.executor, ThreadPoolExecutor):
             _refuse_unpicklable(work, merge, samples.part(0, 1))
         futures: list[Future[Any]] = []
@@ -158,9 +150,7 @@ class Engine:
                 future.result()  # waits for it, and raises here what went wrong there
                 yield number, stop - start, future.result
         except BrokenExecutor as problem:
-            problem.add_note(
-                "A worker ended before its work was done, perhaps for want of memory; start again."
-            )
+            problem.add_note("A worker ended before its work was done, perhaps for want of memory.")
             raise
         except RuntimeError as problem:
             if "shutdown" in str(problem):
@@ -203,9 +193,7 @@ def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any)
     return engine.fold(part.held(**rows) if rows else part, work, merge)
 
 
-def _on_threads(
-    calls: Iterator[tuple[int, int, Callable[[], Any]]], threads: int
-) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+def _on_threads(calls: Calls, threads: int) -> Calls:
     """Calls made by threads of this process, in order, never more than two per thread under way."""
     pool, waiting = thread_pool(threads), deque[tuple[int, int, Future[Any]]]()
     try:

@@ -206,9 +206,7 @@ def _bad_values(table: Table, start: int, stop: int) -> Bad:
     return Bad(len(places), f"{block[row, column]} at {table.place(start + row, column)}")
 
 
-def refuse_outside(
-    u: Table, rows: tuple[int, int], lowest: Floats, highest: Floats, basis: ProductBasis
-) -> None:
+def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis) -> None:
     """Inputs that the declared distribution cannot produce, beyond the rounding of the type they came in.
 
     The lowest and highest of each input tell; the rows are read again only to name the culprit, or to compare

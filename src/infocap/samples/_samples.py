@@ -79,13 +79,12 @@ class Samples:
         (n, k), u_shape = readouts.shape, inputs.shape
         if u_shape[0] != n:
             flip = "x.T" if k == u_shape[0] else "u.T" if u_shape[1] == n else None
-            hint = f"; the lengths agree with {flip}" if flip else "; give one row for each sample"
-            raise DataError(
-                f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples{hint}."
-            )
+            hint = f"the lengths agree with {flip}" if flip else "give one row for each sample"
+            said = f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples"
+            raise DataError(f"{said}; {hint}.")
         if u_shape[1] != len(basis.families):
             raise DataError(
-                f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs; give as many columns."
+                f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs; give as many."
             )
         if index is not None:
             _refuse_disorder(_one_per_row("index", index, n))
@@ -170,9 +169,7 @@ class Samples:
         low, high = look.low, look.high
         live = ~look.dead if constant else (low != 0) | (high != 0)
         if not live.any():
-            raise DataError(
-                "x has no channel that changes from sample to sample; check that the device was on."
-            )
+            raise DataError("x has no channel that changes between samples; check that the device was on.")
         shift = look.typical[live] if constant else np.zeros(np.count_nonzero(live))
         largest = np.maximum(high[live] / 2 - shift / 2, shift / 2 - low[live] / 2)
         power = np.clip(-np.round(np.log2(largest)), -1000, 1000)
@@ -240,11 +237,9 @@ class Samples:
         return None if self.root_weights is None else self.root_weights[start:stop] ** 2
 
 
-def row_shares(
-    start: int, stop: int, n_columns: int, n_bytes: int = SHARE_BYTES
-) -> Iterator[tuple[int, int]]:
-    """The rows start to stop in equal pieces of about `n_bytes` of readouts, always much taller than wide."""
-    most = max(n_bytes // (8 * n_columns), 32 * n_columns)
+def row_shares(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
+    """The rows start to stop in equal pieces of about 4 MB of readouts, always much taller than wide."""
+    most = max(SHARE_BYTES // (8 * n_columns), 32 * n_columns)
     count = -(-(stop - start) // most)
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
@@ -262,9 +257,7 @@ def _refuse_disorder(index: Integers) -> None:
     if len(steps):
         row = int(steps[0]) + 1
         if len(np.unique(index)) < len(index):
-            raise DataError(
-                f"index has {index[row]} more than once; keep one row for each point of the design."
-            )
+            raise DataError(f"index has {index[row]} more than once; keep one row per point of the design.")
         raise DataError(
             f"index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
             "its first and second part in index order; sort the rows with order = np.argsort(index)."

@@ -152,15 +152,11 @@ def _by_file(array: np.memmap) -> FileRows | None:
     begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping, in the file
     offset = begin + array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
     rows = FileRows(str(Path(array.filename).resolve()), offset, array.dtype, array.shape)
-    if not os.path.isfile(rows.path):
+    if not os.path.isfile(rows.path) or offset + array.nbytes > os.path.getsize(rows.path):
         return None
-    last = len(array) - 1
-    size = os.path.getsize(rows.path)
-    if offset + array.nbytes > size or any(
-        rows[row : row + 1].tobytes() != array[row : row + 1].tobytes() for row in (0, last)
-    ):
-        return None  # another file has the name by now
-    return rows
+    ends = [slice(0, 1), slice(len(array) - 1, len(array))]
+    same = all(rows[end].tobytes() == array[end].tobytes() for end in ends)
+    return rows if same else None  # another file may have the name by now
 
 
 def _hdf5(dataset: Any) -> Any | None:

@@ -50,8 +50,8 @@ class Comparison:
     def totals(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per device: total and its difference from the first, with intervals."""
         known = [(one.total, one.total_standard_error, one.rank) for one in self.results]
-        columns = np.array(known, dtype=float).T[:, :, None]  # an error of None becomes NaN
-        return self._table("total", ["total"], *columns, level)
+        total, error, most = np.array(known, dtype=float).T[:, :, None]  # an error of None becomes NaN
+        return self._table("total", ["total"], total, error, most, level)
 
     def by_degree(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per degree and device.
@@ -162,9 +162,7 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     numbered = [f"device {k + 1}" for k in range(len(results))]
     called = tuple(map(str, numbered if names is None else names))
     if isinstance(names, str) or len(called) != len(results) or len(set(called)) < len(results):
-        raise ParameterError(
-            f"`names={names!r}` must be {len(results)} different names, one for each result."
-        )
+        raise ParameterError(f"`names={names!r}` must be {len(results)} different names, one per result.")
     first = results[0].basis
     for name, one in zip(called, results, strict=True):
         if one.basis.families != first.families:
@@ -191,17 +189,17 @@ def _in_common(
     names: Sequence[str], results: Sequence[CapacityResult]
 ) -> tuple[tuple[CapacityResult, ...], list[str]]:
     """The results over the functions that all of them have."""
-    places = [{row: k for k, row in enumerate(map(tuple, one.basis.indices.tolist()))} for one in results]
-    shared = [row for row in places[0] if all(row in place for place in places)]
-    if all(len(shared) == len(place) for place in places):
+    places = np.array([results[0].basis.places(one.basis) for one in results])
+    places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
+    if all(len(rows) == len(one.basis) for rows, one in zip(places, results, strict=True)):
         return tuple(results), []
     common, sizes = [], []
-    for name, one, place in zip(names, results, places, strict=True):
-        common.append(_restricted(one, np.array([place[row] for row in shared])))
+    for name, one, rows in zip(names, results, places, strict=True):
+        common.append(_restricted(one, rows))
         sizes.append(f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}")
     return tuple(common), [
-        f"the results have different functions ({listed(sizes)}): compared are the {len(shared)} in common, and the "
-        "totals are of those."
+        f"the results have different functions ({listed(sizes)}): compared are the {places.shape[1]} in common, "
+        "and the totals are of those."
     ]
 
 

@@ -39,9 +39,7 @@ class Shelf:
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
         if plan["seed"] is None:
-            raise ParameterError(
-                "path= keeps a sweep that can be continued, which needs a seed; give seed=1."
-            )
+            raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
         self.path = path
         self.plan, self.fingerprint = plan, _fingerprint(plan)
         if not (path / PLAN).exists():

@@ -184,9 +184,7 @@ def sweep(
     from tqdm import tqdm
 
     if not callable(make_system):
-        raise ParameterError(
-            f"`make_system={make_system!r}` must be a function that makes a system from its settings."
-        )
+        raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")
     if not isinstance(basis, ProductBasis):
         raise ParameterError(f"`basis={basis!r}` must come from product_basis(...).")
     n_samples = whole_number("n_samples", n_samples, 1)
@@ -209,9 +207,8 @@ def sweep(
     kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
     found = {number: result for number, result in kept.items() if result is not None}
     missing = [number for number in range(len(points)) if number not in found]
-    with tqdm(
-        total=len(points), initial=len(found), desc="Sweep", disable=not yes_or_no("progress", progress)
-    ) as bar:
+    quiet = not yes_or_no("progress", progress)
+    with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
         for number, result in _run(measure, points, missing, as_executor(chosen_executor(executor))):
             if shelf:
                 shelf.save(points[number], result)
@@ -253,22 +250,16 @@ def _run(
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
     """The values of each parameter as tuples, after a check that there are some and none twice."""
     if not isinstance(settings, Mapping) or not settings:
-        raise ParameterError(
-            f"`settings={settings!r}` must name parameters and their values: {{'gain': [1, 2]}}."
-        )
+        raise ParameterError(f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}.")
     grid = {}
     for name, values in settings.items():
         if name in TAKEN:
-            raise ParameterError(
-                f"settings has {name!r}, the name of a column of the answer; give it another."
-            )
+            raise ParameterError(f"settings has {name!r}, the name of a column of the answer; rename it.")
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
         if not plain or any(value in plain[:place] for place, value in enumerate(plain)):
-            raise ParameterError(
-                f"settings has {name}={list(plain)}; give at least one value, and none twice."
-            )
+            raise ParameterError(f"settings has {name}={list(plain)}; give at least one value, none twice.")
         grid[str(name)] = plain
     return grid
 
