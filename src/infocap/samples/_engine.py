@@ -249,11 +249,6 @@ def is_client(executor: Any) -> bool:
     return type(executor).__module__.split(".")[0] == "distributed" and hasattr(executor, "get_executor")
 
 
-def as_executor(executor: Any) -> Any:
-    """A Dask client as an executor like all others."""
-    return executor.get_executor(pure=False) if is_client(executor) else executor
-
-
 def n_slots(executor: Any) -> int:
     """How many tasks an executor works on at a time."""
     if is_client(executor):

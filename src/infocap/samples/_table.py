@@ -120,14 +120,19 @@ class Table:
     def finite(self) -> Floats:
         """All rows; a NaN or infinite value is an error that names the first and counts them."""
         values = self.read(0, self.shape[0], on_host=True)
-        bad = np.argwhere(~np.isfinite(values))
-        if len(bad):
-            row, column = (int(number) for number in bad[0])
-            raise DataError(
-                f"{self.name} has {len(bad)} NaN or infinite values, the first {values[row, column]} at "
-                f"{self.place(row, column)}; repair the data, or leave such rows out."
-            )
+        for count, first in [] if np.isfinite(values).all() else self.gaps(0, self.shape[0]):
+            said = f"{self.name} has {count} NaN or infinite values, the first {first}"
+            raise DataError(f"{said}; repair the data, or leave such rows out.")
         return values
+
+    def gaps(self, start: int, stop: int) -> list[tuple[int, str]]:
+        """How many values of some rows are NaN or infinite, and the first in words; nothing where all are finite."""
+        block = self.read(start, stop, on_host=True)
+        bad = np.argwhere(~np.isfinite(block)).tolist()
+        return [
+            (len(bad), f"{block[row, column]} at {self.place(start + row, column)}")
+            for row, column in bad[:1]
+        ]
 
     def take(self, rows: Integers) -> Floats:
         """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""

@@ -73,10 +73,16 @@ class Comparison:
         Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
         Hochberg, for each device by itself).
         """
+        from scipy.special import stdtr
+
         values, errors = np.array(self._values), np.array(self._errors)
         table = self._table("function", self.basis.labels, values, errors, np.ones_like(values), level)
         rate = probability("false_discovery_rate", false_discovery_rate)
-        p = np.array([self._p_values(device) for device in range(len(values))])
+        step, error = np.abs(values - values[0]), np.hypot(errors, errors[0])
+        alive = np.array([one.capacity > 0 for one in self.results])
+        tested = (alive | alive[0]) & (step > SMALLEST) & np.isfinite(error)
+        p = np.ones_like(values)  # where both are nothing, or nothing is known
+        p[tested] = 2 * stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
         clear = np.array([benjamini_hochberg(one, rate) for one in p])
         return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
 
@@ -97,18 +103,6 @@ class Comparison:
     def _errors(self) -> list[Floats]:
         unknown = np.full(len(self.basis), np.nan)
         return [unknown if one.standard_error is None else one.standard_error for one in self.results]
-
-    def _p_values(self, device: int) -> Floats:
-        """Two-sided, of the differences from the first device; 1 where both are nothing, or nothing is known."""
-        from scipy.special import stdtr
-
-        step = self._values[device] - self._values[0]
-        error = np.hypot(self._errors[device], self._errors[0])
-        alive = (self.results[device].capacity > 0) | (self.results[0].capacity > 0)
-        tested = alive & (np.abs(step) > SMALLEST) & np.isfinite(error)
-        p = np.ones(len(step))
-        p[tested] = 2 * stdtr(FREEDOM, -np.abs(step[tested]) / np.maximum(error[tested], SMALLEST))
-        return p
 
     def _table(
         self, kind: str, names: Sequence[str], values: Floats, errors: Floats, most: Floats, level: float

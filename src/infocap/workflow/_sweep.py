@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..designs import block_count
 from ..errors import ParameterError
 from ..estimators._method import Estimator
 from ..result._capacity_result import CapacityResult
-from ..samples._engine import as_executor, chosen_executor
+from ..samples._engine import chosen_executor, is_client
 from ..typing import Floats, System
 from ._estimate import probe
 from ._shelf import Shelf, describe
@@ -209,7 +209,7 @@ def sweep(
     missing = [number for number in range(len(points)) if number not in found]
     quiet = not yes_or_no("progress", progress)
     with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
-        for number, result in _run(measure, points, missing, as_executor(chosen_executor(executor))):
+        for number, result in _run(measure, points, missing, chosen_executor(executor)):
             if shelf:
                 shelf.save(points[number], result)
             found[number] = result
@@ -232,12 +232,13 @@ def _run(
     measure: Callable[[dict[str, Any]], CapacityResult],
     points: list[dict[str, Any]],
     missing: list[int],
-    executor: Executor | None,
+    executor: Any,
 ) -> Iterator[tuple[int, CapacityResult]]:
     """The results of the missing settings, as they come."""
     if executor is None:
         yield from ((number, measure(points[number])) for number in missing)
         return
+    executor = executor.get_executor(pure=False) if is_client(executor) else executor
     futures = {executor.submit(measure, points[number]): number for number in missing}
     try:
         for future in as_completed(futures):
