@@ -42,15 +42,16 @@ class FileRows:
 class Hdf5Rows:
     """The rows of an HDF5 data set, by file and name; opened when first read."""
 
-    def __init__(self, path: str, name: str, shape: tuple[int, ...], chunks: Any) -> None:
-        self.path, self.name, self.shape, self.chunks = path, name, shape, chunks
+    def __init__(self, path: str, name: str, shape: tuple[int, ...]) -> None:
+        self.path, self.name, self.shape = path, name, shape
 
     def __getitem__(self, rows: slice) -> Any:
         return self._dataset[rows]
 
-    def with_chunks(self) -> Hdf5Rows:
-        """The same, after a look at how the file is cut into chunks."""
-        return Hdf5Rows(self.path, self.name, self.shape, self._dataset.chunks)
+    @property
+    def chunks(self) -> Any:
+        """How the file is cut into chunks; None where it is not."""
+        return self._dataset.chunks
 
     @cached_property
     def _dataset(self) -> Any:
@@ -169,7 +170,7 @@ def _hdf5(dataset: Any) -> Any | None:
             f"{dataset.name} lies in {file.filename}, which is open for writing, so no other process can read it; "
             "close the file and open it with h5py.File(path, 'r')."
         )
-    return Hdf5Rows(os.path.abspath(file.filename), dataset.name, dataset.shape, dataset.chunks)
+    return Hdf5Rows(os.path.abspath(file.filename), dataset.name, dataset.shape)
 
 
 def _unreachable(path: str, problem: Exception) -> DataError:

@@ -120,7 +120,8 @@ class Table:
     def finite(self) -> Floats:
         """All rows; a NaN or infinite value is an error that names the first and counts them."""
         values = self.read(0, self.shape[0], on_host=True)
-        for count, first in [] if np.isfinite(values).all() else self.gaps(0, self.shape[0]):
+        if not np.isfinite(values).all():
+            ((count, first),) = self.gaps(0, self.shape[0])
             said = f"{self.name} has {count} NaN or infinite values, the first {first}"
             raise DataError(f"{said}; repair the data, or leave such rows out.")
         return values
@@ -129,10 +130,8 @@ class Table:
         """How many values of some rows are NaN or infinite, and the first in words; nothing where all are finite."""
         block = self.read(start, stop, on_host=True)
         bad = np.argwhere(~np.isfinite(block)).tolist()
-        return [
-            (len(bad), f"{block[row, column]} at {self.place(start + row, column)}")
-            for row, column in bad[:1]
-        ]
+        places = [(block[row, column], self.place(start + row, column)) for row, column in bad[:1]]
+        return [(len(bad), f"{value} at {place}") for value, place in places]
 
     def take(self, rows: Integers) -> Floats:
         """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""
@@ -190,17 +189,13 @@ class Table:
         return block
 
     def _refuse_shape(self, shape: tuple[int, ...]) -> None:
-        if len(shape) == 1:
-            raise DataError(
-                f"{self.name} has shape {shape}; give two dimensions, (samples, channels): "
-                f"{self.name}.reshape(-1, 1) makes one channel of it."
-            )
+        if len(shape) != 2:
+            flat = f": {self.name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
+            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels){flat}.")
         if any(isinstance(size, float) for size in shape):  # dask, after a selection
             raise DataError(
                 f"{self.name} has shape {shape}, of unknown length; call {self.name}.compute_chunk_sizes() first."
             )
-        if len(shape) != 2:
-            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels).")
         raise DataError(f"{self.name} is empty: its shape is {shape}; give at least one row and one column.")
 
     def _column_names(self, first: Any) -> list[str]:

@@ -203,13 +203,13 @@ def sweep(
     if path is not None:
         plan = describe(make_system=make_system, basis=basis, options=sorted(options.items()), **how)
         shelf = Shelf(Path(path), plan)
-    measure = functools.partial(_measured, make_system, basis=basis, how=how | options)
+    measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
     kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
     found = {number: result for number, result in kept.items() if result is not None}
-    missing = [number for number in range(len(points)) if number not in found]
+    missing = {number: point for number, point in enumerate(points) if number not in found}
     quiet = not yes_or_no("progress", progress)
     with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
-        for number, result in _run(measure, points, missing, chosen_executor(executor)):
+        for number, result in _run(measured, missing, chosen_executor(executor)):
             if shelf:
                 shelf.save(points[number], result)
             found[number] = result
@@ -228,18 +228,13 @@ def _measured(
         raise
 
 
-def _run(
-    measure: Callable[[dict[str, Any]], CapacityResult],
-    points: list[dict[str, Any]],
-    missing: list[int],
-    executor: Any,
-) -> Iterator[tuple[int, CapacityResult]]:
-    """The results of the missing settings, as they come."""
+def _run(measured: Any, missing: dict[int, Any], executor: Any) -> Iterator[tuple[int, CapacityResult]]:
+    """The results of the missing settings by their numbers, as they come."""
     if executor is None:
-        yield from ((number, measure(points[number])) for number in missing)
+        yield from ((number, measured(point)) for number, point in missing.items())
         return
     executor = executor.get_executor(pure=False) if is_client(executor) else executor
-    futures = {executor.submit(measure, points[number]): number for number in missing}
+    futures = {executor.submit(measured, point): number for number, point in missing.items()}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
