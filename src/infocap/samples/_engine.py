@@ -74,7 +74,7 @@ class Engine:
             if self.executor is not None:
                 calls = self._elsewhere(samples, work, merge, wholes)
             elif threads > 1:
-                calls = _on_threads(calls, threads)
+                calls = _on_pool(thread_pool(threads), calls, ahead=2 * threads)
             for number, rows, call in calls:
                 outcome = call()
                 outcomes[number] = outcome if outcomes[number] is None else merge(outcomes[number], outcome)
@@ -97,17 +97,10 @@ class Engine:
                 yield number, samples.part(*rows)
             return
         cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]
-        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")
-        try:
-            coming = reader.submit(samples.part(*cuts[0][1]).held)
-            for place, (number, _) in enumerate(cuts):
-                chunk = coming.result()
-                if place + 1 < len(cuts):
-                    coming = reader.submit(samples.part(*cuts[place + 1][1]).held)
-                yield number, chunk
-                del chunk
-        finally:
-            reader.shutdown(wait=False, cancel_futures=True)
+        reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
+        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")  # ends when nobody refers to it
+        for number, _, held in _on_pool(reader, reads, ahead=2):
+            yield number, held()
 
     def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
         """Chunks that end where the file's own chunks end, so that none of those is read twice."""
@@ -193,13 +186,13 @@ def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any)
     return engine.fold(part.held(**rows) if rows else part, work, merge)
 
 
-def _on_threads(calls: Calls, threads: int) -> Calls:
-    """Calls made by threads of this process, in order, never more than two per thread under way."""
-    pool, waiting = thread_pool(threads), deque[tuple[int, int, Future[Any]]]()
+def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
+    """Calls made by threads of this process, in order, never more than so many under way."""
+    waiting = deque[tuple[int, int, Future[Any]]]()
     try:
         for number, rows, call in calls:
             waiting.append((number, rows, pool.submit(call)))
-            if len(waiting) >= 2 * threads:
+            if len(waiting) >= ahead:
                 number, rows, future = waiting.popleft()
                 yield number, rows, future.result
         while waiting:

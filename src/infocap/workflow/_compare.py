@@ -242,7 +242,8 @@ def _as_text(comparison: Comparison) -> str:
         step = _difference(row)
         if step and (result.unreliable or comparison.results[0].unreliable):
             step = f"about {rounded(row.difference, row.difference_standard_error)}"
-        totals.append([row.device, result.qualified_total or _value(row), str(result.maximum), step])
+        total = result.qualified_total or with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
+        totals.append([row.device, total, str(result.maximum), step])
     degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
     for degree, part in comparison.by_degree().groupby("name", sort=False):
         if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
@@ -271,15 +272,6 @@ def _functions(comparison: Comparison, name: str) -> list[str]:
     largest = clear.reindex(clear.difference.abs().sort_values(ascending=False, kind="stable").index)[:SHOWN]
     rows = [[f"  {row['name']}", _difference(row, mark=False)] for _, row in largest.iterrows()]
     return [f"{head} (at most 5 % of these by chance); the most:", *_columns(rows)]
-
-
-def _value(row: pd.Series) -> str:
-    """A capacity and how far its interval reaches."""
-    if not np.isfinite(row.standard_error):
-        return with_error(row.capacity, None)
-    digits = decimals(row.standard_error)
-    shown = without_minus_zero(row.capacity, digits)
-    return f"{shown:.{digits}f} ± {HALF_WIDTH_95 * row.standard_error:.{digits}f}"
 
 
 def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None) -> str:
