@@ -31,9 +31,7 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     if len(levels) == 0 or len(levels) != len(weights):
         raise DataError(f"there are {len(levels)} levels and {len(weights)} weights; give as many, and some.")
     if not (np.isfinite(levels).all() and np.isfinite(weights).all() and (weights > 0).all()):
-        raise DataError(
-            "levels must be finite, not NaN, and weights positive; remove levels that never occur."
-        )
+        raise DataError("levels must be finite and not NaN, weights positive; leave out impossible levels.")
     nodes, where = np.unique(levels, return_inverse=True)
     counts = np.bincount(where, weights=weights)
     mass = counts / counts.sum()

@@ -126,18 +126,9 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
     low, high, at_low, at_high, input_low, input_high, sums, sample = found
     if np.isfinite([input_low, input_high]).all():
         refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
-    return Look(
-        typical,
-        low,
-        high,
-        at_low.astype(int),
-        at_high.astype(int),
-        input_low,
-        input_high,
-        np.bincount(epochs, minlength=EPOCHS),
-        sums.reshape(EPOCHS, -1),
-        sample.reshape(-1, len(low)),
-    )
+    at_ends = at_low.astype(int), at_high.astype(int)
+    by_epoch = np.bincount(epochs, minlength=EPOCHS), sums.reshape(EPOCHS, -1)
+    return Look(typical, low, high, *at_ends, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
 
 
 def merged(*looks: Look) -> Look:

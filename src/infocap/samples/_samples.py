@@ -47,9 +47,9 @@ class Samples:
     channels: Integers
     shift: Floats
     scale: Floats
-    constant: bool
-    first_row: int
     n_total: int
+    constant: bool = False
+    first_row: int = 0
     acquired: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
     epochs: Integers | None = None  # which stretch of the acquisition each row is in
     root_weights: Floats | None = None
@@ -96,8 +96,6 @@ class Samples:
             channels=np.arange(k),
             shift=np.zeros(k),
             scale=np.ones(k),
-            constant=False,
-            first_row=0,
             n_total=n,
             acquired=times,
             epochs=None if times is None else _epochs(times),

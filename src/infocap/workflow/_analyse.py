@@ -73,16 +73,9 @@ def analyse(
         settings["complex_as"] = None
     if settings.get("weights") is None:
         settings["weights"] = _planned_weights(recording, basis)
-    result = estimate(
-        recording.inputs,
-        _named(recording),
-        basis,
-        index=np.asarray(recording.index),
-        acquired=recording.acquired,
-        repeats=recording.repeats,
-        **settings,
-        **means,
-    )
+    rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
+    rows["index"] = np.asarray(recording.index)
+    result = estimate(recording.inputs, _named(recording), basis, **rows, **settings, **means)
     checks = [Check(one) for one in recording.checks]
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}

@@ -59,13 +59,11 @@ class Comparison:
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
-        degrees, highest = self.basis.degrees, self.basis.max_degree
+        degrees, names = self.basis.degrees, [str(degree) for degree in range(self.basis.max_degree + 1)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        errors = np.array([degree_errors(degrees, error, highest) for error in self._errors])
+        errors = np.array([degree_errors(degrees, error, self.basis.max_degree) for error in self._errors])
         most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
-        return self._table(
-            "degree", [str(degree) for degree in range(highest + 1)], values, errors, most, level
-        )
+        return self._table("degree", names, values, errors, most, level)
 
     def functions(self, level: float = LEVEL, false_discovery_rate: float = RATE) -> pd.DataFrame:
         """One row per function and device; `significant` where it differs from the first device.

@@ -40,17 +40,14 @@ class Shelf:
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
         if plan["seed"] is None:
             raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
-        self.path = path
-        self.plan, self.fingerprint = plan, _fingerprint(plan)
+        self.path, self.plan, self.fingerprint = path, plan, _fingerprint(plan)
         if not (path / PLAN).exists():
             return
         try:
             earlier = json.loads((path / PLAN).read_text(encoding="utf-8"))
             there, kept = earlier["fingerprint"], earlier["plan"]
         except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(
-                f"{path / PLAN} is not the plan of a sweep ({problem}); give another path."
-            ) from None
+            raise DataError(f"{path / PLAN} is not the plan of a sweep ({problem}); give another.") from None
         if there != self.fingerprint:
             others = [(name, kept.get(name), here) for name, here in plan.items() if kept.get(name) != here]
             changes = [f"{name} {their!r} there and {ours!r} here" for name, their, ours in others]

@@ -190,15 +190,9 @@ def sweep(
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
-    how: dict[str, Any] = {
-        "n_samples": n_samples,
-        "design": design,
-        "blocks": block_count(basis, n_samples, design, blocks),
-        "seed": seed,
-        "method": method,
-        "constant": constant,
-        "complex_as": complex_as,
-    }
+    blocks = block_count(basis, n_samples, design, blocks)
+    how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
+    how |= {"method": method, "constant": constant, "complex_as": complex_as}
     shelf = None
     if path is not None:
         plan = describe(make_system=make_system, basis=basis, options=sorted(options.items()), **how)
