@@ -136,10 +136,6 @@ class Family:
         """Inputs at probabilities `p`: uniform points go in, inputs of this distribution come out."""
         return self.natural(self.canonical_quantile(np.asarray(p, dtype=float)))
 
-    def sample(self, n_samples: int, seed: int | np.random.Generator | None = None) -> Floats:
-        """Independent random inputs of this distribution."""
-        return self.quantile(np.random.default_rng(seed).random(n_samples))
-
     def values(self, x: Any, count: int) -> Any:
         """The first `count` functions at canonical points of any shape, in any array library: (count, \\*x.shape)."""
         xp = array_namespace(x)

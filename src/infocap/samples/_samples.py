@@ -83,9 +83,8 @@ class Samples:
             said = f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples"
             raise DataError(f"{said}; {hint}.")
         if u_shape[1] != len(basis.families):
-            raise DataError(
-                f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs; give as many."
-            )
+            said = f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs"
+            raise DataError(f"{said}; give as many columns.")
         if index is not None:
             _refuse_disorder(_one_per_row("index", index, n))
         times = None if acquired is None else _one_per_row("acquired", acquired, n)

@@ -133,15 +133,6 @@ def is_labelled(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "xarray" and hasattr(source, "variable")
 
 
-def chunk_rows(source: Any) -> int:
-    """Rows that are stored together and cost as much to read as one of them; 1 when there is no such thing."""
-    chunks = getattr(source, "chunks", None)
-    if not chunks:
-        return 1
-    first = chunks[0]
-    return int(max(first)) if isinstance(first, tuple | list) else int(first)
-
-
 def _by_file(array: np.memmap) -> FileRows | None:
     """The same rows by file name and offset; None where the file cannot tell all (a private copy, odd strides)."""
     mapping = getattr(array, "_mmap", None)

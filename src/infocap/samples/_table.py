@@ -10,7 +10,7 @@ import numpy as np
 from .._array import array_namespace, as_like, on_device, take_rows, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
-from ._sources import chunk_rows, in_memory, is_dask, read_in_place, travelling
+from ._sources import in_memory, is_dask, read_in_place, travelling
 
 
 class Table:
@@ -49,8 +49,9 @@ class Table:
 
     @property
     def chunk_rows(self) -> int:
-        """Rows that the source keeps together: to read one of them costs as much as to read all."""
-        return chunk_rows(self.source)
+        """Rows that the source keeps together: to read one of them costs as much as to read all; 1 for most."""
+        first = (getattr(self.source, "chunks", None) or (1,))[0]
+        return int(max(first)) if isinstance(first, tuple | list) else int(first)
 
     def source_rows(self, start: int, stop: int) -> tuple[int, int]:
         """The stretch of the source in which the rows start to stop of this table lie."""

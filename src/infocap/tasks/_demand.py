@@ -123,9 +123,8 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     if basis.n_inputs != task.n_inputs:
         raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
     if len(basis) > MOST_TERMS:
-        raise ParameterError(
-            f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower the degree."
-        )
+        said = f"the basis has {len(basis)} functions, more than {MOST_TERMS}"
+        raise ParameterError(f"{said}; lower its degree.")
     for k, (family, column) in enumerate(zip(basis.families, task.inputs.T, strict=True)):
         low, high = family.bounds
         if column.min() < low - 1e-9 or column.max() > high + 1e-9:

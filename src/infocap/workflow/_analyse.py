@@ -75,7 +75,10 @@ def analyse(
         settings["weights"] = _planned_weights(recording, basis)
     rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
     rows["index"] = np.asarray(recording.index)
-    result = estimate(recording.inputs, _named(recording), basis, **rows, **settings, **means)
+    x: Any = recording.readouts
+    if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
+        x = Labelled(x, recording.channel)
+    result = estimate(recording.inputs, x, basis, **rows, **settings, **means)
     checks = [Check(one) for one in recording.checks]
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
@@ -115,12 +118,6 @@ def _deviations(readouts: Any) -> Floats:
     return np.sqrt(np.maximum(square / count - (total / count) ** 2, 0.0))
 
 
-def _named(recording: Recording) -> Any:
-    """The readouts with the names of their channels, for messages."""
-    x, names = recording.readouts, recording.channel
-    return Labelled(x, names) if len(np.shape(x)) == 2 and np.shape(x)[1] == len(names) else x
-
-
 def _made_real(recording: Recording, complex_as: str) -> Recording:
     """Powers, or real and imaginary parts, of everything that was read out."""
     parts: dict[str, Any] = {}
@@ -141,9 +138,7 @@ def _provenance(recording: Recording) -> dict[str, Any]:
         "estimated": datetime.now(UTC).isoformat(timespec="seconds"),
         "infocap": __version__,
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": version("scipy"),
-    }
+    } | {name: version(name) for name in ("numpy", "scipy")}
     return found | unit | recording.metadata
 
 

@@ -91,7 +91,29 @@ class Comparison:
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        return _as_text(self)
+        """Totals, degrees, and the functions that differ most, as a person wants to read them."""
+        basis, names = self.basis, self.names
+        totals = [["", "total", "of", f"minus {names[0]}"]]
+        for (_, row), result in zip(self.totals().iterrows(), self.results, strict=True):
+            step = _difference(row)
+            if step and (result.unreliable or self.results[0].unreliable):
+                step = f"about {rounded(row.difference, row.difference_standard_error)}"
+            total = result.qualified_total or with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
+            totals.append([row.device, total, str(result.maximum), step])
+        degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
+        for degree, part in self.by_degree().groupby("name", sort=False):
+            if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
+                rows = [row for _, row in part.iterrows()]
+                values = [f"{without_minus_zero(row.capacity, 3):.3f}" for row in rows]
+                degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
+        lines = [
+            f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
+            f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
+            *("", *_columns(totals), "", *_columns(degrees)),
+        ]
+        for name in names[1:]:
+            lines += ["", *_functions(self, name)]
+        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
     def _values(self) -> list[Floats]:
@@ -230,32 +252,6 @@ def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list
             f"the results come from different methods ({listed(methods)}); part of a difference may be theirs."
         )
     return checks
-
-
-def _as_text(comparison: Comparison) -> str:
-    """Totals, degrees, and the functions that differ most, as a person wants to read them."""
-    basis, names = comparison.basis, comparison.names
-    totals = [["", "total", "of", f"minus {names[0]}"]]
-    for (_, row), result in zip(comparison.totals().iterrows(), comparison.results, strict=True):
-        step = _difference(row)
-        if step and (result.unreliable or comparison.results[0].unreliable):
-            step = f"about {rounded(row.difference, row.difference_standard_error)}"
-        total = result.qualified_total or with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
-        totals.append([row.device, total, str(result.maximum), step])
-    degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
-    for degree, part in comparison.by_degree().groupby("name", sort=False):
-        if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
-            rows = [row for _, row in part.iterrows()]
-            values = [f"{without_minus_zero(row.capacity, 3):.3f}" for row in rows]
-            degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
-    lines = [
-        f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
-        f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
-        *("", *_columns(totals), "", *_columns(degrees)),
-    ]
-    for name in names[1:]:
-        lines += ["", *_functions(comparison, name)]
-    return "\n".join([*lines, *(f"  check: {check}" for check in comparison.checks)])
 
 
 def _functions(comparison: Comparison, name: str) -> list[str]:
