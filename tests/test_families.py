@@ -86,10 +86,9 @@ def test_pickles_and_files_bring_the_same_family_back(family):
 
 
 @every_family
-def test_sampler_is_reproducible_and_inside_the_bounds(family):
-    first, again = family.sample(100, seed=4), family.sample(100, seed=4)
+def test_quantiles_are_inside_the_bounds(family):
+    first = family.quantile(np.random.default_rng(4).random(100))
     low, high = family.bounds
-    assert np.array_equal(first, again)
     assert first.min() >= low
     assert first.max() <= high
 
@@ -185,7 +184,7 @@ def test_the_quantile_of_a_table_steps_at_the_cumulative_mass():
 
 def test_an_unbounded_density_is_moved_by_mean_and_deviation():
     normal = families.density(lambda u: np.exp(-(u**2) / 2), (-np.inf, np.inf)).on((4.0, 6.0))
-    drawn = normal.sample(20_000, seed=0)
+    drawn = normal.quantile(np.random.default_rng(0).random(20_000))
     assert drawn.mean() == pytest.approx(5, abs=0.03)
     assert drawn.std() == pytest.approx(1, abs=0.03)
 

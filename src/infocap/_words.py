@@ -39,8 +39,8 @@ def decimals(error: float) -> int:
     return 3 if error <= 0 else int(np.clip(np.ceil(-np.log10(error)) + 1, 2, 5))
 
 
-def with_error(value: float, error: float | None) -> str:
-    """Return a value with its error, both to the digits that the error allows; without an error, three decimals.
+def with_error(value: float, error: float | None, width: float = 1.0) -> str:
+    """Return a value ± so many standard errors, to the digits that the error allows; without one, three decimals.
 
     >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
     ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
@@ -48,7 +48,7 @@ def with_error(value: float, error: float | None) -> str:
     if error is None or not np.isfinite(error):
         return f"{without_minus_zero(value, 3):.3f}"
     digits = decimals(error)
-    return f"{without_minus_zero(value, digits):.{digits}f} ± {error:.{digits}f}"
+    return f"{without_minus_zero(value, digits):.{digits}f} ± {width * error:.{digits}f}"
 
 
 def rounded(value: float, error: float | None) -> str:

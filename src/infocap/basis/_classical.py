@@ -172,15 +172,14 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
     several = isinstance(family, Sequence) and not isinstance(family, str)
     given = list(family) if several else [family] * (n_inputs or 1)
     if not given or n_inputs not in (None, len(given)):
-        raise ParameterError(
-            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each input."
-        )
-    for one in given:
-        if not isinstance(one, str | Family):
+        raise ParameterError(f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each.")
+    for place, one in enumerate(given):
+        if isinstance(one, str):
+            one_of("family", one, FAMILIES)
+            given[place] = restore(one)
+        elif not isinstance(one, Family):
             raise ParameterError(
                 f"`family={one!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
                 "such as legendre()."
             )
-        if isinstance(one, str):
-            one_of("family", one, FAMILIES)
-    return [restore(one) if isinstance(one, str) else one for one in given]
+    return given

@@ -17,6 +17,7 @@ from ..typing import Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
+Interval = tuple[float, float]
 P = ParamSpec("P")
 MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
 
@@ -134,10 +135,6 @@ class Family:
     def quantile(self, p: Floats) -> Floats:
         """Inputs at probabilities `p`: uniform points go in, inputs of this distribution come out."""
         return self.natural(self.canonical_quantile(np.asarray(p, dtype=float)))
-
-    def sample(self, n_samples: int, seed: int | np.random.Generator | None = None) -> Floats:
-        """Independent random inputs of this distribution."""
-        return self.quantile(np.random.default_rng(seed).random(n_samples))
 
     def values(self, x: Any, count: int) -> Any:
         """The first `count` functions at canonical points of any shape, in any array library: (count, \\*x.shape)."""
@@ -278,28 +275,18 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 
 def discrete(
-    names: tuple[str, str, str],
-    levels: Floats,
-    mass: Floats,
-    ruler: tuple[float, float],
-    given: dict[str, Any],
+    names: tuple[str, str, str], levels: Floats, mass: Floats, ruler: Interval, given: dict[str, Any]
 ) -> DiscreteFamily:
     """A family on ascending levels of known mass; `names` are its own, its functions' and the distribution's."""
     (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]
-    return DiscreteFamily(
-        name,
-        symbol,
-        no_recurrence,
-        lambda p: levels[np.searchsorted(cumulative, p, side="right")],
-        distribution,
-        tuple(given.items()),
-        canonical=ruler,
-        support=ruler if len(levels) > 1 else (float(levels[0]), float(levels[0])),
-        domain=ruler,
-        largest_degree=len(levels) - 1,
-        levels=levels,
-        mass=mass,
-    )
+    support = ruler if len(levels) > 1 else (float(levels[0]), float(levels[0]))
+
+    def quantile(p: Floats) -> Floats:
+        return levels[np.searchsorted(cumulative, p, side="right")]
+
+    own: dict[str, Any] = {"largest_degree": len(levels) - 1, "levels": levels, "mass": mass}
+    told = (distribution, tuple(given.items()), ruler, support, ruler)
+    return DiscreteFamily(name, symbol, no_recurrence, quantile, *told, **own)
 
 
 def _orthogonalise(levels: Floats, mass: Floats, count: int) -> Floats:

@@ -1,7 +1,7 @@
 """Which products of one-dimensional functions a basis holds: total degree, hyperbolic cross, cuts of both."""
 
 from collections.abc import Sequence
-from math import isqrt, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -41,9 +41,7 @@ def indices_of(
         join, sizes, start = np.multiply, [own + 1 for own in own_degrees], 1
         most = min(max_degree + 1, prod(int(own[-1]) for own in sizes))
     if most > LARGEST_SIZE:
-        raise ParameterError(
-            f"`max_degree={max_degree}` is too large to count with; give less than {LARGEST_SIZE:,}."
-        )
+        raise ParameterError(f"`max_degree={max_degree}` is too large; give less than {LARGEST_SIZE:,}.")
     most_joined = len(families) if max_interactions is None else max_interactions
     count = _count(join, own_degrees, sizes, most, most_joined)
     if count > MOST_FUNCTIONS:
@@ -108,12 +106,8 @@ def _window_sums(state: Floats, largest: int) -> Floats:
 def _multiples(state: Floats, largest: int) -> Floats:
     """The sum over sizes that a factor from 2 to `largest` brings to each size."""
     out, end = np.zeros_like(state), state.shape[1]
-    small = min(isqrt(end), largest)
-    for factor in range(2, small + 1):
+    for factor in range(2, largest + 1):
         out[:, ::factor] += state[:, : -(-end // factor)]
-    for size in range(1, (end - 1) // (small + 1) + 1):  # larger factors, all at once
-        last = min(largest, (end - 1) // size)
-        out[:, size * (small + 1) : size * last + 1 : size] += state[:, [size]]
     return out
 
 
@@ -124,9 +118,9 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
         raise ParameterError(
             f"indices must be whole numbers of shape (terms, {len(families)}); got {rows.dtype} {rows.shape}."
         )
-    if rows.size and not 0 <= rows.min() <= rows.max() <= 32767:
-        said = f"indices run from {rows.min()} to {rows.max()}"
-        raise ParameterError(f"{said}; degrees are between 0 and 32767.")
+    low, high = rows.min(initial=0), rows.max(initial=0)
+    if low < 0 or high > 32767:
+        raise ParameterError(f"indices run from {low} to {high}; degrees are between 0 and 32767.")
     rows = np.unique(np.vstack([np.zeros((1, len(families)), int), rows]), axis=0)
     for family, column in zip(families, rows.T, strict=True):
         family.degrees_up_to(int(family.degrees(int(column.max()) + 1)[-1]), strict=True)

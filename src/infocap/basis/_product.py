@@ -45,10 +45,8 @@ class ProductBasis:
         return len(self.indices)
 
     def __repr__(self) -> str:
-        return (
-            f"ProductBasis: {len(self)} {self.family_name} functions of {self.n_inputs} inputs, "
-            f"degree up to {self.max_degree}"
-        )
+        size = f"{len(self)} {self.family_name} functions of {self.n_inputs} inputs"
+        return f"ProductBasis: {size}, degree up to {self.max_degree}"
 
     @property
     def family_name(self) -> str:
@@ -168,9 +166,7 @@ class ProductBasis:
         nodes, weights = zip(*(family.quadrature(count) for family in self.families), strict=True)
         size = prod(map(len, nodes))
         if size > 50_000_000:
-            raise ParameterError(
-                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n, design='sobol') instead."
-            )
+            raise ParameterError(f"a tensor grid of {size:,} nodes is too large; use draw(basis, n) instead.")
         natural = [family.natural(own) for family, own in zip(self.families, nodes, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
         return grid, reduce(np.multiply.outer, weights).ravel()
@@ -193,19 +189,11 @@ class ProductBasis:
             if count == len(rows) or count > MOST_LISTED:
                 break
             rows = indices_of(self.families, degree)
-        known = set(map(tuple, self.indices.tolist()))
-        new = rows[[tuple(row) not in known for row in rows.tolist()]]
+        new = rows[ProductBasis(self.families, rows).places(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
         order = np.lexsort((chance, total_degrees(self.families, new)))
         chosen = np.vstack([self.indices, new[order[: most - len(self)]]])
         return ProductBasis(self.families, explicit_set(self.families, chosen))
-
-    @cached_property
-    def share_of_last_degree(self) -> float:
-        """How many of all products of the highest degree this basis has."""
-        below = int(np.sum(self.degrees < self.max_degree))
-        least = count_up_to(self.families, self.max_degree - 1) if self.max_degree else 0
-        return (len(self) - below) / (count_up_to(self.families, self.max_degree) - least)
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""

@@ -122,9 +122,8 @@ def from_repeats(
     """
     constant = yes_or_no("constant", constant)
     tables = [readouts(x, f"x{number}") for number, x in enumerate((x1, x2, *more), start=1)]
-    repeated, single = _shots(
-        tables, None if measured_once is None else readouts(measured_once, "measured_once")
-    )
+    once = None if measured_once is None else readouts(measured_once, "measured_once")
+    repeated, single = _shots(tables, once)
     ratios = None if weights is None else density_ratios(weights, len(repeated) + len(single))
     data = whiten(repeated, single, constant, ratios)
     rank, n_readouts = data.repeated.shape[2] + constant, int(np.sum(data.live))
@@ -271,9 +270,8 @@ def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | Non
     if not live.any():
         raise DataError("x1 has no channel that changes from input to input; check that the device was on.")
     # Every input counts by its weight, however often it was measured.
-    share = np.concatenate(
-        [np.repeat(weights[: len(repeated)] / n_repeats, n_repeats), weights[len(repeated) :]]
-    )
+    own, others = np.split(weights, [len(repeated)])
+    share = np.concatenate([np.repeat(own / n_repeats, n_repeats), others])
     columns = np.column_stack([np.ones(len(shots)), shots[:, live]]) if constant else shots[:, live]
     columns = columns * np.sqrt(share)[:, None]
     space = span(summarise(columns, np.empty((len(shots), 0)), constant))

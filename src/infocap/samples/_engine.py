@@ -34,6 +34,7 @@ BAR_DELAY_S = 2.0
 WORKER_WAIT_S = 60.0
 
 Rows = tuple[int, int]
+Calls = Iterator[tuple[int, int, Callable[[], Any]]]
 Work = Callable[[Samples, int, int], Any]
 Merge = Callable[[Any, Any], Any]
 
@@ -73,7 +74,7 @@ class Engine:
             if self.executor is not None:
                 calls = self._elsewhere(samples, work, merge, wholes)
             elif threads > 1:
-                calls = _on_threads(calls, threads)
+                calls = _on_pool(thread_pool(threads), calls, ahead=2 * threads)
             for number, rows, call in calls:
                 outcome = call()
                 outcomes[number] = outcome if outcomes[number] is None else merge(outcomes[number], outcome)
@@ -91,38 +92,27 @@ class Engine:
         The next chunk is read while one is worked on. Rows that are in memory already come as one chunk per whole.
         """
         wholes = wholes or [(0, samples.n_samples)]
-        if samples.u.in_memory and samples.x.in_memory:
+        if samples.in_memory:
             for number, rows in enumerate(wholes):
                 yield number, samples.part(*rows)
             return
         cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]
-        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")
-        try:
-            coming = reader.submit(samples.part(*cuts[0][1]).held)
-            for place, (number, _) in enumerate(cuts):
-                chunk = coming.result()
-                if place + 1 < len(cuts):
-                    coming = reader.submit(samples.part(*cuts[place + 1][1]).held)
-                yield number, chunk
-                del chunk
-        finally:
-            reader.shutdown(wait=False, cancel_futures=True)
+        reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
+        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")  # ends when nobody refers to it
+        for number, _, held in _on_pool(reader, reads, ahead=2):
+            yield number, held()
 
     def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
         """Chunks that end where the file's own chunks end, so that none of those is read twice."""
         first = next(row_shares(start, stop, samples.n_columns))
-        rows = max(
-            self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes),
-            self.share_rows or first[1] - first[0],
-        )
+        rows = self.chunk_bytes // (samples.u.row_bytes + samples.x.row_bytes)
+        rows = max(rows, self.share_rows or first[1] - first[0])
         stored = max(samples.u.chunk_rows, samples.x.chunk_rows)
         rows -= rows % stored if rows >= stored else 0
         offset = samples.x.source_rows(0, 1)[0] % rows
         return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
 
-    def _calls(
-        self, samples: Samples, work: Work, wholes: list[Rows], threads: int
-    ) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+    def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
         """What to do, share by share: the number of the whole, of rows, and a call that does the work."""
         for number, chunk in self.chunks(samples, wholes):
             for start, stop in self._shares(chunk, threads):
@@ -139,16 +129,11 @@ class Engine:
         count = max(-(-single // LONGEST_SHARE), min(single, SHARES_PER_THREAD * threads))
         return pairwise(n * share // count for share in range(count + 1))
 
-    def _elsewhere(
-        self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]
-    ) -> Iterator[tuple[int, int, Callable[[], Any]]]:
+    def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
-        tasks = [
-            (number, rows)
-            for number, whole in enumerate(wholes)
-            for rows in _equal(whole, n_slots(self.executor), len(wholes))
-        ]
-        if not in_this_process(self.executor):
+        equal = partial(_equal, slots=n_slots(self.executor), n_wholes=len(wholes))
+        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in equal(whole)]
+        if not isinstance(self.executor, ThreadPoolExecutor):
             _refuse_unpicklable(work, merge, samples.part(0, 1))
         futures: list[Future[Any]] = []
         try:
@@ -158,9 +143,7 @@ class Engine:
                 future.result()  # waits for it, and raises here what went wrong there
                 yield number, stop - start, future.result
         except BrokenExecutor as problem:
-            problem.add_note(
-                "A worker ended before its work was done, perhaps for want of memory; start again."
-            )
+            problem.add_note("A worker ended before its work was done, perhaps for want of memory.")
             raise
         except RuntimeError as problem:
             if "shutdown" in str(problem):
@@ -202,15 +185,13 @@ def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any)
     return engine.fold(part.held(**rows) if rows else part, work, merge)
 
 
-def _on_threads(
-    calls: Iterator[tuple[int, int, Callable[[], Any]]], threads: int
-) -> Iterator[tuple[int, int, Callable[[], Any]]]:
-    """Calls made by threads of this process, in order, never more than two per thread under way."""
-    pool, waiting = thread_pool(threads), deque[tuple[int, int, Future[Any]]]()
+def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
+    """Calls made by threads of this process, in order, never more than so many under way."""
+    waiting = deque[tuple[int, int, Future[Any]]]()
     try:
         for number, rows, call in calls:
             waiting.append((number, rows, pool.submit(call)))
-            if len(waiting) >= 2 * threads:
+            if len(waiting) >= ahead:
                 number, rows, future = waiting.popleft()
                 yield number, rows, future.result
         while waiting:
@@ -260,11 +241,6 @@ def is_client(executor: Any) -> bool:
     return type(executor).__module__.split(".")[0] == "distributed" and hasattr(executor, "get_executor")
 
 
-def as_executor(executor: Any) -> Any:
-    """A Dask client as an executor like all others."""
-    return executor.get_executor(pure=False) if is_client(executor) else executor
-
-
 def n_slots(executor: Any) -> int:
     """How many tasks an executor works on at a time."""
     if is_client(executor):
@@ -279,11 +255,6 @@ def n_slots(executor: Any) -> int:
         return sum(executor.nthreads().values())
     known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     return int(known or cpu_count() or 1)
-
-
-def in_this_process(executor: Any) -> bool:
-    """Whether the executor's workers share this process's memory."""
-    return isinstance(executor, ThreadPoolExecutor)
 
 
 @contextmanager

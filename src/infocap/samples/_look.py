@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,6 @@ class Look:
     input_high: Floats
     epoch_sizes: Integers
     epoch_sums: Floats  # (epochs, channels), of readouts minus `typical`
-    bad_inputs: Bad
-    bad_readouts: Bad
     sample: Floats  # some rows of the readouts, chosen at random
 
     @property
@@ -58,25 +55,23 @@ class Look:
         return self.high / 2 - self.low / 2 <= DEAD * np.maximum(np.abs(self.low), np.abs(self.high))
 
 
-class Bad(NamedTuple):
-    """How many values are NaN or infinite, and the first of them in words."""
-
-    n_values: int
-    first: str
-
-
 def first_look(samples: Samples, engine: Engine) -> Look:
     """Read everything once; values that no estimation can use are refused with the first of them named."""
     n = samples.n_samples
     typical = np.median(samples.x.read(0, min(TYPICAL_ROWS, n - (n + 1) % 2), on_host=True), axis=0)
-    look: Look = engine.fold(samples, partial(look_at, typical=typical), _merge)
-    for table, bad in ((samples.u, look.bad_inputs), (samples.x, look.bad_readouts)):
-        if bad.n_values:
+    look: Look = engine.fold(samples, partial(look_at, typical=typical), merged)
+    for name, ends in (("u", (look.input_low, look.input_high)), ("x", (look.low, look.high))):
+        if not np.isfinite(ends).all():
+            counts, first = zip(*engine.fold(samples, partial(_gaps, name=name)), strict=True)
             raise DataError(
-                f"{table.name} has {bad.n_values} NaN or infinite values, the first {bad.first}; "
+                f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; "
                 "repair the data, or pass `nan='drop'` to leave such rows out."
             )
     return look
+
+
+def _gaps(samples: Samples, start: int, stop: int, *, name: str) -> list[tuple[int, str]]:
+    return getattr(samples, name).gaps(start, stop)
 
 
 def without_gaps(samples: Samples, engine: Engine) -> Samples:
@@ -108,7 +103,7 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
         last = min(first + step, stop)
         here = chosen[slice(*np.searchsorted(chosen, (first, last)))]
         looks.append(_look(samples, first, last, typical, here - first))
-    return looks[0] if len(looks) == 1 else merged(looks)
+    return looks[0] if len(looks) == 1 else merged(*looks)
 
 
 def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Integers) -> Look:
@@ -129,34 +124,16 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         sizes = np.cumsum([part.shape[0] for part in found])[:-1]
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
     low, high, at_low, at_high, input_low, input_high, sums, sample = found
-    bad_inputs = bad_readouts = Bad(0, "")
-    if not np.isfinite([*low, *high, *input_low, *input_high]).all():
-        bad_inputs, bad_readouts = (_bad_values(one, start, stop) for one in (samples.u, samples.x))
-    if not bad_inputs.n_values:
+    if np.isfinite([input_low, input_high]).all():
         refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
-    return Look(
-        typical,
-        low,
-        high,
-        at_low.astype(int),
-        at_high.astype(int),
-        input_low,
-        input_high,
-        np.bincount(epochs, minlength=EPOCHS),
-        sums.reshape(EPOCHS, -1),
-        bad_inputs,
-        bad_readouts,
-        sample.reshape(-1, len(low)),
-    )
+    at_ends = at_low.astype(int), at_high.astype(int)
+    by_epoch = np.bincount(epochs, minlength=EPOCHS), sums.reshape(EPOCHS, -1)
+    return Look(typical, low, high, *at_ends, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
 
 
-def merged(looks: Sequence[Look]) -> Look:
+def merged(*looks: Look) -> Look:
     """What several looks show together, in the order of the rows."""
     low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
-    bad_inputs, bad_readouts = (
-        Bad(sum(one.n_values for one in bad), next((one.first for one in bad if one.n_values), ""))
-        for bad in ([one.bad_inputs for one in looks], [one.bad_readouts for one in looks])
-    )
     return Look(
         looks[0].typical,
         low,
@@ -167,14 +144,8 @@ def merged(looks: Sequence[Look]) -> Look:
         np.max([one.input_high for one in looks], axis=0),
         np.sum([one.epoch_sizes for one in looks], axis=0),
         np.sum([one.epoch_sums for one in looks], axis=0),
-        bad_inputs,
-        bad_readouts,
         np.vstack([one.sample for one in looks]),
     )
-
-
-def _merge(a: Look, b: Look) -> Look:
-    return merged((a, b))
 
 
 def _count(true: Any) -> Any:
@@ -201,19 +172,7 @@ def _sums_by_epoch(block: Any, epochs: Integers) -> Any:
     return sums
 
 
-def _bad_values(table: Table, start: int, stop: int) -> Bad:
-    """How many values of a block are NaN or infinite, and the first of them in words."""
-    block = table.read(start, stop, on_host=True)
-    places = np.argwhere(~np.isfinite(block))
-    if not len(places):
-        return Bad(0, "")
-    row, column = (int(number) for number in places[0])
-    return Bad(len(places), f"{block[row, column]} at {table.place(start + row, column)}")
-
-
-def refuse_outside(
-    u: Table, rows: tuple[int, int], lowest: Floats, highest: Floats, basis: ProductBasis
-) -> None:
+def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis) -> None:
     """Inputs that the declared distribution cannot produce, beyond the rounding of the type they came in.
 
     The lowest and highest of each input tell; the rows are read again only to name the culprit, or to compare

@@ -47,9 +47,9 @@ class Samples:
     channels: Integers
     shift: Floats
     scale: Floats
-    constant: bool
-    first_row: int
     n_total: int
+    constant: bool = False
+    first_row: int = 0
     acquired: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
     epochs: Integers | None = None  # which stretch of the acquisition each row is in
     root_weights: Floats | None = None
@@ -79,14 +79,12 @@ class Samples:
         (n, k), u_shape = readouts.shape, inputs.shape
         if u_shape[0] != n:
             flip = "x.T" if k == u_shape[0] else "u.T" if u_shape[1] == n else None
-            hint = f"; the lengths agree with {flip}" if flip else "; give one row for each sample"
-            raise DataError(
-                f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples{hint}."
-            )
+            hint = f"the lengths agree with {flip}" if flip else "give one row for each sample"
+            said = f"u has shape {u_shape} and x has shape {(n, k)}: unequal numbers of samples"
+            raise DataError(f"{said}; {hint}.")
         if u_shape[1] != len(basis.families):
-            raise DataError(
-                f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs; give as many columns."
-            )
+            said = f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs"
+            raise DataError(f"{said}; give as many columns.")
         if index is not None:
             _refuse_disorder(_one_per_row("index", index, n))
         times = None if acquired is None else _one_per_row("acquired", acquired, n)
@@ -97,8 +95,6 @@ class Samples:
             channels=np.arange(k),
             shift=np.zeros(k),
             scale=np.ones(k),
-            constant=False,
-            first_row=0,
             n_total=n,
             acquired=times,
             epochs=None if times is None else _epochs(times),
@@ -166,9 +162,7 @@ class Samples:
         low, high = look.low, look.high
         live = ~look.dead if constant else (low != 0) | (high != 0)
         if not live.any():
-            raise DataError(
-                "x has no channel that changes from sample to sample; check that the device was on."
-            )
+            raise DataError("x has no channel that changes between samples; check that the device was on.")
         shift = look.typical[live] if constant else np.zeros(np.count_nonzero(live))
         largest = np.maximum(high[live] / 2 - shift / 2, shift / 2 - low[live] / 2)
         power = np.clip(-np.round(np.log2(largest)), -1000, 1000)
@@ -236,11 +230,9 @@ class Samples:
         return None if self.root_weights is None else self.root_weights[start:stop] ** 2
 
 
-def row_shares(
-    start: int, stop: int, n_columns: int, n_bytes: int = SHARE_BYTES
-) -> Iterator[tuple[int, int]]:
-    """The rows start to stop in equal pieces of about `n_bytes` of readouts, always much taller than wide."""
-    most = max(n_bytes // (8 * n_columns), 32 * n_columns)
+def row_shares(start: int, stop: int, n_columns: int) -> Iterator[tuple[int, int]]:
+    """The rows start to stop in equal pieces of about 4 MB of readouts, always much taller than wide."""
+    most = max(SHARE_BYTES // (8 * n_columns), 32 * n_columns)
     count = -(-(stop - start) // most)
     return pairwise(start + (stop - start) * piece // count for piece in range(count + 1))
 
@@ -258,9 +250,7 @@ def _refuse_disorder(index: Integers) -> None:
     if len(steps):
         row = int(steps[0]) + 1
         if len(np.unique(index)) < len(index):
-            raise DataError(
-                f"index has {index[row]} more than once; keep one row for each point of the design."
-            )
+            raise DataError(f"index has {index[row]} more than once; keep one row per point of the design.")
         raise DataError(
             f"index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
             "its first and second part in index order; sort the rows with order = np.argsort(index)."

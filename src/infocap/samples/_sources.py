@@ -42,15 +42,16 @@ class FileRows:
 class Hdf5Rows:
     """The rows of an HDF5 data set, by file and name; opened when first read."""
 
-    def __init__(self, path: str, name: str, shape: tuple[int, ...], chunks: Any) -> None:
-        self.path, self.name, self.shape, self.chunks = path, name, shape, chunks
+    def __init__(self, path: str, name: str, shape: tuple[int, ...]) -> None:
+        self.path, self.name, self.shape = path, name, shape
 
     def __getitem__(self, rows: slice) -> Any:
         return self._dataset[rows]
 
-    def with_chunks(self) -> Hdf5Rows:
-        """The same, after a look at how the file is cut into chunks."""
-        return Hdf5Rows(self.path, self.name, self.shape, self._dataset.chunks)
+    @property
+    def chunks(self) -> Any:
+        """How the file is cut into chunks; None where it is not."""
+        return self._dataset.chunks
 
     @cached_property
     def _dataset(self) -> Any:
@@ -132,15 +133,6 @@ def is_labelled(source: Any) -> bool:
     return type(source).__module__.split(".")[0] == "xarray" and hasattr(source, "variable")
 
 
-def chunk_rows(source: Any) -> int:
-    """Rows that are stored together and cost as much to read as one of them; 1 when there is no such thing."""
-    chunks = getattr(source, "chunks", None)
-    if not chunks:
-        return 1
-    first = chunks[0]
-    return int(max(first)) if isinstance(first, tuple | list) else int(first)
-
-
 def _by_file(array: np.memmap) -> FileRows | None:
     """The same rows by file name and offset; None where the file cannot tell all (a private copy, odd strides)."""
     mapping = getattr(array, "_mmap", None)
@@ -152,15 +144,11 @@ def _by_file(array: np.memmap) -> FileRows | None:
     begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # of the mapping, in the file
     offset = begin + array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
     rows = FileRows(str(Path(array.filename).resolve()), offset, array.dtype, array.shape)
-    if not os.path.isfile(rows.path):
+    if not os.path.isfile(rows.path) or offset + array.nbytes > os.path.getsize(rows.path):
         return None
-    last = len(array) - 1
-    size = os.path.getsize(rows.path)
-    if offset + array.nbytes > size or any(
-        rows[row : row + 1].tobytes() != array[row : row + 1].tobytes() for row in (0, last)
-    ):
-        return None  # another file has the name by now
-    return rows
+    ends = [slice(0, 1), slice(len(array) - 1, len(array))]
+    same = all(rows[end].tobytes() == array[end].tobytes() for end in ends)
+    return rows if same else None  # another file may have the name by now
 
 
 def _hdf5(dataset: Any) -> Any | None:
@@ -173,7 +161,7 @@ def _hdf5(dataset: Any) -> Any | None:
             f"{dataset.name} lies in {file.filename}, which is open for writing, so no other process can read it; "
             "close the file and open it with h5py.File(path, 'r')."
         )
-    return Hdf5Rows(os.path.abspath(file.filename), dataset.name, dataset.shape, dataset.chunks)
+    return Hdf5Rows(os.path.abspath(file.filename), dataset.name, dataset.shape)
 
 
 def _unreachable(path: str, problem: Exception) -> DataError:

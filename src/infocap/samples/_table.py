@@ -10,7 +10,7 @@ import numpy as np
 from .._array import array_namespace, as_like, on_device, take_rows, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
-from ._sources import chunk_rows, in_memory, is_dask, read_in_place, travelling
+from ._sources import in_memory, is_dask, read_in_place, travelling
 
 
 class Table:
@@ -49,8 +49,9 @@ class Table:
 
     @property
     def chunk_rows(self) -> int:
-        """Rows that the source keeps together: to read one of them costs as much as to read all."""
-        return chunk_rows(self.source)
+        """Rows that the source keeps together: to read one of them costs as much as to read all; 1 for most."""
+        first = (getattr(self.source, "chunks", None) or (1,))[0]
+        return int(max(first)) if isinstance(first, tuple | list) else int(first)
 
     def source_rows(self, start: int, stop: int) -> tuple[int, int]:
         """The stretch of the source in which the rows start to stop of this table lie."""
@@ -120,14 +121,18 @@ class Table:
     def finite(self) -> Floats:
         """All rows; a NaN or infinite value is an error that names the first and counts them."""
         values = self.read(0, self.shape[0], on_host=True)
-        bad = np.argwhere(~np.isfinite(values))
-        if len(bad):
-            row, column = (int(number) for number in bad[0])
-            raise DataError(
-                f"{self.name} has {len(bad)} NaN or infinite values, the first {values[row, column]} at "
-                f"{self.place(row, column)}; repair the data, or leave such rows out."
-            )
+        if not np.isfinite(values).all():
+            ((count, first),) = self.gaps(0, self.shape[0])
+            said = f"{self.name} has {count} NaN or infinite values, the first {first}"
+            raise DataError(f"{said}; repair the data, or leave such rows out.")
         return values
+
+    def gaps(self, start: int, stop: int) -> list[tuple[int, str]]:
+        """How many values of some rows are NaN or infinite, and the first in words; nothing where all are finite."""
+        block = self.read(start, stop, on_host=True)
+        bad = np.argwhere(~np.isfinite(block)).tolist()
+        places = [(block[row, column], self.place(start + row, column)) for row, column in bad[:1]]
+        return [(len(bad), f"{value} at {place}") for value, place in places]
 
     def take(self, rows: Integers) -> Floats:
         """Chosen rows in the order given, read in as few slices as blocks of 4096 rows allow."""
@@ -167,23 +172,15 @@ class Table:
         return np.asarray(block)
 
     def _convert(self, block: Any, start: int) -> Any:
-        if self.on_device:
-            return self._converted_there(block)
-        if block.dtype.kind == "c":
-            if self.complex_as == "split":
-                return np.hstack([block.real, block.imag]).astype(np.float64)
-            return (block.real**2 + block.imag**2).astype(np.float64)
-        if block.dtype.kind in "OUS":
-            self._refuse_words(block, start)
-        return np.ascontiguousarray(block, dtype=np.float64)
-
-    def _converted_there(self, block: Any) -> Any:
+        """Any numbers as float64: complex ones as powers, or as real and imaginary parts side by side."""
         xp = array_namespace(block)
         if xp.isdtype(block.dtype, "complex floating"):
-            real, imaginary = xp.real(block), xp.imag(block)
-            block = (
-                xp.concat([real, imaginary], axis=1) if self.complex_as == "split" else real**2 + imaginary**2
-            )
+            parts = xp.real(block), xp.imag(block)
+            block = xp.concat(parts, axis=1) if self.complex_as == "split" else parts[0] ** 2 + parts[1] ** 2
+        if not self.on_device:
+            if block.dtype.kind in "OUS":
+                self._refuse_words(block, start)
+            return np.ascontiguousarray(block, dtype=np.float64)
         block = xp.astype(block, xp.float64, copy=False)
         if block.dtype != xp.float64:
             raise DataError(
@@ -193,17 +190,13 @@ class Table:
         return block
 
     def _refuse_shape(self, shape: tuple[int, ...]) -> None:
-        if len(shape) == 1:
-            raise DataError(
-                f"{self.name} has shape {shape}; give two dimensions, (samples, channels): "
-                f"{self.name}.reshape(-1, 1) makes one channel of it."
-            )
+        if len(shape) != 2:
+            flat = f": {self.name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
+            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels){flat}.")
         if any(isinstance(size, float) for size in shape):  # dask, after a selection
             raise DataError(
                 f"{self.name} has shape {shape}, of unknown length; call {self.name}.compute_chunk_sizes() first."
             )
-        if len(shape) != 2:
-            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels).")
         raise DataError(f"{self.name} is empty: its shape is {shape}; give at least one row and one column.")
 
     def _column_names(self, first: Any) -> list[str]:

@@ -285,13 +285,9 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     scores = list(accuracies)
     for one, kind in [*((one, CapacityResult) for one in found), *((one, Accuracy) for one in scores)]:
         if not isinstance(one, kind):
-            raise ParameterError(
-                f"capacity_accuracy got a {type(one).__name__} where {kind.__name__} is needed."
-            )
+            raise ParameterError(f"got a {type(one).__name__} where {kind.__name__} is needed.")
     if len(found) != len(scores) or len(found) < 2:
-        raise DataError(
-            f"{len(found)} results and {len(scores)} accuracies: give one accuracy for each result, two at least."
-        )
+        raise DataError(f"{len(found)} results and {len(scores)} accuracies: give as many, two at least.")
     if len(tasks := {score.task for score in scores}) > 1:
         raise DataError(f"the accuracies are of different tasks, {sorted(tasks)}.")
     total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])

@@ -93,9 +93,8 @@ class Demand:
         It holds for inputs distributed as the basis assumes; on the task's own inputs `accuracy` is the judge.
         """
         if self.basis.n_inputs != result.basis.n_inputs:
-            raise ParameterError(
-                f"the demand has {self.basis.n_inputs} inputs, the result {result.basis.n_inputs}."
-            )
+            said = f"the demand has {self.basis.n_inputs} inputs, the result {result.basis.n_inputs}"
+            raise ParameterError(f"{said}; both must be about the same inputs.")
         loud = float(np.sum(self.coefficients**2) / np.sum(self.variances))
         if loud > LOUD:
             warn(
@@ -124,9 +123,8 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     if basis.n_inputs != task.n_inputs:
         raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
     if len(basis) > MOST_TERMS:
-        raise ParameterError(
-            f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree."
-        )
+        said = f"the basis has {len(basis)} functions, more than {MOST_TERMS}"
+        raise ParameterError(f"{said}; lower its degree.")
     for k, (family, column) in enumerate(zip(basis.families, task.inputs.T, strict=True)):
         low, high = family.bounds
         if column.min() < low - 1e-9 or column.max() > high + 1e-9:

@@ -48,14 +48,10 @@ class Task:
         n_samples, labels = len(self.inputs), np.asarray(self.labels)
         if self.features is not None:
             object.__setattr__(self, "features", Table(self.features, "features").finite())
-            if len(self.features) != n_samples:
-                raise DataError(
-                    f"features has {len(self.features)} rows for {n_samples} inputs; give as many."
-                )
+            if (count := len(self.features)) != n_samples:
+                raise DataError(f"features has {count} rows for {n_samples} inputs; give as many.")
         if labels.shape != (n_samples,):
-            raise DataError(
-                f"labels has shape {labels.shape}; give one label for each of {n_samples} inputs."
-            )
+            raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} rows.")
         if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
             raise DataError("labels has NaN or infinite values; give every sample a class.")
         try:
@@ -213,9 +209,7 @@ def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
         with np.load(path) as data:
             names = [next((name for name in known if name in data), None) for known in (IMAGES, LABELS)]
             if None in names:
-                raise DataError(
-                    f"{path} holds {', '.join(data)}; one of {IMAGES} and one of {LABELS} are needed."
-                )
+                raise DataError(f"{path} holds {', '.join(data)}; one of {IMAGES} and of {LABELS} is needed.")
             images, labels = (data[name] for name in names)
         return images.reshape(len(images), -1).astype(float), labels
     import pandas as pd

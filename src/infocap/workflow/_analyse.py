@@ -2,6 +2,7 @@
 
 import platform
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,7 +21,7 @@ from ..result._capacity_result import CapacityResult
 from ..result._found import Drift, Factors, Growth
 from ..samples._sources import Labelled
 from ..samples._table import Table
-from ..typing import Floats, Integers
+from ..typing import Floats
 from ._estimate import estimate
 
 # Sizes of the run at which the total is looked at, each half of the next, and samples per readout in the smallest.
@@ -66,28 +67,18 @@ def analyse(
     (32, 64, 128, 256, 512, 1024)
     """
     means = {name: options.pop(name) for name in ("memory", "executor") if name in options}
-    settings: dict[str, Any] = {
-        "method": method,
-        "constant": constant,
-        "nan": nan,
-        "complex_as": complex_as,
-        **options,
-    }
+    settings = options | {"method": method, "constant": constant, "nan": nan, "complex_as": complex_as}
     if complex_as is not None and np.iscomplexobj(recording.readouts):
         recording = _made_real(recording, complex_as)
         settings["complex_as"] = None
     if settings.get("weights") is None:
         settings["weights"] = _planned_weights(recording, basis)
-    result = estimate(
-        recording.inputs,
-        _named(recording),
-        basis,
-        index=np.asarray(recording.index),
-        acquired=recording.acquired,
-        repeats=recording.repeats,
-        **settings,
-        **means,
-    )
+    rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
+    rows["index"] = np.asarray(recording.index)
+    x: Any = recording.readouts
+    if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
+        x = Labelled(x, recording.channel)
+    result = estimate(recording.inputs, x, basis, **rows, **settings, **means)
     checks = [Check(one) for one in recording.checks]
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
@@ -116,9 +107,8 @@ def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None
 
 def _deviations(readouts: Any) -> Floats:
     """The standard deviation of each readout, missing values left out, block by block."""
-    first = np.nan_to_num(
-        np.asarray(readouts[:1], dtype=float)
-    )  # differences from it lose no digits to an offset
+    # Differences from the first row lose no digits to an offset.
+    first = np.nan_to_num(np.asarray(readouts[:1], dtype=float))
     sums = np.zeros((3, readouts.shape[1]))
     for start in range(0, readouts.shape[0], ROWS):
         block = np.asarray(readouts[start : start + ROWS], dtype=float) - first
@@ -126,18 +116,6 @@ def _deviations(readouts: Any) -> Floats:
         sums += [np.sum(~np.isnan(block), axis=0), np.nansum(block, axis=0), np.nansum(block**2, axis=0)]
     count, total, square = np.maximum(sums[0], 1), sums[1], sums[2]
     return np.sqrt(np.maximum(square / count - (total / count) ** 2, 0.0))
-
-
-def _named(recording: Recording) -> Any:
-    """The readouts with the names of their channels, for messages."""
-    x, names = recording.readouts, recording.channel
-    if len(np.shape(x)) != 2 or np.shape(x)[1] != len(names):
-        return x
-    if type(x) is not np.ndarray:
-        return Labelled(x, names)
-    import xarray as xr
-
-    return xr.DataArray(x, dims=("sample", "channel"), coords={"channel": list(names)})
 
 
 def _made_real(recording: Recording, complex_as: str) -> Recording:
@@ -155,16 +133,13 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
 
 
 def _provenance(recording: Recording) -> dict[str, Any]:
+    unit = {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
     found: dict[str, Any] = {
         "estimated": datetime.now(UTC).isoformat(timespec="seconds"),
         "infocap": __version__,
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": version("scipy"),
-    }
-    if recording.readout_unit:
-        found["readout_unit"] = recording.readout_unit
-    return found | recording.metadata
+    } | {name: version(name) for name in ("numpy", "scipy")}
+    return found | unit | recording.metadata
 
 
 def _growth(
@@ -174,32 +149,20 @@ def _growth(
     n, when = len(recording.index), recording.acquired
     order = np.arange(n) if when is None else np.argsort(when, kind="stable")
     sizes = [n >> halvings for halvings in range(STEPS - 1, 0, -1)]
-    results = [
-        _quietly(recording, np.sort(order[:size]), basis, settings)
-        for size in sizes
-        if size >= LEAST * result.maximum
-    ]
-    known = [one for one in [*results, result] if one is not None]
+    known, weights = [], settings["weights"]
+    for size in (one for one in sizes if one >= LEAST * result.maximum):
+        rows = np.sort(order[:size])
+        own = settings | {"weights": None if weights is None else np.asarray(weights)[rows]}
+        with warnings.catch_warnings(), suppress(InfocapError):  # rows that are too few tell nothing
+            warnings.simplefilter("ignore", DataWarning)  # the whole says what there is to say
+            known.append(estimate(recording.inputs[rows], recording.readouts[rows], basis, **own))
+    known.append(result)
     errors = tuple(one.total_standard_error for one in known if one.total_standard_error is not None)
     return Growth(
         tuple(one.n_samples for one in known),
         tuple(one.total for one in known),
         errors if len(errors) == len(known) else None,
     )
-
-
-def _quietly(
-    recording: Recording, rows: Integers, basis: ProductBasis, settings: dict[str, Any]
-) -> CapacityResult | None:
-    """The estimate from some of the rows, its warnings left to the whole; None when they are too few."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        try:
-            if settings["weights"] is not None:
-                settings = settings | {"weights": np.asarray(settings["weights"])[rows]}
-            return estimate(recording.inputs[rows], recording.readouts[rows], basis, **settings)
-        except InfocapError:
-            return None
 
 
 def _factors(recording: Recording, nan: str) -> tuple[Factors, list[str]]:
@@ -228,9 +191,7 @@ def _drift(recording: Recording) -> tuple[Drift | None, list[str]]:
     live = (deviation > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
         return None, []
-    moved: Floats = (reference[:, live] - reference[0, live]) / deviation[
-        live
-    ]  # a constant stays exactly zero
+    moved: Floats = (reference - reference[0])[:, live] / deviation[live]  # a constant stays exactly zero
     moved = moved - moved.mean(axis=0)
     variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
     noise = float(np.mean(np.diff(moved, axis=0) ** 2)) / 2

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, decimals, listed, rounded, with_error, without_minus_zero
+from .._words import HALF_WIDTH_95, decimals, degree_errors, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators._second_order import benjamini_hochberg
-from ..result._capacity_result import CapacityResult
+from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
 
 if TYPE_CHECKING:
@@ -49,14 +49,9 @@ class Comparison:
 
     def totals(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per device: total and its difference from the first, with intervals."""
-        return self._table(
-            "total",
-            ["total"],
-            np.array([[one.total] for one in self.results]),
-            np.array([[one.total_standard_error] for one in self.results], dtype=float),  # None becomes NaN
-            np.array([[float(one.rank)] for one in self.results]),
-            level,
-        )
+        known = [(one.total, one.total_standard_error, one.rank) for one in self.results]
+        total, error, most = np.array(known, dtype=float).T[:, :, None]  # an error of None becomes NaN
+        return self._table("total", ["total"], total, error, most, level)
 
     def by_degree(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per degree and device.
@@ -64,16 +59,11 @@ class Comparison:
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
-        degrees, count = self.basis.degrees, self.basis.max_degree + 1
-        squares = [np.bincount(degrees, error**2, minlength=count) for error in self._errors]
-        return self._table(
-            "degree",
-            [str(degree) for degree in range(count)],
-            np.array([np.bincount(degrees, values, minlength=count) for values in self._values]),
-            np.sqrt(squares),
-            np.array([np.minimum(np.bincount(degrees, minlength=count), one.rank) for one in self.results]),
-            level,
-        )
+        degrees, names = self.basis.degrees, [str(degree) for degree in range(self.basis.max_degree + 1)]
+        values = np.array([np.bincount(degrees, values) for values in self._values])
+        errors = np.array([degree_errors(degrees, error, self.basis.max_degree) for error in self._errors])
+        most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
+        return self._table("degree", names, values, errors, most, level)
 
     def functions(self, level: float = LEVEL, false_discovery_rate: float = RATE) -> pd.DataFrame:
         """One row per function and device; `significant` where it differs from the first device.
@@ -81,10 +71,16 @@ class Comparison:
         Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
         Hochberg, for each device by itself).
         """
+        from scipy.special import stdtr
+
         values, errors = np.array(self._values), np.array(self._errors)
         table = self._table("function", self.basis.labels, values, errors, np.ones_like(values), level)
         rate = probability("false_discovery_rate", false_discovery_rate)
-        p = np.array([self._p_values(device) for device in range(len(values))])
+        step, error = np.abs(values - values[0]), np.hypot(errors, errors[0])
+        alive = np.array([one.capacity > 0 for one in self.results])
+        tested = (alive | alive[0]) & (step > SMALLEST) & np.isfinite(error)
+        p = np.ones_like(values)  # where both are nothing, or nothing is known
+        p[tested] = 2 * stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
         clear = np.array([benjamini_hochberg(one, rate) for one in p])
         return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
 
@@ -95,7 +91,29 @@ class Comparison:
         return pd.concat([self.totals(), self.by_degree(), self.functions()], ignore_index=True)
 
     def __repr__(self) -> str:
-        return _as_text(self)
+        """Totals, degrees, and the functions that differ most, as a person wants to read them."""
+        basis, names = self.basis, self.names
+        totals = [["", "total", "of", f"minus {names[0]}"]]
+        for (_, row), result in zip(self.totals().iterrows(), self.results, strict=True):
+            step = _difference(row)
+            if step and (result.unreliable or self.results[0].unreliable):
+                step = f"about {rounded(row.difference, row.difference_standard_error)}"
+            total = result.qualified_total or with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
+            totals.append([row.device, total, str(result.maximum), step])
+        degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
+        for degree, part in self.by_degree().groupby("name", sort=False):
+            if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
+                rows = [row for _, row in part.iterrows()]
+                values = [f"{without_minus_zero(row.capacity, 3):.3f}" for row in rows]
+                degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
+        lines = [
+            f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
+            f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
+            *("", *_columns(totals), "", *_columns(degrees)),
+        ]
+        for name in names[1:]:
+            lines += ["", *_functions(self, name)]
+        return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
     def _values(self) -> list[Floats]:
@@ -103,22 +121,8 @@ class Comparison:
 
     @property
     def _errors(self) -> list[Floats]:
-        return [
-            np.full(len(self.basis), np.nan) if one.standard_error is None else one.standard_error
-            for one in self.results
-        ]
-
-    def _p_values(self, device: int) -> Floats:
-        """Two-sided, of the differences from the first device; 1 where both are nothing, or nothing is known."""
-        from scipy.special import stdtr
-
-        step = self._values[device] - self._values[0]
-        error = np.hypot(self._errors[device], self._errors[0])
-        alive = (self.results[device].capacity > 0) | (self.results[0].capacity > 0)
-        tested = alive & (np.abs(step) > SMALLEST) & np.isfinite(error)
-        p = np.ones(len(step))
-        p[tested] = 2 * stdtr(FREEDOM, -np.abs(step[tested]) / np.maximum(error[tested], SMALLEST))
-        return p
+        unknown = np.full(len(self.basis), np.nan)
+        return [unknown if one.standard_error is None else one.standard_error for one in self.results]
 
     def _table(
         self, kind: str, names: Sequence[str], values: Floats, errors: Floats, most: Floats, level: float
@@ -169,13 +173,10 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     for one in results:
         if not isinstance(one, CapacityResult):
             raise ParameterError(f"{one!r} is not a CapacityResult; load_result(path) reads one from a file.")
-    called = (
-        tuple(f"device {k + 1}" for k in range(len(results))) if names is None else tuple(map(str, names))
-    )
+    numbered = [f"device {k + 1}" for k in range(len(results))]
+    called = tuple(map(str, numbered if names is None else names))
     if isinstance(names, str) or len(called) != len(results) or len(set(called)) < len(results):
-        raise ParameterError(
-            f"`names={names!r}` must be {len(results)} different names, one for each result."
-        )
+        raise ParameterError(f"`names={names!r}` must be {len(results)} different names, one per result.")
     first = results[0].basis
     for name, one in zip(called, results, strict=True):
         if one.basis.families != first.families:
@@ -192,34 +193,27 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
 
 def _inputs(basis: ProductBasis) -> str:
     """The inputs and their distribution."""
-    kinds = [
-        f"{family.name} ({family.distribution}) on [{family.domain[0]:g}, {family.domain[1]:g}]"
-        for family in basis.families
-    ]
-    return (
-        f"{basis.n_inputs} input{'s' if basis.n_inputs > 1 else ''}, {listed(list(dict.fromkeys(kinds)), 3)}"
-    )
+    on = ((one.name, one.distribution, one.domain) for one in basis.families)
+    kinds = [f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on]
+    count = f"{basis.n_inputs} input{'s' if basis.n_inputs > 1 else ''}"
+    return f"{count}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
 
 def _in_common(
     names: Sequence[str], results: Sequence[CapacityResult]
 ) -> tuple[tuple[CapacityResult, ...], list[str]]:
     """The results over the functions that all of them have."""
-    places = [{row: k for k, row in enumerate(map(tuple, one.basis.indices.tolist()))} for one in results]
-    shared = [row for row in places[0] if all(row in place for place in places)]
-    if all(len(shared) == len(place) for place in places):
+    places = np.array([results[0].basis.places(one.basis) for one in results])
+    places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
+    if all(len(rows) == len(one.basis) for rows, one in zip(places, results, strict=True)):
         return tuple(results), []
-    sizes = [
-        f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}"
-        for name, one in zip(names, results, strict=True)
-    ]
-    common = [
-        _restricted(one, np.array([place[row] for row in shared]))
-        for one, place in zip(results, places, strict=True)
-    ]
+    common, sizes = [], []
+    for name, one, rows in zip(names, results, places, strict=True):
+        common.append(_restricted(one, rows))
+        sizes.append(f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}")
     return tuple(common), [
-        f"the results have different functions ({listed(sizes)}): compared are the {len(shared)} in common, and the "
-        "totals are of those."
+        f"the results have different functions ({listed(sizes)}): compared are the {places.shape[1]} in common, "
+        "and the totals are of those."
     ]
 
 
@@ -227,11 +221,7 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     """The same result for some of its functions."""
     if len(rows) == len(result.basis):
         return result
-    known = {
-        name: getattr(result, name)[rows]
-        for name in ("capacity", "raw", "standard_error", "p_value", "threshold", "unbiased")
-        if getattr(result, name) is not None
-    }
+    known = {name: column[rows] for name, column in per_term(result).items()}
     error = known.get("standard_error")
     return replace(
         result,
@@ -246,53 +236,22 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
 def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list[str]:
     """What makes the comparison weaker than it looks."""
     checks = []
-    bare = [
-        f"{name} ({one.method})"
-        for name, one in zip(names, results, strict=True)
-        if one.total_standard_error is None
-    ]
-    if bare:
+    named = list(zip(names, results, strict=True))
+    if bare := [f"{name} ({one.method})" for name, one in named if one.total_standard_error is None]:
         checks.append(
             f"no error bars for {listed(bare)}, so no interval of the differences; estimate with method "
             "'control-variate', or another with jackknife=16."
         )
-    doubtful = [name for name, one in zip(names, results, strict=True) if one.unreliable]
-    if doubtful:
+    if doubtful := [name for name, one in named if one.unreliable]:
         checks.append(
             f"the total of {listed(doubtful)} is unreliable, and so are differences from it; the checks of that result "
             "say why, and what to do."
         )
-    methods = list(dict.fromkeys(one.method for one in results))
-    if len(methods) > 1:
+    if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
         checks.append(
             f"the results come from different methods ({listed(methods)}); part of a difference may be theirs."
         )
     return checks
-
-
-def _as_text(comparison: Comparison) -> str:
-    """Totals, degrees, and the functions that differ most, as a person wants to read them."""
-    basis, names = comparison.basis, comparison.names
-    totals = [["", "total", "of", f"minus {names[0]}"]]
-    for (_, row), result in zip(comparison.totals().iterrows(), comparison.results, strict=True):
-        step = _difference(row)
-        if step and (result.unreliable or comparison.results[0].unreliable):
-            step = f"about {rounded(row.difference, row.difference_standard_error)}"
-        totals.append([row.device, result.qualified_total or _value(row), str(result.maximum), step])
-    degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
-    for degree, part in comparison.by_degree().groupby("name", sort=False):
-        if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
-            rows = [row for _, row in part.iterrows()]
-            values = [f"{without_minus_zero(row.capacity, 3):.3f}" for row in rows]
-            degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
-    lines = [
-        f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
-        f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
-        *("", *_columns(totals), "", *_columns(degrees)),
-    ]
-    for name in names[1:]:
-        lines += ["", *_functions(comparison, name)]
-    return "\n".join([*lines, *(f"  check: {check}" for check in comparison.checks)])
 
 
 def _functions(comparison: Comparison, name: str) -> list[str]:
@@ -309,15 +268,6 @@ def _functions(comparison: Comparison, name: str) -> list[str]:
     return [f"{head} (at most 5 % of these by chance); the most:", *_columns(rows)]
 
 
-def _value(row: pd.Series) -> str:
-    """A capacity and how far its interval reaches."""
-    if not np.isfinite(row.standard_error):
-        return with_error(row.capacity, None)
-    digits = decimals(row.standard_error)
-    shown = without_minus_zero(row.capacity, digits)
-    return f"{shown:.{digits}f} ± {HALF_WIDTH_95 * row.standard_error:.{digits}f}"
-
-
 def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None) -> str:
     """A difference, how far its interval reaches, and a star where that leaves out zero."""
     if np.isnan(row.difference):
@@ -331,14 +281,8 @@ def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None)
     return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {half_width:.{digits}f}{star}"
 
 
-def _columns(rows: list[list[Any]]) -> list[str]:
+def _columns(rows: list[list[str]]) -> list[str]:
     """A table: the first column to the left, the others to the right."""
-    widths = [max(len(str(row[k])) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  "
-        + "   ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(map(str, row), widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    form = "   ".join([f"  {{:<{first}}}", *(f"{{:>{width}}}" for width in others)])
+    return [form.format(*row).rstrip() for row in rows]

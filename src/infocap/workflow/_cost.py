@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, replace
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from .._parallel import all_cores
 from ..basis._product import ProductBasis
@@ -11,7 +12,7 @@ from ..checks._checks import LAG_ROWS
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ..estimators._method import Method
-from ..samples._engine import Engine, in_this_process, n_slots
+from ..samples._engine import Engine, n_slots
 from ..samples._samples import Samples, row_shares
 
 # Floating-point operations per second that any machine in use can do.
@@ -36,25 +37,18 @@ LARGEST_CHUNK = 256_000_000
 VALUES_BYTES = 12_000_000
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What an estimation takes, at most: operations in passes over the data and besides, and memory."""
+class Cost(NamedTuple):
+    """What an estimation takes, at most: time on a slow machine, and memory."""
 
-    in_passes: float
-    besides: float
+    seconds: float
     n_bytes: float
-
-    @property
-    def seconds(self) -> float:
-        """Time on a slow machine."""
-        return (self.in_passes + self.besides) / SLOW_RATE
 
 
 def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: str) -> Cost:
-    """Operations and memory of an estimation; `n_columns` counts the constant among the readouts."""
+    """Time and memory of an estimation; `n_columns` counts the constant among the readouts."""
     n, k, terms, chosen = n_samples, n_columns, len(basis), ESTIMATORS[method]
     n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + chosen.extra_bytes(n, k, terms, 1)
-    return Cost(6.0 * n * k * (k + terms), chosen.extra_work(n, k, terms), n_bytes)
+    return Cost((6.0 * n * k * (k + terms) + chosen.extra_work(n, k, terms)) / SLOW_RATE, n_bytes)
 
 
 def byte_count(memory: Any) -> int:
@@ -94,7 +88,7 @@ def within_memory(engine: Engine, samples: Samples, constant: bool, method: Meth
         extra = 0.0 if method is None else method.extra_bytes(n, k, terms, threads)
         return fixed(terms) + threads * per_thread(terms) + chunks + extra
 
-    shared = in_this_process(executor)
+    shared = isinstance(executor, ThreadPoolExecutor)  # one memory for all its workers
     with all_cores() as cores:
         most = n_slots(executor) if shared else 1 if executor is not None else cores
     fitting = [count for count in range(1, most + 1) if needed(count) <= memory]

@@ -162,12 +162,8 @@ def _gathered(
                 f"device; leave {name} out, or pass NumPy arrays."
             )
     if nan == "drop":
-        sifting = (
-            engine
-            if engine.memory is None
-            else Engine(engine.executor, chunk_bytes=engine.memory // SIFTED_SHARE)
-        )
-        samples = without_gaps(samples, sifting)
+        less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
+        samples = without_gaps(samples, replace(engine, **less))
     if engine.memory is not None:
         engine = within_memory(engine, samples, constant, method)
     with all_cores():
@@ -249,10 +245,11 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
         method = ESTIMATORS[method]
     if not callable(method):
         raise ParameterError(f"`method={method!r}` must be a name or a function of Evidence.")
-    found = method if isinstance(method, Method) else Method(name, method, "a function of one's own")
+    if not isinstance(method, Method):
+        method = Method(name, method, "a function of one's own")
     if options:
-        found.refuse_other_options(options)
-    return found
+        method.refuse_other_options(options)
+    return method
 
 
 def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
@@ -268,9 +265,8 @@ def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
         weights = np.concatenate([weights[twice], weights[~twice]])
     with warnings.catch_warnings():  # what it warns of is in its checks, and so in those of the result
         warnings.simplefilter("ignore", DataWarning)
-        limit = from_repeats(
-            x[twice], again[twice], measured_once=once, weights=weights, constant=samples.constant
-        )
+        rows: dict[str, Any] = {"measured_once": once, "weights": weights}
+        limit = from_repeats(x[twice], again[twice], constant=samples.constant, **rows)
     return limit, np.flatnonzero(twice)
 
 
@@ -312,9 +308,8 @@ def probe(
         u = draw(basis, n_samples, **how)
     # The noise has random numbers of its own, apart from those of the design.
     x = measure(system, u, None if seed is None else np.random.SeedSequence(seed).spawn(1)[0])
-    result = estimate(
-        u, x, basis, method=method, constant=constant, complex_as=complex_as, weights=weights, **options
-    )
+    options |= {"method": method, "constant": constant, "complex_as": complex_as, "weights": weights}
+    result = estimate(u, x, basis, **options)
     if not by_itself:
         return result
     found = f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the {n_samples} samples"

@@ -39,26 +39,18 @@ class Shelf:
 
     def __init__(self, path: Path, plan: dict[str, Any]) -> None:
         if plan["seed"] is None:
-            raise ParameterError(
-                "path= keeps a sweep that can be continued, which needs a seed; give seed=1."
-            )
-        self.path = path
-        self.plan, self.fingerprint = plan, _fingerprint(plan)
+            raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
+        self.path, self.plan, self.fingerprint = path, plan, _fingerprint(plan)
         if not (path / PLAN).exists():
             return
         try:
             earlier = json.loads((path / PLAN).read_text(encoding="utf-8"))
             there, kept = earlier["fingerprint"], earlier["plan"]
         except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(
-                f"{path / PLAN} is not the plan of a sweep ({problem}); give another path."
-            ) from None
+            raise DataError(f"{path / PLAN} is not the plan of a sweep ({problem}); give another.") from None
         if there != self.fingerprint:
-            changes = [
-                f"{name} {kept.get(name)!r} there and {plan[name]!r} here"
-                for name in plan
-                if kept.get(name) != plan[name]
-            ]
+            others = [(name, kept.get(name), here) for name, here in plan.items() if kept.get(name) != here]
+            changes = [f"{name} {their!r} there and {ours!r} here" for name, their, ours in others]
             raise DataError(
                 f"{path} holds another sweep: its fingerprint is {there[:12]}, this one's is "
                 f"{self.fingerprint[:12]} ({', '.join(changes)}); give another path, or remove the folder."
@@ -73,20 +65,17 @@ class Shelf:
         """Keep a result; it is there whole or not at all."""
         if not (self.path / PLAN).exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            text = json.dumps(
-                {"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}, indent=1
-            )
+            kept = {"format": FORMAT, "fingerprint": self.fingerprint, "plan": self.plan}
             with replaced(self.path / PLAN) as beside:
-                beside.write_text(text, encoding="utf-8")
+                beside.write_text(json.dumps(kept, indent=1), encoding="utf-8")
         result.save(self._file(point))
 
     def _file(self, point: dict[str, Any]) -> Path:
         """A name a person can read, and a few digits that tell apart what rounds to the same."""
         said = ",".join(f"{name}={value}" for name, value in point.items())
         plain = "".join(letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said)[:120]
-        return (
-            self.path / f"{plain}-{_fingerprint({key: repr(value) for key, value in point.items()})[:8]}.nc"
-        )
+        mark = _fingerprint({key: repr(value) for key, value in point.items()})[:8]
+        return self.path / f"{plain}-{mark}.nc"
 
 
 def _fingerprint(plan: dict[str, Any]) -> str:

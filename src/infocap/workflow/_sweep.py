@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..designs import block_count
 from ..errors import ParameterError
 from ..estimators._method import Estimator
 from ..result._capacity_result import CapacityResult
-from ..samples._engine import as_executor, chosen_executor
+from ..samples._engine import chosen_executor, is_client
 from ..typing import Floats, System
 from ._estimate import probe
 from ._shelf import Shelf, describe
@@ -50,7 +50,7 @@ class Sweep:
             f"  {first.n_samples} samples, {len(first.basis)} {first.basis.family_name} functions of "
             f"{first.basis.n_inputs} inputs, method {first.method!r}",
         ]
-        for point, result in zip(self.points, self.results, strict=True):
+        for point, result in self:
             error = "" if result.total_standard_error is None else f" ± {result.total_standard_error:.3f}"
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
             total = result.qualified_total or f"{result.total:.3f}{error}"
@@ -84,11 +84,8 @@ class Sweep:
         for candidate, result in self:
             if candidate == point:
                 return result
-        raise ParameterError(
-            f"there is no result at {_said(point) or 'no setting'}; the sweep has "
-            + "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
-            + "."
-        )
+        known = "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
+        raise ParameterError(f"there is no result at {_said(point) or 'no setting'}; the sweep has {known}.")
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, capacity of every function, by degree, and errors where the method gives them."""
@@ -129,12 +126,10 @@ class Sweep:
         rows = []
         for point, result in self:
             by_degree = np.bincount(result.basis.degrees, result.capacity)
-            known = result.total_standard_error is not None
-            error = {"total_standard_error": result.total_standard_error} if known else {}
-            degrees = {f"degree_{degree}": value for degree, value in enumerate(by_degree)}
-            totals = {"total": result.total} | error | {"unreliable": result.unreliable}
-            rows.append(point | totals | {"maximum": result.maximum} | degrees)
-        return pd.DataFrame(rows)
+            known = {name: getattr(result, name) for name in (*TOTALS, "maximum")}
+            rows.append(point | known | {f"degree_{degree}": value for degree, value in enumerate(by_degree)})
+        table = pd.DataFrame(rows)
+        return table.drop(columns=[name for name in TOTALS if table[name].isna().all()])
 
 
 def sweep(
@@ -189,35 +184,26 @@ def sweep(
     from tqdm import tqdm
 
     if not callable(make_system):
-        raise ParameterError(
-            f"`make_system={make_system!r}` must be a function that makes a system from its settings."
-        )
+        raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")
     if not isinstance(basis, ProductBasis):
         raise ParameterError(f"`basis={basis!r}` must come from product_basis(...).")
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
-    how: dict[str, Any] = {
-        "n_samples": n_samples,
-        "design": design,
-        "blocks": block_count(basis, n_samples, design, blocks),
-        "seed": seed,
-        "method": method,
-        "constant": constant,
-        "complex_as": complex_as,
-    }
+    blocks = block_count(basis, n_samples, design, blocks)
+    how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
+    how |= {"method": method, "constant": constant, "complex_as": complex_as}
     shelf = None
     if path is not None:
         plan = describe(make_system=make_system, basis=basis, options=sorted(options.items()), **how)
         shelf = Shelf(Path(path), plan)
-    measure = functools.partial(_measured, make_system, basis=basis, how=how | options)
+    measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
     kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
     found = {number: result for number, result in kept.items() if result is not None}
-    missing = [number for number in range(len(points)) if number not in found]
-    with tqdm(
-        total=len(points), initial=len(found), desc="Sweep", disable=not yes_or_no("progress", progress)
-    ) as bar:
-        for number, result in _run(measure, points, missing, as_executor(chosen_executor(executor))):
+    missing = {number: point for number, point in enumerate(points) if number not in found}
+    quiet = not yes_or_no("progress", progress)
+    with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
+        for number, result in _run(measured, missing, chosen_executor(executor)):
             if shelf:
                 shelf.save(points[number], result)
             found[number] = result
@@ -236,17 +222,13 @@ def _measured(
         raise
 
 
-def _run(
-    measure: Callable[[dict[str, Any]], CapacityResult],
-    points: list[dict[str, Any]],
-    missing: list[int],
-    executor: Executor | None,
-) -> Iterator[tuple[int, CapacityResult]]:
-    """The results of the missing settings, as they come."""
+def _run(measured: Any, missing: dict[int, Any], executor: Any) -> Iterator[tuple[int, CapacityResult]]:
+    """The results of the missing settings by their numbers, as they come."""
     if executor is None:
-        yield from ((number, measure(points[number])) for number in missing)
+        yield from ((number, measured(point)) for number, point in missing.items())
         return
-    futures = {executor.submit(measure, points[number]): number for number in missing}
+    executor = executor.get_executor(pure=False) if is_client(executor) else executor
+    futures = {executor.submit(measured, point): number for number, point in missing.items()}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -258,22 +240,16 @@ def _run(
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
     """The values of each parameter as tuples, after a check that there are some and none twice."""
     if not isinstance(settings, Mapping) or not settings:
-        raise ParameterError(
-            f"`settings={settings!r}` must name parameters and their values: {{'gain': [1, 2]}}."
-        )
+        raise ParameterError(f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}.")
     grid = {}
     for name, values in settings.items():
         if name in TAKEN:
-            raise ParameterError(
-                f"settings has {name!r}, the name of a column of the answer; give it another."
-            )
+            raise ParameterError(f"settings has {name!r}, the name of a column of the answer; rename it.")
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
         if not plain or any(value in plain[:place] for place, value in enumerate(plain)):
-            raise ParameterError(
-                f"settings has {name}={list(plain)}; give at least one value, and none twice."
-            )
+            raise ParameterError(f"settings has {name}={list(plain)}; give at least one value, none twice.")
         grid[str(name)] = plain
     return grid
 

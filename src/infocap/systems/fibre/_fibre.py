@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._array import array_namespace, as_like, fft, ifft, rotation, to_numpy
-from ..._check import number, one_of, positive
+from ..._check import number, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
 from ._stages import Grid, nearest, widened
@@ -54,7 +54,6 @@ class Fibre:
     prechirp_length_m: float = 0.0  # the same fibre before the amplifier: dispersion only
     amplifier_length_m: float = 0.0  # effective length inside the amplifier, added to the fibre's
     tolerance: float = 1e-5
-    precision: str = "auto"  # "single", "double", or single where the tolerance allows
 
     def __post_init__(self) -> None:
         lengths = ("length_m", "prechirp_length_m", "amplifier_length_m")
@@ -62,14 +61,13 @@ class Fibre:
             number(name, getattr(self, name), least=0.0)
         number("beta2_ps2_per_km", self.beta2_ps2_per_km)
         positive("tolerance", self.tolerance)
-        one_of("precision", self.precision, ("auto", "single", "double"))
         if self.tolerance < 1e-12:
             raise ParameterError(f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more.")
 
     @property
     def single(self) -> bool:
-        """Whether the nonlinear correction is computed in single precision, good to about 3e-6."""
-        return self.precision == "single" or (self.precision == "auto" and self.tolerance >= 5e-6)
+        """Whether the tolerance allows the nonlinear correction in single precision, good to about 3e-6."""
+        return self.tolerance >= 5e-6
 
     def exponent(self, frequency_thz: Floats) -> Floats:
         """What a metre of linear propagation adds to the logarithm of the field."""

@@ -288,9 +288,7 @@ class Detector:
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS - 2:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
         if self.quantum_db and not self.floor_mw_per_nm:
-            raise ParameterError(
-                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too, to keep off 0 mW."
-            )
+            raise ParameterError("`quantum_db` rounds decibels; give `floor_mw_per_nm` too, against 0 mW.")
 
     @property
     def readout_wavelength_nm(self) -> Floats:
