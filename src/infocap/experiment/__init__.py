@@ -7,15 +7,6 @@ from ._status import Status, status
 from ._store import Store
 
 __all__ = [
-    "INTERRUPTED",
-    "Instrument",
-    "Measurement",
-    "Plan",
-    "Schedule",
-    "SimulatedBench",
-    "Status",
-    "Store",
-    "acquire",
-    "simulated",
-    "status",
-]
+    "INTERRUPTED", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
+    "acquire", "simulated", "status",
+]  # fmt: skip

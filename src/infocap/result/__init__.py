@@ -5,12 +5,5 @@ from ._files import attributes, is_result, load_result
 from ._found import Drift, Factors, Growth
 
 __all__ = [
-    "PER_TERM",
-    "CapacityResult",
-    "Drift",
-    "Factors",
-    "Growth",
-    "attributes",
-    "is_result",
-    "load_result",
-]
+    "PER_TERM", "CapacityResult", "Drift", "Factors", "Growth", "attributes", "is_result", "load_result",
+]  # fmt: skip
