@@ -15,8 +15,7 @@ from .._files import open_hdf5, readable, refuse_too_large, replaced, save_datas
 from .._version import __version__
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError
-from ._capacity_result import PER_TERM, CapacityResult, per_term
-from ._found import Drift, Factors, Growth
+from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth, per_term
 
 if TYPE_CHECKING:
     import xarray as xr
