@@ -1,6 +1,6 @@
 """One function per mistake: data whose answer would look plausible and be wrong, answers weaker than they look."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -219,11 +219,8 @@ def left_out(case: Case) -> Iterator[Check]:
     """Rows and channels that were left out without harm, said all the same."""
     samples, look = case.evidence.samples, case.evidence.look
     if samples.n_dropped:
-        yield Check(
-            f"{samples.n_dropped} rows with NaN or infinite values were dropped.",
-            "note",
-            rows=samples.n_dropped,
-        )
+        said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
+        yield Check(said, "note", rows=samples.n_dropped)
     unused = sorted(set(range(len(look.low))) - set(samples.channels.tolist()))
     carrier = next((number for number in unused if samples.constant and look.low[number] != 0), None)
     if carrier is not None:
@@ -231,11 +228,8 @@ def left_out(case: Case) -> Iterator[Check]:
         yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
     names = [samples.x.column(number) for number in unused if number != carrier]
     if names:
-        yield Check(
-            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}.",
-            "note",
-            channels=names,
-        )
+        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        yield Check(said, "note", channels=names)
 
 
 def shifted(case: Case) -> Iterator[Check]:
@@ -277,7 +271,7 @@ class _Stretch(NamedTuple):
 
 def _stretch(case: Case, start: int, stop: int) -> _Stretch:
     samples = case.evidence.samples
-    order = None if samples.acquired is None else samples.order
+    order = samples.order
     rows: Any = slice(start, stop) if order is None else order[start:stop]
     if order is None:
         block, u = samples.x.read(start, stop), samples.u.read(start, stop, on_host=True)
@@ -321,3 +315,31 @@ def _chance(n: int, rank: int, size: int, score: float) -> float:
 def single_inputs(basis: ProductBasis) -> ProductBasis:
     """Functions of single inputs of a basis up to degree 2."""
     return product_basis(basis.families, max_degree=2, max_interactions=1)
+
+
+CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
+    "inputs off": inputs_off,
+    "shifted": shifted,
+    "correlated": correlated,
+    "saturated": saturated,
+    "dependent readouts": dependent_readouts,
+    "few samples": few_samples,
+    "above the rank": above_the_rank,
+    "repeats off": repeats_off,
+    "left out": left_out,
+}
+
+
+def run_checks(case: Case) -> tuple[Check, ...]:
+    """What the method had to say, then everything that the checks of the table find, in its order, each once.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 1, 3)
+    >>> u = infocap.draw(basis, 64, seed=1)
+    >>> evidence = infocap.evidence(u, u**3, basis)
+    >>> method = infocap.ESTIMATORS["raw"]
+    >>> run_checks(Case(evidence, method, method(evidence), total=2.0))
+    ()
+    """
+    said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
+    return tuple(dict.fromkeys([*said, *(one for check in CHECKS.values() for one in check(case))]))

@@ -40,7 +40,7 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     if result.residual_covariance is not None:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
     variables["index"] = (("term", "input"), basis.indices)
-    variables["metadata"] = ((), json.dumps(_extras(result)))  # a variable: attributes have a largest size
+    variables["metadata"] = ((), json.dumps(extras(result)))  # a variable: attributes have a largest size
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
@@ -55,7 +55,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(attributes(result) | {"metadata": _extras(result)})
+    header = json.dumps(attributes(result) | {"metadata": extras(result)})
     with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
         result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
@@ -147,7 +147,7 @@ def attributes(result: CapacityResult) -> dict[str, Any]:
     }
 
 
-def _extras(result: CapacityResult) -> dict[str, Any]:
+def extras(result: CapacityResult) -> dict[str, Any]:
     """Metadata and what a recording told beside its capacities, as plain data."""
     found = {name: getattr(result, name) for name in FOUND}
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
