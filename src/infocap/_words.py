@@ -91,3 +91,12 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "input"), counted(2, "input")
+    ('1 input', '2 inputs')
+    """
+    return f"{number} {thing}{'' if number == 1 else 's'}"

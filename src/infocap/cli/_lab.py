@@ -23,9 +23,8 @@ from ..experiment._status import Status, status
 from ..experiment._store import Store
 from ..recording._read import read
 from ..result._capacity_result import CapacityResult
-from ._options import FILE, PATH, Source, options
 from ._outputs import check_suffix, refuse_existing
-from ._terminal import check_lines
+from ._terminal import FILE, PATH, Source, check_lines, options
 
 STORES = (".db", ".sqlite")
 FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from .._files import replaced
-from .._words import decimals, with_error
+from .._words import counted, decimals, with_error
 from ..errors import DataError, ParameterError
 from ..recording._own_file import WRITERS
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result
-from ._options import FILE, option
-from ._terminal import counted
+from ._terminal import FILE, option
 
 PICTURES = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}  # and how they begin
 PAGE = b'name="generator" content="infocap'

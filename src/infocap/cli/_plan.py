@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from .._check import positive
-from .._words import duration, size, with_error
+from .._words import counted, duration, size, with_error
 from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
 from ..experiment._plan import Plan
@@ -19,10 +19,9 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._choose_basis import Wanted, choose_basis
-from ._options import FILE, PATH, option, options
+from ._estimate import Wanted, choose_basis
 from ._outputs import refuse_existing
-from ._terminal import as_options, counted, warnings_in_checks, wrapped
+from ._terminal import FILE, PATH, as_options, option, options, warnings_in_checks, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "

@@ -23,7 +23,7 @@ from .._files import replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
-from ._options import FILE
+from ._terminal import FILE
 
 CITATION = """@article{{ramachandran2026ipc,
   title  = {{Information Processing Capacity of Stationary Physical Systems}},

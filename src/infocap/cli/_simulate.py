@@ -14,8 +14,8 @@ from ..errors import DataError
 from ..recording._read import read
 from ..recording._recording import Recording
 from ..systems.fibre._system import FibreSystem
-from ._options import FILE
 from ._outputs import check_place
+from ._terminal import FILE
 
 BLOCK = 512  # Samples between two looks at the keyboard: a fraction of a second.
 

@@ -14,12 +14,12 @@ import numpy as np
 from .._check import one_of
 from .._files import replaced
 from .._version import __version__
-from .._words import decimals
+from .._words import counted, decimals
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
 from ..typing import Integers
-from ._html import Markup, asset, basis_in_words, count, element, markup, minus, plain, together, with_error
+from ._html import Markup, asset, basis_in_words, element, markup, minus, plain, together, with_error
 
 TITLE = "Information processing capacity"
 LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
@@ -117,7 +117,7 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
 
 def _checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
-    parts, warned = [], count(len(result.warnings), "warning")
+    parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
         parts.append(element("p", fine, "No check found anything that weakens the answer."))
