@@ -15,11 +15,10 @@ import numpy as np
 
 from .._words import HALF_WIDTH_95, duration
 from ..errors import ParameterError
-from ..experiment._acquire import INTERRUPTED
+from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
 from ..experiment._instrument import in_one_line, simulated
 from ..experiment._plan import Plan
-from ..experiment._status import Status, status
 from ..experiment._store import Store
 from ..recording._read import read
 from ..result._capacity_result import CapacityResult

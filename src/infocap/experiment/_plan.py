@@ -4,11 +4,11 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
 from ..errors import DataError, ParameterError
-from ..recording._recording import NOISE, REFERENCE, names_of
-from ..typing import Floats, Integers
+from ..recording._recording import NOISE, REFERENCE, Schedule
+from ..typing import Floats
 
 ORDERS = ("random", "doubling", "design")
 # A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
@@ -45,49 +45,6 @@ COMMENTS = {
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
     "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
 }
-
-
-class Measurement(NamedTuple):
-    """One thing to measure; `kind` and `number` name it for ever.
-
-    >>> from infocap.experiment import Plan
-    >>> first = next(iter(Plan(n_inputs=1, max_degree=2, n_samples=4, seed=1, order="design").schedule))
-    >>> first.kind, first.number, first.u.shape
-    ('sample', 0, (1,))
-    """
-
-    kind: str  # "sample", "repeat", "noise" or "reference"
-    number: int  # the design index of a sample and of its repeat, else a running number
-    u: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """Measurements in the order of acquisition.
-
-    `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
-    to send (measurements, inputs).
-
-    >>> from infocap.experiment import Plan
-    >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
-    >>> len(schedule), [kind for kind, _ in schedule.names][:2]
-    (12, ['noise', 'noise'])
-    """
-
-    codes: Integers
-    inputs: Floats
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @cached_property
-    def names(self) -> list[tuple[str, int]]:
-        """Kind and number of every measurement."""
-        return names_of(self.codes)
-
-    def __iter__(self) -> Iterator[Measurement]:
-        for name, u in zip(self.names, self.inputs, strict=True):
-            yield Measurement(*name, u)
 
 
 @dataclass(frozen=True)
@@ -311,9 +268,6 @@ class Plan:
             file.write(f"# infocap plan {story}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
 
 def _numbers(name: str, given: Any) -> tuple[float, ...] | None:

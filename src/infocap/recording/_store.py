@@ -18,7 +18,7 @@ import numpy as np
 from .._words import listed
 from ..errors import DataError
 from ..typing import Floats, Integers
-from ._recording import Recording
+from ._recording import Recording, Schedule
 from ._salvage import records
 
 SCHEMA = """CREATE TABLE entry (
@@ -81,14 +81,15 @@ class StoreContents:
         return dict(json.loads(self._one("plan") or "{}"))
 
     @property
-    def schedule(self) -> tuple[Integers, Floats] | None:
-        """Codes and inputs of every measurement planned, if that is still there."""
+    def schedule(self) -> Schedule | None:
+        """Every measurement planned, if that is still there."""
         data = self._one("schedule")
         if not data:
             return None
         (n,) = struct.unpack_from("<I", data)
         inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
-        return np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int), inputs.reshape(n, -1)
+        codes = np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int)
+        return Schedule(codes, inputs.reshape(n, -1))
 
     def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
         """Take an entry in if it is whole; otherwise keep what its name looks like."""
@@ -133,10 +134,10 @@ def unpack(data: bytes) -> tuple[Floats, Floats]:
     return u, np.frombuffer(data[middle:], dtype="<c16" if kind == b"c" else "<f8").copy()
 
 
-def pack_schedule(codes: Integers, inputs: Floats) -> bytes:
+def pack_schedule(schedule: Schedule) -> bytes:
     """All measurements planned: their number, codes, then inputs; `StoreContents.schedule` gives them back."""
-    count = struct.pack("<I", len(codes))
-    return count + np.asarray(codes, "<i8").tobytes() + np.asarray(inputs, "<f8").tobytes()
+    codes, inputs = np.asarray(schedule.codes, "<i8"), np.asarray(schedule.inputs, "<f8")
+    return struct.pack("<I", len(codes)) + codes.tobytes() + inputs.tobytes()
 
 
 def read_entries(path: Path) -> StoreContents:
