@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .typing import Floats, Integers
-
 # The standard errors on either side of a value that make a 95 % confidence interval of a normal distribution.
 HALF_WIDTH_95 = 1.959963984540054
 
@@ -73,15 +71,6 @@ def without_minus_zero(value: float, digits: int) -> float:
     '0.000'
     """
     return 0.0 if abs(value) < 0.5 * 10.0**-digits else value
-
-
-def degree_errors(degrees: Integers, standard_error: Floats, highest: int) -> Floats:
-    """Return the standard error of the sum over each degree, from 0 to the highest, for independent functions.
-
-    >>> degree_errors(np.array([0, 1, 1]), np.array([0.0, 0.3, 0.4]), highest=2)
-    array([0. , 0.5, 0. ])
-    """
-    return np.sqrt(np.bincount(degrees, standard_error**2, minlength=highest + 1))
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -71,9 +71,8 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     except KeyboardInterrupt:
         for worker in multiprocessing.active_children():
             worker.terminate()
-        sys.unraisablehook = lambda _: (
-            None
-        )  # about a file whose writing was interrupted, and that is not kept
+        # It would tell of a file whose writing was interrupted, and that is not kept.
+        sys.unraisablehook = lambda _: None
         click.echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(130) from None
     except BrokenProcessPool:

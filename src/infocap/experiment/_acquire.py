@@ -157,7 +157,8 @@ def _alone(path: Path) -> Iterator[None]:
     with ExitStack() as held:
         try:
             lock = sqlite3.connect(path.with_name(f".{path.name}.lock"), timeout=0, isolation_level=None)
-            held.enter_context(closing(lock)).execute("BEGIN EXCLUSIVE")
+            held.enter_context(closing(lock)).execute("PRAGMA journal_mode = OFF")  # nothing is written
+            lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 said = f"another process is acquiring into {path}; wait for it, or end it first"
