@@ -1,13 +1,12 @@
-"""The store that `experiment.Store` writes, to be read: while it is written, damaged, whole or in blocks."""
+"""The store that `experiment.Store` writes, to be read: while it is written, damaged or whole."""
 
 import json
 import shutil
 import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +16,7 @@ import numpy as np
 
 from .._words import listed
 from ..errors import DataError
-from ..typing import Floats, Integers
+from ..typing import Floats
 from ._recording import Recording, Schedule
 from ._salvage import records
 
@@ -30,7 +29,6 @@ SCHEMA = """CREATE TABLE entry (
     crc INTEGER NOT NULL,
     UNIQUE (kind, number)
 )"""
-SELECT = "SELECT id, kind, number, time, data, crc FROM entry"
 MEASURED = ("sample", "repeat", "noise", "reference")
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -160,13 +158,17 @@ def read_entries(path: Path) -> StoreContents:
 def _select(path: Path, mode: str = "ro") -> StoreContents:
     """All entries, after SQLite's own check of the file, both at one moment."""
     found = StoreContents()
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
     try:
-        with _connected(path, mode) as connection:
+        with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
+            connection.text_factory = bytes  # damaged text must not stop the reading of the rest
             connection.execute("BEGIN")
             if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
                 return found  # the process was ended before anything was in it
-            _refuse_malformed(connection)
-            for row in connection.execute(f"{SELECT} ORDER BY id"):
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if said != b"ok":
+                raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
+            for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
                 if not isinstance(row[0], int):
                     raise sqlite3.DatabaseError("malformed: an entry without a number")
                 found.accept(*row)
@@ -187,24 +189,8 @@ def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
 
 
-@contextmanager
-def _connected(path: Path, mode: str = "ro") -> Iterator[sqlite3.Connection]:
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
-    with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
-        connection.text_factory = bytes  # damaged text must not stop the reading of the rest
-        yield connection
-
-
-def _refuse_malformed(connection: sqlite3.Connection) -> None:
-    (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if said != b"ok":
-        raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
-
-
-def load_store(path: Path, in_memory: bool) -> Recording:
+def load_store(path: Path) -> Recording:
     """What has been measured so far, in design order."""
-    if not in_memory and (there := _in_place(path)) is not None:
-        return there
     found = read_entries(path)
     if not found.entries:
         raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
@@ -226,13 +212,17 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     gap = (np.nan, u[:0], np.full(width, np.nan))
     again = [parts["repeat"].get(index, gap)[2] for index in samples]
     repeats = np.array(again, x.dtype).reshape(x.shape) if parts["repeat"] else None
+    when, story = np.concatenate(list(times.values())), found.story
+    if len(when):
+        ends = [datetime.fromtimestamp(time, UTC) for time in (when.min(), when.max())]
+        story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
     return Recording(
         u,
         x,
         np.array(list(samples), dtype=int),
         plan.get("readout_unit", ""),
         tuple(plan.get("channel", ())),
-        found.story | _measured(np.concatenate(list(times.values()))),
+        story,
         plan.get("input_unit", ""),
         acquired=times["sample"],
         repeats=repeats,
@@ -240,63 +230,4 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
         reference=readouts.get("reference"),
         reference_acquired=times["reference"] if parts["reference"] else None,
         checks=found.check(path),
-    )
-
-
-def _measured(times: Floats) -> dict[str, Any]:
-    """When the first and the last measurement were made."""
-    ends = [datetime.fromtimestamp(time, UTC) for time in (times.min(), times.max())] if len(times) else []
-    return {"measured": [end.isoformat(timespec="seconds") for end in ends]} if ends else {}
-
-
-class StoreRows:
-    """The inputs or the readouts of a store's samples, by design index; every row's checksum is looked at."""
-
-    sent_by_name = True  # its file is opened again wherever it is read
-
-    def __init__(self, path: str, part: int, index: Integers, like: Floats) -> None:
-        self.path, self._part, self._index = path, part, index  # part: of what `unpack` gives
-        self.shape, self.dtype = (len(index), like.shape[1]), like.dtype
-
-    def __getitem__(self, rows: slice) -> Floats:
-        wanted = self._index[rows]
-        out = np.empty((len(wanted), self.shape[1]), self.dtype)
-        if not len(wanted):
-            return out
-        where = "WHERE kind = 'sample' AND number BETWEEN ? AND ? ORDER BY number"
-        with _connected(Path(self.path)) as connection:
-            found = connection.execute(f"{SELECT} {where}", (int(wanted[0]), int(wanted[-1]))).fetchall()
-        if len(found) != len(wanted):
-            raise DataError(f"{self.path} changed ({len(found)} of {len(wanted)} samples); read it whole.")
-        for row, (_, _, number, time, data, crc) in enumerate(found):
-            if Entry("sample", number, time, bytes(data)).crc != crc:
-                raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
-            out[row] = unpack(bytes(data))[self._part]
-        return out
-
-
-def _in_place(path: Path) -> Recording | None:
-    """A recording whose samples stay in the store; None for one with repeats or damage, which is read whole."""
-    samples = "FROM entry WHERE kind = 'sample' ORDER BY number"
-    small = StoreContents()
-    try:
-        with _connected(path) as connection:
-            _refuse_malformed(connection)
-            rows = connection.execute(f"SELECT number, time {samples}").fetchall()
-            some = f"id IN (SELECT id {samples} LIMIT 1) OR kind NOT IN ('sample', 'schedule')"
-            for row in connection.execute(f"{SELECT} WHERE {some}"):
-                small.accept(*row)
-    except sqlite3.Error:
-        return None
-    kinds = {entry.kind for entry in small.entries.values()}
-    if "sample" not in kinds or "repeat" in kinds or small.damaged:
-        return None
-    one = to_recording(small, path)
-    index, times = map(np.array, zip(*rows, strict=True))
-    inputs: Any = StoreRows(str(path.resolve()), 0, index, one.inputs)
-    readouts: Any = StoreRows(str(path.resolve()), 1, index, one.readouts)
-    others = [entry.time for entry in small.entries.values() if entry.kind in MEASURED]
-    story = one.metadata | _measured(np.append(times, others))
-    return replace(
-        one, inputs=inputs, readouts=readouts, index=index, acquired=times, metadata=story, checks=()
     )
