@@ -22,11 +22,10 @@ from ..experiment._plan import Plan
 from ..experiment._store import Store
 from ..recording._read import read
 from ..result._capacity_result import CapacityResult
-from ._outputs import check_suffix, refuse_existing
-from ._terminal import FILE, PATH, Source, check_lines, options
+from ._outputs import check_name, refuse_existing
+from ._terminal import FILE, FORCE, PATH, Source, check_lines, options
 
 STORES = (".db", ".sqlite")
-FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 
@@ -101,7 +100,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
-    check_suffix(output, STORES)
+    check_name(output, STORES)
     made = Plan.load(plan)
     device = _instrument(instrument, made, plan.parent)
     try:

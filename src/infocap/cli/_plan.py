@@ -21,7 +21,7 @@ from ..workflow._analyse import analyse
 from ..workflow._cost import cost
 from ._estimate import Wanted, choose_basis
 from ._outputs import refuse_existing
-from ._terminal import FILE, PATH, as_options, option, options, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, as_options, option, options, warnings_in_checks, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
@@ -58,7 +58,7 @@ class Wish:
 @click.option("--input-unit", default="", show_default=False)
 @click.option("--readout-unit", default="", show_default=False)
 @click.option("--title", default="", show_default=False, help="For people.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
 def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.

@@ -21,6 +21,7 @@ from ..recording._recording import Recording
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)  # some formats are folders
+FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 WIDEST = 100  # Lines of more characters are hard to read, however wide the terminal is.
 PARAMETER = re.compile(r"`([a-z]\w*)(?:=([^`]*))?`")  # in messages of the library: `nan='drop'`, `domain`
 NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
