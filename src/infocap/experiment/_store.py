@@ -20,8 +20,7 @@ from .._version import __version__
 from ..errors import DataError, ParameterError, warn
 from ..recording import _store as files
 from ..recording._recording import Measurement, Recording, Schedule
-from ..recording._salvage import PAGE_BYTES
-from ..recording._store import MEASURED, Entry, StoreContents
+from ..recording._store import MEASURED, PAGE_BYTES, Entry, StoreContents
 from ..typing import ArrayLike, Floats
 from ._plan import Plan
 

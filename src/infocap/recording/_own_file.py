@@ -10,8 +10,8 @@ import numpy as np
 from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._array_files import in_place
 from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, whole_numbers
-from ._variables import in_place
 
 FORMAT = "infocap recording 1"
 NEEDED = ("inputs", "readouts", "index")

@@ -13,12 +13,10 @@ from .._check import one_of, yes_or_no
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
+from ._others import rows_of, table_rows
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, table
-from ._salvage import MAGIC
-from ._store import load_store
-from ._text_table import table_rows
-from ._variables import rows_of
+from ._store import MAGIC, load_store
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
