@@ -79,7 +79,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
         DataError, match="is not an 'infocap recording 1' file but 'infocap result 2'; it holds capacity"
     ):
         infocap.read(tmp_path / "result.nc")
-    with pytest.raises(DataError, match="as many inputs as readouts"):
+    with pytest.raises(DataError, match=r"readouts has shape \(2, 1\); a recording needs \(3 samples, channel\)"):
         infocap.Recording(np.zeros((3, 1)), np.zeros((2, 1)), np.arange(3))
 
 

@@ -6,10 +6,9 @@ import shlex
 import shutil
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ PATH = click.Path(path_type=Path)  # some formats are folders
 FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 WIDEST = 100  # Lines of more characters are hard to read, however wide the terminal is.
 PARAMETER = re.compile(r"`([a-z]\w*)(?:=([^`]*))?`")  # in messages of the library: `nan='drop'`, `domain`
+# Print no warnings about data meanwhile: the result that is being made keeps them as its checks.
+warnings_in_checks = partial(warnings.catch_warnings, action="ignore", category=DataWarning)
 NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
 
 
@@ -54,14 +55,6 @@ def _typed(value: str) -> str:
         return value.strip("()").replace(",", "")
     parts = given if isinstance(given, list | tuple) else [given]
     return " ".join(shlex.quote(one) if isinstance(one, str) else str(one) for one in parts)
-
-
-@contextmanager
-def warnings_in_checks() -> Iterator[None]:
-    """Print no warnings about data meanwhile: the result that is being made keeps them as its checks."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        yield
 
 
 def check_lines(checks: Iterable[str]) -> list[str]:

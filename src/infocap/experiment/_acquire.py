@@ -268,8 +268,7 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
     least = min(ENOUGH * (recording.readouts.shape[1] + 1), plan.n_samples)
     if n_samples < least or n_samples == 0:
         return None, f"{n_samples} samples are stored; {least} are the least that tell something."
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # they are kept in the result's checks
+    with warnings.catch_warnings(action="ignore", category=DataWarning):  # kept in the result's checks
         try:
             split = "split" if np.iscomplexobj(recording.readouts) else None
             return analyse(recording, plan.basis, nan="drop", complex_as=split, growth=growth), ""

@@ -18,6 +18,7 @@ from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
 from ..errors import DataError, ParameterError
+from ..recording._own_file import to_json
 from ..recording._recording import NOISE, REFERENCE, Schedule
 from ..typing import Floats
 
@@ -113,7 +114,10 @@ class Plan:
         one_of("order", self.order, ORDERS)
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
             raise ParameterError(f"`channel={self.channel!r}` must be a list of names, one for each readout.")
-        plain = {"family": _plain_family(self.family), "metadata": _plain_metadata(self.metadata)}
+        if not isinstance(self.metadata, dict):
+            raise ParameterError(f"`metadata={self.metadata!r}` must be a table of names and values.")
+        metadata = json.loads(to_json("metadata", self.metadata))
+        plain = {"family": _plain_family(self.family), "metadata": metadata}
         plain |= {name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()}
         plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
         plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
@@ -291,16 +295,6 @@ def _plain_family(family: Any) -> Any:
     elif not isinstance(family, str):
         raise ParameterError(f"`family={family!r}` must be a name or a Family, or one for each input.")
     return family
-
-
-def _plain_metadata(metadata: Any) -> dict[str, Any]:
-    try:
-        plain = json.loads(json.dumps(metadata))
-    except (TypeError, ValueError) as problem:
-        raise ParameterError(f"metadata must be plain data, numbers, text and lists: {problem}.") from None
-    if not isinstance(plain, dict):
-        raise ParameterError(f"`metadata={metadata!r}` must be a table of names and values.")
-    return plain
 
 
 def _toml(entries: dict[str, Any]) -> str:

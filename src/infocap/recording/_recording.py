@@ -71,10 +71,7 @@ class Recording:
     checks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
-        if len(set(lengths)) > 1:
-            raise DataError(f"a recording needs as many inputs as readouts and indices; got {lengths}.")
-        sizes = {"sample": lengths[0]}
+        sizes: dict[str, int] = {}
         for name, wanted in DIMENSIONS.items():
             values = getattr(self, name)
             shape = np.shape(values)
