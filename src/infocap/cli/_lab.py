@@ -20,12 +20,11 @@ from ..experiment._acquire import acquire as acquire_plan
 from ..experiment._instrument import in_one_line, simulated
 from ..experiment._plan import Plan
 from ..experiment._store import Store
-from ..recording._read import read
+from ..recording._read import STORES, read
 from ..result._capacity_result import CapacityResult
 from ._outputs import check_name, refuse_existing
 from ._terminal import FILE, FORCE, PATH, Source, check_lines, options
 
-STORES = (".db", ".sqlite")
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 
@@ -48,7 +47,7 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 
 @click.command("import")
 @options("source", Source)
-@click.option("-o", "--output", type=PATH, required=True, help=".nc .h5 .mat .csv or .zarr")
+@click.option("-o", "--output", type=PATH, required=True, help="File, .nc or .csv")
 @FORCE
 def import_(source: Source, output: Path, force: bool) -> None:
     """Bring FILES together into one: the first has the inputs and the second the readouts, or each has both.
@@ -68,7 +67,7 @@ def import_(source: Source, output: Path, force: bool) -> None:
 @click.option("--x", help="Names of the readouts, likewise.")
 @FORCE
 def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
-    """Write SOURCE, any readable file, to OUTPUT: .nc, .h5, .mat, .csv or .zarr.
+    """Write SOURCE, any readable file, to OUTPUT: .nc (everything) or .csv (a plain table).
 
     A store (.db) can also go to a new store, with all that is whole in a damaged one.
     """

@@ -93,9 +93,8 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
     with open_hdf5(path, "NetCDF") as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
-        inside: dict[str, Any] = {}
-        if COORDINATES[0] in contents:
-            inside["coordinates"] = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        inside: dict[str, Any] = {"coordinates": parts}
         if "residual_covariance" in contents:
             inside["residual_covariance"] = contents.numbers("residual_covariance")
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
