@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from numpy.testing import assert_allclose
 
 import infocap
 from infocap.cli import main, run
-from infocap.errors import DataError
+from infocap.errors import DataError, ParameterError
 
 ARGUMENTS = [
     "simulate",
@@ -43,33 +42,11 @@ def test_simulate_writes_a_recording_that_can_be_estimated(tmp_path):
     assert 8 < result.total < 13
 
 
-def test_an_interrupted_simulation_goes_on_and_ends_the_same(tmp_path, monkeypatch):
-    whole, broken = tmp_path / "whole.nc", tmp_path / "broken.nc"
-    invoke("-o", whole)
-    original, calls = infocap.systems.FibreSystem.__call__, []
-
-    def second_call_is_interrupted(self, u, seed=None):
-        calls.append(len(u))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return original(self, u, seed)
-
-    monkeypatch.setattr(infocap.systems.FibreSystem, "__call__", second_call_is_interrupted)
-    outcome = invoke("-o", broken)
-    assert outcome.exit_code == 130
-    assert "Interrupted after 512 of 2048" in outcome.output
-    assert len(infocap.read(broken).inputs) == 512
-    assert invoke("-o", broken).exit_code == 0
-    assert len(calls) == 5
-    assert "is complete already" in invoke("-o", broken).output
-    assert len(calls) == 5
-    assert_allclose(infocap.read(broken).readouts, infocap.read(whole).readouts, rtol=0)
-
-
-def test_another_simulation_is_never_overwritten(tmp_path):
+def test_a_simulation_is_never_overwritten_unless_asked_to(tmp_path):
     invoke("-o", tmp_path / "run.nc")
-    with pytest.raises(DataError, match="holds another simulation"):
+    with pytest.raises(ParameterError, match="is there already; give another name, or --force"):
         invoke("-o", tmp_path / "run.nc", "--phase-noise", "bin")
+    assert invoke("-o", tmp_path / "run.nc", "--force").exit_code == 0
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [
@@ -102,7 +79,7 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
         DataError, match="is not an 'infocap recording 1' file but 'infocap result 2'; it holds capacity"
     ):
         infocap.read(tmp_path / "result.nc")
-    with pytest.raises(DataError, match="as many inputs as readouts"):
+    with pytest.raises(DataError, match=r"readouts has shape \(2, 1\); a recording needs \(3 samples, channel\)"):
         infocap.Recording(np.zeros((3, 1)), np.zeros((2, 1)), np.arange(3))
 
 

@@ -162,7 +162,7 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     (2000, 4096, {}, 2001),  # degree 1 is the least
 ])  # fmt: skip
 def test_the_degree_chosen_leaves_two_samples_for_each_function(n_inputs, n_samples, options, functions):
-    from infocap.cli._choose_basis import Wanted, choose_basis
+    from infocap.cli._estimate import Wanted, choose_basis
 
     bare = infocap.Recording(np.zeros((n_samples, n_inputs)), np.zeros((n_samples, 1)), np.arange(n_samples))
     assert len(choose_basis(bare, Wanted(**options))[0]) == functions

@@ -15,8 +15,7 @@ import pytest
 import infocap
 from infocap.errors import DataError
 from infocap.experiment import Store, acquire
-from infocap.recording._salvage import records
-from infocap.recording._store import MEASURED, StoreContents, read_entries, unpack
+from infocap.recording._store import MEASURED, StoreContents, read_entries, records, unpack
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))

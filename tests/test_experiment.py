@@ -203,7 +203,7 @@ def test_repeats_noise_and_reference_have_their_places():
     ({"n_samples": 0}, "n_samples=0` must be a whole number"),
     ({"domain": (1, 1)}, "is not an interval"),
     ({"noise_input": (1, 2, 3)}, "noise_input has 3 values; give one for each of 2"),
-    ({"metadata": {"a": object()}}, "metadata must be plain data"),
+    ({"metadata": {"a": object()}}, "`metadata` must be plain data"),
     ({"family": "legendary"}, "'legendary'` is not one of"),
     ({"family": {"nam": "jacobi"}}, "entry of family='nam'"),
     ({"family": {"name": "jacobi"}}, "needs other parameters"),

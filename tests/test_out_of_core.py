@@ -2,12 +2,11 @@
 
 import _thread
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -231,26 +230,13 @@ def recorded(channel=()):
     )
 
 
-def stored(folder):
-    from infocap.experiment import Plan, Store
-
-    plan = Plan(n_inputs=3, max_degree=2, n_samples=128, seed=1, reference_every=16)
-    system = infocap.systems.RandomFeatures(3, 5, seed=1)
-    with Store(folder / "run.db", plan) as store:
-        for one in list(store.remaining()):
-            store.record(one.number, system(one.u[None])[0], one.kind)
-    return folder / "run.db"
-
-
-@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".npy", ".db", "others.h5"])
+@pytest.mark.parametrize("suffix", [".nc", ".zarr", ".npy", "others.h5"])
 def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
     files = [tmp_path / f"run{suffix}"]
     if suffix == ".npy":
         files = [tmp_path / "u.npy", tmp_path / "x.npy"]
         np.save(files[0], U)
         np.save(files[1], X)
-    elif suffix == ".db":
-        stored(tmp_path)
     elif suffix == ".zarr":
         import zarr
 
@@ -281,9 +267,6 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
     assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
     assert result.checks == plain.checks
     assert result.metadata["provenance"].get("plan") == plain.metadata["provenance"].get("plan")
-    assert (result.drift is None) == (plain.drift is None) == (suffix != ".db")
-    if plain.drift is not None:
-        assert result.drift.moved == pytest.approx(plain.drift.moved)
 
 
 def test_channels_keep_their_names_in_the_file(tmp_path):
@@ -328,15 +311,6 @@ def test_what_an_earlier_version_wrote_as_zarr_can_stay_there():
     assert not isinstance(there.readouts, np.ndarray)
     assert np.array_equal(there.readouts[1:3], whole.readouts[1:3])
     assert there.metadata == whole.metadata
-
-
-def test_the_store_notices_damage_while_it_is_read(tmp_path):
-    path = stored(tmp_path)
-    there = infocap.read(path, in_memory=False)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE entry SET time = time + 1 WHERE kind = 'sample' AND number = 5")
-    with pytest.raises(infocap.errors.DataError, match=r"sample 5 of .* changed or is damaged"):
-        there.readouts[0:10]
 
 
 class Zeros:

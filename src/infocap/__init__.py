@@ -13,38 +13,11 @@ from .result import CapacityResult, load_result
 from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
 
 __all__ = [
-    "ESTIMATORS",
-    "CapacityResult",
-    "Estimate",
-    "Evidence",
-    "ProductBasis",
-    "Recording",
-    "__version__",
-    "analyse",
-    "basis",
-    "checks",
-    "compare",
-    "conclude",
-    "convergence",
-    "dimension",
-    "draw",
-    "draw_weighted",
-    "errors",
-    "estimate",
-    "estimators",
-    "evidence",
-    "experiment",
-    "load_result",
-    "plot",
-    "probe",
-    "product_basis",
-    "read",
-    "report",
-    "sweep",
-    "systems",
-    "tasks",
-    "theory",
-]
+    "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
+    "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
+    "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
+    "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> ModuleType:

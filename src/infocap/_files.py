@@ -129,7 +129,7 @@ class Contents:
 
     def numbers(self, name: str) -> np.ndarray:
         """Read an array of numbers."""
-        variable = self._variable(name)
+        variable = self.variables[name]
         if variable.dtype.kind not in NUMBERS:
             said = f"{name} in {self.path} holds {variable.dtype} values"
             raise DataError(f"{said}; give an array of plain numbers.")
@@ -140,16 +140,11 @@ class Contents:
 
     def text(self, name: str) -> list[str]:
         """Read strings; a single one is a list of one."""
-        variable = self._variable(name)
+        variable = self.variables[name]
         refuse_too_large(self.path, name, variable.shape, max(variable.dtype.itemsize, TEXT_BYTES))
         with blame(self.path, self.kind):
             found = np.ravel(variable.load()).tolist()
             return [one.decode() if isinstance(one, bytes) else str(one) for one in found]
-
-    def _variable(self, name: str) -> Variable:
-        if name not in self.variables:
-            raise DataError(f"{self.path} has no variable {name!r}; it holds {self}.")
-        return self.variables[name]
 
 
 def plain_numbers(values: np.ndarray) -> np.ndarray:

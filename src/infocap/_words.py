@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .typing import Floats, Integers
-
 # The standard errors on either side of a value that make a 95 % confidence interval of a normal distribution.
 HALF_WIDTH_95 = 1.959963984540054
 
@@ -75,15 +73,6 @@ def without_minus_zero(value: float, digits: int) -> float:
     return 0.0 if abs(value) < 0.5 * 10.0**-digits else value
 
 
-def degree_errors(degrees: Integers, standard_error: Floats, highest: int) -> Floats:
-    """Return the standard error of the sum over each degree, from 0 to the highest, for independent functions.
-
-    >>> degree_errors(np.array([0, 1, 1]), np.array([0.0, 0.3, 0.4]), highest=2)
-    array([0. , 0.5, 0. ])
-    """
-    return np.sqrt(np.bincount(degrees, standard_error**2, minlength=highest + 1))
-
-
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Return the first few names, and how many more there are.
 
@@ -91,3 +80,12 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "input"), counted(2, "input")
+    ('1 input', '2 inputs')
+    """
+    return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,9 +1,9 @@
 """One function per mistake: data whose answer would look plausible and be wrong, answers weaker than they look."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -219,11 +219,8 @@ def left_out(case: Case) -> Iterator[Check]:
     """Rows and channels that were left out without harm, said all the same."""
     samples, look = case.evidence.samples, case.evidence.look
     if samples.n_dropped:
-        yield Check(
-            f"{samples.n_dropped} rows with NaN or infinite values were dropped.",
-            "note",
-            rows=samples.n_dropped,
-        )
+        said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
+        yield Check(said, "note", rows=samples.n_dropped)
     unused = sorted(set(range(len(look.low))) - set(samples.channels.tolist()))
     carrier = next((number for number in unused if samples.constant and look.low[number] != 0), None)
     if carrier is not None:
@@ -231,11 +228,8 @@ def left_out(case: Case) -> Iterator[Check]:
         yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
     names = [samples.x.column(number) for number in unused if number != carrier]
     if names:
-        yield Check(
-            f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}.",
-            "note",
-            channels=names,
-        )
+        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        yield Check(said, "note", channels=names)
 
 
 def shifted(case: Case) -> Iterator[Check]:
@@ -245,15 +239,14 @@ def shifted(case: Case) -> Iterator[Check]:
     may mislead; then the whole basis has to agree. A row lost on the way shifts all that comes after it, so the
     end of the acquisition is looked at as well as its beginning.
     """
-    basis, total = case.evidence.basis, case.evidence.n_samples
+    total = case.evidence.n_samples
     n = min(total, LAG_ROWS)
     if n < 16 * LAGS:
         return
     looked_at = [(0, n), (total - n, total)][: 1 + (total > n)]
     looked_at += [(total - n // 4, total)] * (n >= 64 * LAGS)
     for start, stop in looked_at:
-        stretch = _stretch(case, start, stop)
-        found = _shift_within(stretch, single_inputs(basis)(stretch.u)[:, 1:], basis)
+        found = _shift_within(case, start, stop)
         if found is not None:
             lag, there, here = found
             where = "" if start == 0 else f" in the stretch from measurement {start} on"
@@ -267,49 +260,35 @@ def shifted(case: Case) -> Iterator[Check]:
             return
 
 
-class _Stretch(NamedTuple):
-    """Some rows in the order of acquisition: whitened readouts, inputs, and roots of weights."""
-
-    z: Any
-    u: Floats
-    root: Floats | None
-
-
-def _stretch(case: Case, start: int, stop: int) -> _Stretch:
-    samples = case.evidence.samples
-    order = None if samples.acquired is None else samples.order
-    rows: Any = slice(start, stop) if order is None else order[start:stop]
+def _shift_within(case: Case, start: int, stop: int) -> tuple[int, float, float] | None:
+    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
+    samples, basis, order = case.evidence.samples, case.evidence.basis, case.evidence.samples.order
     if order is None:
         block, u = samples.x.read(start, stop), samples.u.read(start, stop, on_host=True)
     else:
-        block, u = samples.x.take(rows), samples.u.take(rows)
+        block, u = samples.x.take(order[start:stop]), samples.u.take(order[start:stop])
     z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
-    # A wide density has large values far out, which would decide alone; hence the weights.
-    root = None if samples.root_weights is None else samples.root_weights[rows, None]
-    return _Stretch(z if root is None else z * as_like(root, z), u, root)
+    root: Any = 1.0
+    if samples.root_weights is not None:
+        # A wide density has large values far out, which would decide alone; hence the weights.
+        root = samples.root_weights[slice(start, stop) if order is None else order[start:stop], None]
+        z = z * as_like(root, z)
+    n, rank, common = len(u), z.shape[1], len(u) - 2 * LAGS
 
+    def scores(functions: ProductBasis, lags: list[int]) -> Floats:
+        """Capacity of all functions in readouts so many samples later, over the samples common to all lags."""
+        y = functions(u)[:, 1:] * root
+        moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + common] for lag in lags]), z)
+        power = squares(z[LAGS : LAGS + common, :].T @ moved / common)
+        return power.reshape(len(lags), -1).sum(axis=1)
 
-def _shift_within(stretch: _Stretch, y: Floats, basis: ProductBasis) -> tuple[int, float, float] | None:
-    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities.
-
-    `y` are the low-degree functions at its inputs.
-    """
-    lags, n, rank = list(range(-LAGS, LAGS + 1)), len(stretch.u), stretch.z.shape[1]
-    found = _scores(stretch, y, lags)
+    low, lags = single_inputs(basis), list(range(-LAGS, LAGS + 1))
+    found = scores(low, lags)
     place = int(np.argmax(found))
-    if lags[place] == 0 or found[place] < found[LAGS] + _chance(n, rank, y.shape[1], found[place]):
+    if lags[place] == 0 or found[place] < found[LAGS] + _chance(n, rank, len(low) - 1, found[place]):
         return None
-    there, here = _scores(stretch, basis(stretch.u)[:, 1:], [lags[place], 0]).tolist()
+    there, here = scores(basis, [lags[place], 0]).tolist()
     return (lags[place], there, here) if there > here + _chance(n, rank, len(basis) - 1, there) else None
-
-
-def _scores(stretch: _Stretch, y: Floats, lags: list[int]) -> Floats:
-    """Capacity of the functions `y` in readouts taken so many samples later, over the samples common to all lags."""
-    n, size = len(stretch.u) - 2 * LAGS, y.shape[1]
-    y = y if stretch.root is None else y * stretch.root
-    moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + n] for lag in lags]), stretch.z)
-    power = squares(stretch.z[LAGS : LAGS + n, :].T @ moved / n)
-    return power.reshape(len(lags), size).sum(axis=1)
 
 
 def _chance(n: int, rank: int, size: int, score: float) -> float:
@@ -321,3 +300,31 @@ def _chance(n: int, rank: int, size: int, score: float) -> float:
 def single_inputs(basis: ProductBasis) -> ProductBasis:
     """Functions of single inputs of a basis up to degree 2."""
     return product_basis(basis.families, max_degree=2, max_interactions=1)
+
+
+CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
+    "inputs off": inputs_off,
+    "shifted": shifted,
+    "correlated": correlated,
+    "saturated": saturated,
+    "dependent readouts": dependent_readouts,
+    "few samples": few_samples,
+    "above the rank": above_the_rank,
+    "repeats off": repeats_off,
+    "left out": left_out,
+}
+
+
+def run_checks(case: Case) -> tuple[Check, ...]:
+    """What the method had to say, then everything that the checks of the table find, in its order, each once.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", 1, 3)
+    >>> u = infocap.draw(basis, 64, seed=1)
+    >>> evidence = infocap.evidence(u, u**3, basis)
+    >>> method = infocap.ESTIMATORS["raw"]
+    >>> run_checks(Case(evidence, method, method(evidence), total=2.0))
+    ()
+    """
+    said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
+    return tuple(dict.fromkeys([*said, *(one for check in CHECKS.values() for one in check(case))]))

@@ -11,9 +11,8 @@ from ..errors import DataWarning, InfocapError, ParameterError
 from ._estimate import estimate
 from ._lab import acquire, draw, export, import_, watch
 from ._plan import plan
-from ._reproduce import cite, reproduce
+from ._reproduce import cite, reproduce, simulate
 from ._show import compare, report, show
-from ._simulate import simulate
 from ._terminal import as_options
 
 

@@ -15,20 +15,16 @@ import numpy as np
 
 from .._words import HALF_WIDTH_95, duration
 from ..errors import ParameterError
-from ..experiment._acquire import INTERRUPTED
+from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
 from ..experiment._instrument import in_one_line, simulated
 from ..experiment._plan import Plan
-from ..experiment._status import Status, status
 from ..experiment._store import Store
-from ..recording._read import read
+from ..recording._read import STORES, read
 from ..result._capacity_result import CapacityResult
-from ._options import FILE, PATH, Source, options
-from ._outputs import check_suffix, refuse_existing
-from ._terminal import check_lines
+from ._outputs import check_name, refuse_existing
+from ._terminal import FILE, FORCE, PATH, Source, check_lines, options
 
-STORES = (".db", ".sqlite")
-FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 
@@ -51,7 +47,7 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 
 @click.command("import")
 @options("source", Source)
-@click.option("-o", "--output", type=PATH, required=True, help=".nc .h5 .mat .csv or .zarr")
+@click.option("-o", "--output", type=PATH, required=True, help="File, .nc or .csv")
 @FORCE
 def import_(source: Source, output: Path, force: bool) -> None:
     """Bring FILES together into one: the first has the inputs and the second the readouts, or each has both.
@@ -71,7 +67,7 @@ def import_(source: Source, output: Path, force: bool) -> None:
 @click.option("--x", help="Names of the readouts, likewise.")
 @FORCE
 def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
-    """Write SOURCE, any readable file, to OUTPUT: .nc, .h5, .mat, .csv or .zarr.
+    """Write SOURCE, any readable file, to OUTPUT: .nc (everything) or .csv (a plain table).
 
     A store (.db) can also go to a new store, with all that is whole in a damaged one.
     """
@@ -103,7 +99,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
-    check_suffix(output, STORES)
+    check_name(output, STORES)
     made = Plan.load(plan)
     device = _instrument(instrument, made, plan.parent)
     try:

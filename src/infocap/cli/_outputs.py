@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from .._files import replaced
-from .._words import decimals, with_error
+from .._words import counted, decimals, with_error
 from ..errors import DataError, ParameterError
 from ..recording._own_file import WRITERS
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result
-from ._options import FILE, option
-from ._terminal import counted
+from ._terminal import FILE, option
 
 PICTURES = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}  # and how they begin
 PAGE = b'name="generator" content="infocap'
@@ -142,21 +141,21 @@ def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
 
 def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:
     """Refuse another suffix, a folder that is not there, and a file that is not `ours`, which is of another kind."""
-    check_suffix(path, suffixes)
-    if not path.parent.is_dir():
-        raise DataError(f"the folder {path.parent} does not exist; make it first.")
+    check_name(path, suffixes)
     if path.exists() and path.stat().st_size and not ours:
         raise ParameterError(f"{path} is there already and is not {what}; give another name.")
 
 
-def check_suffix(path: Path, suffixes: Iterable[str]) -> None:
+def check_name(path: Path, suffixes: Iterable[str]) -> None:
     if path.suffix not in suffixes:
         raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
+    if not path.parent.is_dir():
+        raise DataError(f"the folder {path.parent} does not exist; make it first.")
 
 
 def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) -> None:
     """Refuse to write over data that are there already, unless the user wants them replaced."""
-    check_suffix(path.with_suffix(path.suffix.lower()), suffixes)
+    check_name(path.with_suffix(path.suffix.lower()), suffixes)
     if path.exists() and not force:
         raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
 

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from .._check import positive
-from .._words import duration, size, with_error
+from .._words import counted, duration, size, with_error
 from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
 from ..experiment._plan import Plan
@@ -19,10 +19,9 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._choose_basis import Wanted, choose_basis
-from ._options import FILE, PATH, option, options
+from ._estimate import Wanted, choose_basis
 from ._outputs import refuse_existing
-from ._terminal import as_options, counted, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, as_options, option, options, warnings_in_checks, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
@@ -59,7 +58,7 @@ class Wish:
 @click.option("--input-unit", default="", show_default=False)
 @click.option("--readout-unit", default="", show_default=False)
 @click.option("--title", default="", show_default=False, help="For people.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
 def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.

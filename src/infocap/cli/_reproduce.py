@@ -1,4 +1,4 @@
-"""infocap reproduce and cite: the paper's figures, with its statements checked one by one, and what to cite."""
+"""infocap simulate, reproduce and cite: the paper's experiment, its figures and statements checked, what to cite."""
 
 import importlib
 import importlib.util
@@ -12,18 +12,25 @@ import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import click
+import numpy as np
 
 from .._files import replaced, save_dataset
 from .._version import __version__
+from ..basis._product import product_basis
+from ..designs import block_count, draw
 from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
-from ._options import FILE
+from ..recording._recording import Recording
+from ..systems.fibre._system import FibreSystem
+from ._outputs import refuse_existing
+from ._terminal import FILE, FORCE
 
 CITATION = """@article{{ramachandran2026ipc,
   title  = {{Information Processing Capacity of Stationary Physical Systems}},
@@ -43,6 +50,34 @@ PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "pap
 FOLDER = click.Path(file_okay=False, path_type=Path)
 CORES = os.cpu_count() or 1
 FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
+BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a second.
+
+
+@click.command()
+@click.option("--power-dbm", default=6.6, help="Average power after the amplifier.")
+@click.option("--length-m", default=5.0, help="Length of the fibre.")
+@click.option("--inputs", "n_inputs", default=5, help="Number of inputs; divides 20.")
+@click.option("--samples", "n_samples", default=8192, help="Sobol points, a power of 2.")
+@click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell")
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Of the design and of the noise.")
+@click.option("-o", "--output", type=FILE, required=True, help="File, .nc")
+@FORCE
+def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: str, **settings: Any) -> None:
+    """Simulate the photonic experiment and write inputs and spectra to a file."""
+    refuse_existing(output, force, (".nc",))
+    system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
+    metadata = {"system": asdict(system), "seed": seed, "n_samples": n_samples, "design": "sobol"}
+    basis = product_basis("legendre", system.n_inputs, 1)
+    metadata |= {"blocks": block_count(basis, n_samples, "sobol", None), "infocap": __version__}
+    u = draw(basis, n_samples, seed=seed)
+    starts = range(0, n_samples, BLOCK)
+    seeds = np.random.SeedSequence(seed).spawn(len(starts))
+    with click.progressbar(list(zip(starts, seeds, strict=True)), label="Simulating") as bar:
+        x = np.vstack([system(u[start : start + BLOCK], seed=own) for start, own in bar])
+    channel = tuple(f"{wavelength:.2f} nm" for wavelength in system.wavelength_nm)
+    recording = Recording(u, x, np.arange(n_samples), "mW/nm", channel, metadata)
+    recording.save(output)
+    click.echo(f"{recording}\nphi_NL = {system.nonlinear_phase:.3f}, written to {output}")
 
 
 @click.command()
@@ -71,9 +106,8 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     except KeyboardInterrupt:
         for worker in multiprocessing.active_children():
             worker.terminate()
-        sys.unraisablehook = lambda _: (
-            None
-        )  # about a file whose writing was interrupted, and that is not kept
+        # It would tell of a file whose writing was interrupted, and that is not kept.
+        sys.unraisablehook = lambda _: None
         click.echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(130) from None
     except BrokenProcessPool:

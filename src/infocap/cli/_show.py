@@ -14,9 +14,8 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
-from ._options import FILE, PATH, Source, options
 from ._outputs import PAGE, Pictures, begins, check_pictures, check_place, save_picture, summary
-from ._terminal import WIDEST, say, warnings_in_checks, wrapped
+from ._terminal import FILE, PATH, WIDEST, Source, options, say, warnings_in_checks, wrapped
 
 TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
 

@@ -1,4 +1,4 @@
-"""How the command line speaks: parameters named as options, sentences wrapped, warnings shown once."""
+"""How the command line listens and speaks: options in groups, parameters named as options, warnings shown once."""
 
 import ast
 import re
@@ -6,15 +6,25 @@ import shlex
 import shutil
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from functools import partial, wraps
+from pathlib import Path
+from typing import Any
 
 import click
 
-from ..errors import Check, DataWarning
+from ..errors import Check, DataWarning, InfocapError
+from ..recording._read import read
+from ..recording._recording import Recording
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+PATH = click.Path(path_type=Path)  # some formats are folders
+FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 WIDEST = 100  # Lines of more characters are hard to read, however wide the terminal is.
 PARAMETER = re.compile(r"`([a-z]\w*)(?:=([^`]*))?`")  # in messages of the library: `nan='drop'`, `domain`
+# Print no warnings about data meanwhile: the result that is being made keeps them as its checks.
+warnings_in_checks = partial(warnings.catch_warnings, action="ignore", category=DataWarning)
 NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
 
 
@@ -47,14 +57,6 @@ def _typed(value: str) -> str:
     return " ".join(shlex.quote(one) if isinstance(one, str) else str(one) for one in parts)
 
 
-@contextmanager
-def warnings_in_checks() -> Iterator[None]:
-    """Print no warnings about data meanwhile: the result that is being made keeps them as its checks."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        yield
-
-
 def check_lines(checks: Iterable[str]) -> list[str]:
     """Return each check as a paragraph, warnings first; a plain text, as recordings have, counts as one."""
     said = [one if isinstance(one, Check) else Check(one) for one in checks]
@@ -70,10 +72,53 @@ def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) 
         click.echo(f"wrote {names}")
 
 
-def counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
 def wrapped(text: str) -> str:
     width = min(shutil.get_terminal_size().columns, WIDEST)
     return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def option(*names: str, **settings: Any) -> Any:
+    """Return a field that the command line fills, as `click.option` would; without a minus it is an argument."""
+    usual = () if "multiple" in settings else False if "is_flag" in settings else None
+    return field(default=settings.get("default", usual), metadata={"names": names, "settings": settings})
+
+
+def options(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command all options of a dataclass, and hands them over in one object."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def gathered(*positional: Any, **given: Any) -> None:
+            own = group(**{one.name: given.pop(one.name) for one in fields(group)})
+            command(*positional, **given, **{name: own})
+
+        for one in reversed(fields(group)):
+            names, settings = one.metadata["names"], one.metadata["settings"]
+            made = click.option if names[0].startswith("-") else click.argument
+            gathered = made(*dict.fromkeys((*names, one.name)), **settings)(gathered)
+        return gathered
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where inputs and readouts are: one file or several, and the names they have there."""
+
+    files: tuple[Path, ...] = option("files", type=PATH, nargs=-1, required=True)
+    u: str | None = option("--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'.")
+    x: str | None = option("--x", help="Readouts in the files, likewise.")
+
+    def read(self, in_memory: bool = True) -> Recording:
+        """Read the files as one recording; of two that do not hold both, the first holds the inputs."""
+        if len(self.files) == 2:
+            try:
+                with warnings_in_checks():
+                    read(self.files[0], u=self.u, x=self.x, in_memory=False)
+            except InfocapError:  # reading both files says what is wrong, if anything is
+                return read(*self.files, u=self.u, x=self.x, in_memory=in_memory)
+        source = self.files[0] if len(self.files) == 1 else self.files
+        return read(source, u=self.u, x=self.x, in_memory=in_memory)
+
+    def __str__(self) -> str:
+        return str(self.files[0]) + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")

@@ -1,21 +1,12 @@
 """In the lab: plan what to measure, acquire it without losing anything."""
 
-from ._acquire import INTERRUPTED, acquire
+from ..recording._recording import Measurement, Schedule
+from ._acquire import INTERRUPTED, Status, acquire, status
 from ._instrument import Instrument, SimulatedBench, simulated
-from ._plan import Measurement, Plan, Schedule
-from ._status import Status, status
+from ._plan import Plan
 from ._store import Store
 
 __all__ = [
-    "INTERRUPTED",
-    "Instrument",
-    "Measurement",
-    "Plan",
-    "Schedule",
-    "SimulatedBench",
-    "Status",
-    "Store",
-    "acquire",
-    "simulated",
-    "status",
-]
+    "INTERRUPTED", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
+    "acquire", "simulated", "status",
+]  # fmt: skip

@@ -4,11 +4,11 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
 from ..errors import DataError, ParameterError
-from ..recording._recording import NOISE, REFERENCE, names_of
-from ..typing import Floats, Integers
+from ..recording._own_file import to_json
+from ..recording._recording import NOISE, REFERENCE, Schedule
+from ..typing import Floats
 
 ORDERS = ("random", "doubling", "design")
 # A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
@@ -45,49 +46,6 @@ COMMENTS = {
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
     "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
 }
-
-
-class Measurement(NamedTuple):
-    """One thing to measure; `kind` and `number` name it for ever.
-
-    >>> from infocap.experiment import Plan
-    >>> first = next(iter(Plan(n_inputs=1, max_degree=2, n_samples=4, seed=1, order="design").schedule))
-    >>> first.kind, first.number, first.u.shape
-    ('sample', 0, (1,))
-    """
-
-    kind: str  # "sample", "repeat", "noise" or "reference"
-    number: int  # the design index of a sample and of its repeat, else a running number
-    u: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Schedule:
-    """Measurements in the order of acquisition.
-
-    `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
-    to send (measurements, inputs).
-
-    >>> from infocap.experiment import Plan
-    >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
-    >>> len(schedule), [kind for kind, _ in schedule.names][:2]
-    (12, ['noise', 'noise'])
-    """
-
-    codes: Integers
-    inputs: Floats
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    @cached_property
-    def names(self) -> list[tuple[str, int]]:
-        """Kind and number of every measurement."""
-        return names_of(self.codes)
-
-    def __iter__(self) -> Iterator[Measurement]:
-        for name, u in zip(self.names, self.inputs, strict=True):
-            yield Measurement(*name, u)
 
 
 @dataclass(frozen=True)
@@ -156,7 +114,10 @@ class Plan:
         one_of("order", self.order, ORDERS)
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
             raise ParameterError(f"`channel={self.channel!r}` must be a list of names, one for each readout.")
-        plain = {"family": _plain_family(self.family), "metadata": _plain_metadata(self.metadata)}
+        if not isinstance(self.metadata, dict):
+            raise ParameterError(f"`metadata={self.metadata!r}` must be a table of names and values.")
+        metadata = json.loads(to_json("metadata", self.metadata))
+        plain = {"family": _plain_family(self.family), "metadata": metadata}
         plain |= {name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()}
         plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
         plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
@@ -312,9 +273,6 @@ class Plan:
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
-
 
 def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
     if given is None:
@@ -337,16 +295,6 @@ def _plain_family(family: Any) -> Any:
     elif not isinstance(family, str):
         raise ParameterError(f"`family={family!r}` must be a name or a Family, or one for each input.")
     return family
-
-
-def _plain_metadata(metadata: Any) -> dict[str, Any]:
-    try:
-        plain = json.loads(json.dumps(metadata))
-    except (TypeError, ValueError) as problem:
-        raise ParameterError(f"metadata must be plain data, numbers, text and lists: {problem}.") from None
-    if not isinstance(plain, dict):
-        raise ParameterError(f"`metadata={metadata!r}` must be a table of names and values.")
-    return plain
 
 
 def _toml(entries: dict[str, Any]) -> str:

@@ -19,11 +19,10 @@ from .._files import replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
 from ..recording import _store as files
-from ..recording._recording import Recording
-from ..recording._salvage import PAGE_BYTES
-from ..recording._store import MEASURED, Entry, StoreContents
+from ..recording._recording import Measurement, Recording, Schedule
+from ..recording._store import MEASURED, PAGE_BYTES, Entry, StoreContents
 from ..typing import ArrayLike, Floats
-from ._plan import Measurement, Plan, Schedule
+from ._plan import Plan
 
 # How long to wait for another process that holds the file: longer than any step of a reader takes.
 WAIT_S = 30.0
@@ -67,7 +66,7 @@ class Store:
         if plan is None:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         self.plan = plan
-        self.schedule = self.plan.schedule if found.schedule is None else Schedule(*found.schedule)
+        self.schedule = found.schedule or plan.schedule
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
         story["acquired_with"] = f"infocap {__version__}"
@@ -155,8 +154,7 @@ class Store:
             raise DataError(f"the plan of {damaged} is lost; export its rows to a .nc file.")
         if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        planned = Plan.from_dict(found.story["plan"]).schedule  # where the stored one is lost
-        schedule = Schedule(*found.schedule) if found.schedule else planned
+        schedule = found.schedule or Plan.from_dict(found.story["plan"]).schedule
         with replaced(Path(path)) as beside:
             connection = _connect(beside, found.story, schedule)
             with connection:
@@ -210,7 +208,7 @@ def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sq
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(files.SCHEMA)
             _put(connection, Entry("plan", 0, now, json.dumps(story).encode()))
-            _put(connection, Entry("schedule", 0, now, files.pack_schedule(schedule.codes, schedule.inputs)))
+            _put(connection, Entry("schedule", 0, now, files.pack_schedule(schedule)))
             connection.execute("COMMIT")
             sync(path.parent)
     except sqlite3.Error as problem:

@@ -7,18 +7,6 @@ from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE
 from ._tasks import capacity_accuracy, compare, demand_supply
 
 __all__ = [
-    "COLOURS",
-    "DOUBLE_MM",
-    "SINGLE_MM",
-    "STYLE",
-    "capacity_accuracy",
-    "capacity_bars",
-    "capacity_matrix",
-    "compare",
-    "convergence",
-    "demand_supply",
-    "drift",
-    "fibre_stages",
-    "growth",
-    "indicator",
-]
+    "COLOURS", "DOUBLE_MM", "SINGLE_MM", "STYLE", "capacity_accuracy", "capacity_bars", "capacity_matrix",
+    "compare", "convergence", "demand_supply", "drift", "fibre_stages", "growth", "indicator",
+]  # fmt: skip

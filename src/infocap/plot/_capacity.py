@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from .._words import degree_errors, rounded
+from .._words import rounded
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 from ._style import COLOURS, DOUBT, GREY, axes, degree_axis, unreliable_total
@@ -88,10 +88,9 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
 
 
 def errors_by_degree(result: CapacityResult) -> Floats | None:
-    """Standard error of the capacity of each degree; None where the method gives no errors."""
-    if result.standard_error is None:
-        return None
-    return degree_errors(result.basis.degrees, result.standard_error, result.basis.max_degree)
+    """Standard error of the capacity of each degree, for independent functions; None where the method gives none."""
+    error, basis = result.standard_error, result.basis
+    return None if error is None else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
 
 
 def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float) -> None:

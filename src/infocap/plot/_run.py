@@ -11,8 +11,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from .._words import HALF_WIDTH_95
 from ..dimension._spectra import Indicator
 from ..errors import ParameterError
-from ..result._capacity_result import CapacityResult
-from ..result._found import Drift, Factors
+from ..result._capacity_result import CapacityResult, Drift, Factors
 from ..typing import Floats
 from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
 

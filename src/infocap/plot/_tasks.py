@@ -13,7 +13,6 @@ from .._check import one_of
 from .._words import HALF_WIDTH_95
 from ..errors import ParameterError
 from ..result._capacity_result import CapacityResult
-from ..typing import Integers
 from ..workflow._compare import Comparison
 from ..workflow._compare import compare as compare_results
 from ._style import COLOURS, DOUBLE_MM, DOUBT, axes, degree_axis
@@ -156,19 +155,17 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     return ax
 
 
-def _curves(relation: Any, along: str) -> dict[str, Integers]:
+def _curves(relation: Any, along: str) -> dict[str, list[int]]:
     """The rows of each curve: settings that differ in nothing but `along`."""
-    names, shape = list(relation.settings), [len(values) for values in relation.settings.values()]
-    rows = np.moveaxis(np.arange(np.prod(shape)).reshape(shape), names.index(along), -1)
-    names.remove(along)
-    curves = {}
-    points = product(*(relation.settings[name] for name in names))
-    for row, point in zip(rows.reshape(-1, rows.shape[-1]), points, strict=True):
+    curves: dict[str, list[int]] = {}
+    for row, point in enumerate(product(*relation.settings.values())):
         said = []
-        for (words, unit), value in zip(map(_parted, names), point, strict=True):
-            shown = f"{value:g}" if isinstance(value, float | int) else str(value)
-            said.append(f"{shown} {unit}" if unit else f"{words} {shown}")
-        curves[", ".join(said) or relation.task] = row
+        for name, value in zip(relation.settings, point, strict=True):
+            if name != along:
+                words, unit = _parted(name)
+                shown = f"{value:g}" if isinstance(value, float | int) else str(value)
+                said.append(f"{shown} {unit}" if unit else f"{words} {shown}")
+        curves.setdefault(", ".join(said) or relation.task, []).append(row)
     return curves
 
 

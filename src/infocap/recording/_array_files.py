@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .._files import Contents, Variable, blame, memory, open_hdf5, readable, refuse_too_large
+from .._files import PACKING, Contents, Variable, blame, memory, open_hdf5, readable, refuse_too_large
 from ..errors import DataError, ParameterError
+from ..samples._sources import Hdf5Rows
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 # Bytes of memory per byte of JSON, at most: a list of single digits takes 28 for each two.
@@ -169,6 +170,25 @@ def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
         return out
 
     return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks)
+
+
+def in_place(contents: Contents, name: str) -> Any | None:
+    """A table of numbers where it lies, to be read in blocks; None when it must be unpacked first, or cannot be."""
+    path, variable = contents.path, contents.variables[name]
+    if len(variable.shape) != 2 or variable.dtype.kind not in "iuf":
+        return None
+    if any(one in variable.attributes for one in (*PACKING, "MATLAB_class", "parts")):
+        return None
+    with blame(path, contents.kind):
+        if contents.kind == "npy":
+            return np.load(path, mmap_mode="r")
+        if contents.kind == "zarr":
+            import zarr
+
+            return zarr.open_array(str(path if name == "array" else path / name), mode="r")
+        if contents.kind in ("HDF5", "NetCDF"):
+            return Hdf5Rows(str(path.resolve()), name, variable.shape, None).with_chunks()
+    return None
 
 
 OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {

@@ -10,8 +10,8 @@ import numpy as np
 from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
+from ._array_files import in_place
 from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, whole_numbers
-from ._variables import in_place
 
 FORMAT = "infocap recording 1"
 NEEDED = ("inputs", "readouts", "index")
@@ -40,8 +40,8 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
             rows = min(len(values), max(1, CHUNK_BYTES * len(values) // values.nbytes))
             encoding[name] |= {"chunksizes": (rows, *values.shape[1:]), "fletcher32": True}
     # Variables, because attributes have a largest size.
-    variables["metadata"] = ((), _to_json("metadata", recording.metadata))
-    variables["checks"] = ((), _to_json("checks", list(recording.checks)))
+    variables["metadata"] = ((), to_json("metadata", recording.metadata))
+    variables["checks"] = ((), to_json("checks", list(recording.checks)))
     channel = {"channel": np.array(recording.channel, dtype=object)} if recording.channel else {}
     attributes = {"format": FORMAT, "infocap_version": __version__}
     save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
@@ -145,12 +145,14 @@ def _arrays(recording: Recording) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _to_json(name: str, value: Any) -> str:
+def to_json(name: str, value: Any) -> str:
     """Plain data as text; NumPy's numbers and arrays become Python's."""
     try:
         return json.dumps(value, default=lambda one: one.tolist())
     except (AttributeError, TypeError, ValueError) as problem:
-        raise ParameterError(f"`{name}` must be plain data to be written to a file: {problem}.") from None
+        raise ParameterError(
+            f"`{name}` must be plain data, numbers, text and lists, to be written to a file: {problem}."
+        ) from None
 
 
 def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> Any:

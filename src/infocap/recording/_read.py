@@ -13,12 +13,10 @@ from .._check import one_of, yes_or_no
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
+from ._others import rows_of, table_rows
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, table
-from ._salvage import MAGIC
-from ._store import load_store
-from ._text_table import table_rows
-from ._variables import rows_of
+from ._store import MAGIC, load_store
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
@@ -51,8 +49,8 @@ def read(
         ``"data.u"``), or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without
         them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and ``x``, ``readouts``, ``outputs`` are looked for.
     in_memory
-        False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr, NumPy
-        files and stores; others, and complex or packed numbers, are read whole all the same.
+        False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr and NumPy
+        files; others, and complex or packed numbers, are read whole all the same.
 
     Notes
     -----
@@ -82,7 +80,7 @@ def read(
 def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
-        return load_store(path, in_memory)
+        return load_store(path)
     one_of("path suffix", suffix, (*OPENERS, *TEXTS, *STORES))
     if readouts is not None:
         return _read_two(path, readouts, u, x, in_memory)

@@ -1,9 +1,11 @@
 """A measured or simulated data set: inputs, readouts, and all that must not be separated; made of sorted rows."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,10 +71,7 @@ class Recording:
     checks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        lengths = [(*np.shape(one), 0)[0] for one in (self.inputs, self.readouts, self.index)]
-        if len(set(lengths)) > 1:
-            raise DataError(f"a recording needs as many inputs as readouts and indices; got {lengths}.")
-        sizes = {"sample": lengths[0]}
+        sizes: dict[str, int] = {}
         for name, wanted in DIMENSIONS.items():
             values = getattr(self, name)
             shape = np.shape(values)
@@ -156,15 +155,53 @@ def arrange(rows: Rows) -> Recording:
     )
 
 
-def names_of(codes: Integers) -> list[tuple[str, int]]:
-    """Kind and number of every measurement of a schedule: a design index that comes a second time is a repeat."""
-    seen: Counter[int] = Counter()
-    out = []
-    for code in codes.tolist():
-        kind = {NOISE: "noise", REFERENCE: "reference"}.get(code, "repeat" if seen[code] else "sample")
-        out.append((kind, seen[code] if code < 0 else code))
-        seen[code] += 1
-    return out
+class Measurement(NamedTuple):
+    """One thing to measure; `kind` and `number` name it for ever.
+
+    >>> from infocap.experiment import Plan
+    >>> first = next(iter(Plan(n_inputs=1, max_degree=2, n_samples=4, seed=1, order="design").schedule))
+    >>> first.kind, first.number, first.u.shape
+    ('sample', 0, (1,))
+    """
+
+    kind: str  # "sample", "repeat", "noise" or "reference"
+    number: int  # the design index of a sample and of its repeat, else a running number
+    u: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Measurements in the order of acquisition.
+
+    `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
+    to send (measurements, inputs).
+
+    >>> from infocap.experiment import Plan
+    >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
+    >>> len(schedule), [kind for kind, _ in schedule.names][:2]
+    (12, ['noise', 'noise'])
+    """
+
+    codes: Integers
+    inputs: Floats
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def names(self) -> list[tuple[str, int]]:
+        """Kind and number of every measurement: a design index that comes a second time is a repeat."""
+        seen: Counter[int] = Counter()
+        out = []
+        for code in self.codes.tolist():
+            kind = {NOISE: "noise", REFERENCE: "reference"}.get(code, "repeat" if seen[code] else "sample")
+            out.append((kind, seen[code] if code < 0 else code))
+            seen[code] += 1
+        return out
+
+    def __iter__(self) -> Iterator[Measurement]:
+        for name, u in zip(self.names, self.inputs, strict=True):
+            yield Measurement(*name, u)
 
 
 def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:

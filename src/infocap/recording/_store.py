@@ -1,4 +1,4 @@
-"""The store that `experiment.Store` writes, to be read: while it is written, damaged, whole or in blocks."""
+"""The store that `experiment.Store` writes, to be read: while it is written, damaged or whole."""
 
 import json
 import shutil
@@ -6,8 +6,8 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,12 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._files import refuse_too_large
 from .._words import listed
 from ..errors import DataError
-from ..typing import Floats, Integers
-from ._recording import Recording
-from ._salvage import records
+from ..typing import Floats
+from ._recording import Recording, Schedule
 
+PAGE_BYTES = 4096  # of the stores we write; that of most file systems, so that a page is written in one piece
+WAL_HEADER, FRAME_HEADER = 32, 24
+SALT = slice(16, 24)  # of the log's head
+MAGIC = b"SQLite format 3\0"
 SCHEMA = """CREATE TABLE entry (
     id INTEGER PRIMARY KEY,  -- counts what is stored, without gaps
     kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise or reference
@@ -30,7 +34,6 @@ SCHEMA = """CREATE TABLE entry (
     crc INTEGER NOT NULL,
     UNIQUE (kind, number)
 )"""
-SELECT = "SELECT id, kind, number, time, data, crc FROM entry"
 MEASURED = ("sample", "repeat", "noise", "reference")
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
@@ -81,14 +84,15 @@ class StoreContents:
         return dict(json.loads(self._one("plan") or "{}"))
 
     @property
-    def schedule(self) -> tuple[Integers, Floats] | None:
-        """Codes and inputs of every measurement planned, if that is still there."""
+    def schedule(self) -> Schedule | None:
+        """Every measurement planned, if that is still there."""
         data = self._one("schedule")
         if not data:
             return None
         (n,) = struct.unpack_from("<I", data)
         inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
-        return np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int), inputs.reshape(n, -1)
+        codes = np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int)
+        return Schedule(codes, inputs.reshape(n, -1))
 
     def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
         """Take an entry in if it is whole; otherwise keep what its name looks like."""
@@ -133,10 +137,10 @@ def unpack(data: bytes) -> tuple[Floats, Floats]:
     return u, np.frombuffer(data[middle:], dtype="<c16" if kind == b"c" else "<f8").copy()
 
 
-def pack_schedule(codes: Integers, inputs: Floats) -> bytes:
+def pack_schedule(schedule: Schedule) -> bytes:
     """All measurements planned: their number, codes, then inputs; `StoreContents.schedule` gives them back."""
-    count = struct.pack("<I", len(codes))
-    return count + np.asarray(codes, "<i8").tobytes() + np.asarray(inputs, "<f8").tobytes()
+    codes, inputs = np.asarray(schedule.codes, "<i8"), np.asarray(schedule.inputs, "<f8")
+    return struct.pack("<I", len(codes)) + codes.tobytes() + inputs.tobytes()
 
 
 def read_entries(path: Path) -> StoreContents:
@@ -159,13 +163,17 @@ def read_entries(path: Path) -> StoreContents:
 def _select(path: Path, mode: str = "ro") -> StoreContents:
     """All entries, after SQLite's own check of the file, both at one moment."""
     found = StoreContents()
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
     try:
-        with _connected(path, mode) as connection:
+        with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
+            connection.text_factory = bytes  # damaged text must not stop the reading of the rest
             connection.execute("BEGIN")
             if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
                 return found  # the process was ended before anything was in it
-            _refuse_malformed(connection)
-            for row in connection.execute(f"{SELECT} ORDER BY id"):
+            (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if said != b"ok":
+                raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
+            for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
                 if not isinstance(row[0], int):
                     raise sqlite3.DatabaseError("malformed: an entry without a number")
                 found.accept(*row)
@@ -186,24 +194,8 @@ def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
 
 
-@contextmanager
-def _connected(path: Path, mode: str = "ro") -> Iterator[sqlite3.Connection]:
-    uri = f"{path.absolute().as_uri()}?mode={mode}"
-    with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
-        connection.text_factory = bytes  # damaged text must not stop the reading of the rest
-        yield connection
-
-
-def _refuse_malformed(connection: sqlite3.Connection) -> None:
-    (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if said != b"ok":
-        raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
-
-
-def load_store(path: Path, in_memory: bool) -> Recording:
+def load_store(path: Path) -> Recording:
     """What has been measured so far, in design order."""
-    if not in_memory and (there := _in_place(path)) is not None:
-        return there
     found = read_entries(path)
     if not found.entries:
         raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
@@ -225,13 +217,17 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     gap = (np.nan, u[:0], np.full(width, np.nan))
     again = [parts["repeat"].get(index, gap)[2] for index in samples]
     repeats = np.array(again, x.dtype).reshape(x.shape) if parts["repeat"] else None
+    when, story = np.concatenate(list(times.values())), found.story
+    if len(when):
+        ends = [datetime.fromtimestamp(time, UTC) for time in (when.min(), when.max())]
+        story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
     return Recording(
         u,
         x,
         np.array(list(samples), dtype=int),
         plan.get("readout_unit", ""),
         tuple(plan.get("channel", ())),
-        found.story | _measured(np.concatenate(list(times.values()))),
+        story,
         plan.get("input_unit", ""),
         acquired=times["sample"],
         repeats=repeats,
@@ -242,60 +238,87 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
     )
 
 
-def _measured(times: Floats) -> dict[str, Any]:
-    """When the first and the last measurement were made."""
-    ends = [datetime.fromtimestamp(time, UTC) for time in (times.min(), times.max())] if len(times) else []
-    return {"measured": [end.isoformat(timespec="seconds") for end in ends]} if ends else {}
+def records(path: Path) -> Iterator[tuple[Any, ...]]:
+    """Find (id, kind, number, time, data, crc) of whatever looks like an entry, in the file and the log beside it.
+
+    Without SQLite (sqlite.org/fileformat2.html): a leaf page of a table lists its cells, a cell holds a record,
+    and what does not fit goes to a chain of overflow pages. The checksum says whether to believe what is found.
+    """
+    beside = path.with_name(path.name + "-wal")
+    for file in (path, beside):
+        if file.is_file():
+            refuse_too_large(file, "a store", (file.stat().st_size,), 2)
+    data, log = path.read_bytes(), beside.read_bytes() if beside.is_file() else b""
+    size = int.from_bytes(data[16:18], "big") if data.startswith(MAGIC) else PAGE_BYTES
+    size = 65536 if size == 1 else size if size >= 512 and size & (size - 1) == 0 else PAGE_BYTES
+    main = {k + 1: data[k * size : (k + 1) * size] for k in range(-(-len(data) // size))}
+    # The log is written from its beginning again and again; frames now in use carry the salt of its head.
+    current, stale = dict[int, bytes](), dict[int, bytes]()
+    for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
+        logged = current if log[start + 8 : start + 16] == log[SALT] else stale
+        number = int.from_bytes(log[start : start + 4], "big")
+        logged[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
+    for pages in (main | current, main, main | stale):
+        for number, page in pages.items():
+            start = 100 if number == 1 else 0
+            # Not all pages list cells here; what is read of others is nonsense that no checksum passes.
+            for k in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 8)):
+                place = start + 8 + 2 * k
+                with suppress(IndexError, KeyError, ValueError, struct.error):
+                    yield _record(page, int.from_bytes(page[place : place + 2], "big"), pages, size)
 
 
-class StoreRows:
-    """The inputs or the readouts of a store's samples, by design index; every row's checksum is looked at."""
-
-    sent_by_name = True  # its file is opened again wherever it is read
-
-    def __init__(self, path: str, part: int, index: Integers, like: Floats) -> None:
-        self.path, self._part, self._index = path, part, index  # part: of what `unpack` gives
-        self.shape, self.dtype = (len(index), like.shape[1]), like.dtype
-
-    def __getitem__(self, rows: slice) -> Floats:
-        wanted = self._index[rows]
-        out = np.empty((len(wanted), self.shape[1]), self.dtype)
-        if not len(wanted):
-            return out
-        where = "WHERE kind = 'sample' AND number BETWEEN ? AND ? ORDER BY number"
-        with _connected(Path(self.path)) as connection:
-            found = connection.execute(f"{SELECT} {where}", (int(wanted[0]), int(wanted[-1]))).fetchall()
-        if len(found) != len(wanted):
-            raise DataError(f"{self.path} changed ({len(found)} of {len(wanted)} samples); read it whole.")
-        for row, (_, _, number, time, data, crc) in enumerate(found):
-            if Entry("sample", number, time, bytes(data)).crc != crc:
-                raise DataError(f"sample {number} of {self.path} changed or is damaged; read it whole.")
-            out[row] = unpack(bytes(data))[self._part]
-        return out
+def _record(page: bytes, cell: int, pages: dict[int, bytes], size: int) -> tuple[Any, ...]:
+    length, place = _varint(page, cell)
+    identity, place = _varint(page, place)
+    payload = _payload(page, place, length, pages, size)
+    head, place = _varint(payload, 0)
+    types = []
+    while place < head:
+        kind, place = _varint(payload, place)
+        types.append(kind)
+    if place != head or len(types) != 6 or types[0] != 0 or types[4] < 12 or types[4] % 2:
+        raise ValueError(types)
+    values: list[Any] = []
+    for kind in types:
+        length = (kind - 12) // 2 if kind >= 12 else (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind]
+        part, place = payload[place : place + length], place + length
+        if kind >= 12:
+            values.append(part)
+        elif kind == 7:
+            values.append(struct.unpack(">d", part)[0])
+        else:
+            values.append(kind - 8 if kind >= 8 else int.from_bytes(part, "big", signed=True))
+    return (identity, *values[1:])
 
 
-def _in_place(path: Path) -> Recording | None:
-    """A recording whose samples stay in the store; None for one with repeats or damage, which is read whole."""
-    samples = "FROM entry WHERE kind = 'sample' ORDER BY number"
-    small = StoreContents()
-    try:
-        with _connected(path) as connection:
-            _refuse_malformed(connection)
-            rows = connection.execute(f"SELECT number, time {samples}").fetchall()
-            some = f"id IN (SELECT id {samples} LIMIT 1) OR kind NOT IN ('sample', 'schedule')"
-            for row in connection.execute(f"{SELECT} WHERE {some}"):
-                small.accept(*row)
-    except sqlite3.Error:
-        return None
-    kinds = {entry.kind for entry in small.entries.values()}
-    if "sample" not in kinds or "repeat" in kinds or small.damaged:
-        return None
-    one = to_recording(small, path)
-    index, times = map(np.array, zip(*rows, strict=True))
-    inputs: Any = StoreRows(str(path.resolve()), 0, index, one.inputs)
-    readouts: Any = StoreRows(str(path.resolve()), 1, index, one.readouts)
-    others = [entry.time for entry in small.entries.values() if entry.kind in MEASURED]
-    story = one.metadata | _measured(np.append(times, others))
-    return replace(
-        one, inputs=inputs, readouts=readouts, index=index, acquired=times, metadata=story, checks=()
-    )
+def _payload(page: bytes, place: int, length: int, pages: dict[int, bytes], size: int) -> bytes:
+    """The record, gathered from its page and the chain of pages it overflows to."""
+    most, least = size - 35, (size - 12) * 32 // 255 - 23
+    if length > size * len(pages):
+        raise IndexError(length)
+    local = length
+    if length > most:
+        local = least + (length - least) % (size - 4)
+        local = local if local <= most else least
+    parts = [page[place : place + local]]
+    following = int.from_bytes(page[place + local : place + local + 4], "big")
+    while local < length:
+        part = pages[following][4 : 4 + length - local]
+        if not part:
+            raise IndexError(following)
+        following = int.from_bytes(pages[following][:4], "big")
+        parts.append(part)
+        local += len(part)
+    return b"".join(parts)
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    """A number of one to nine bytes, and the place after it."""
+    value = 0
+    for k in range(8):
+        byte = data[place + k]
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, place + k + 1
+    return value << 8 | data[place + 8], place + 9

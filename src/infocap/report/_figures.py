@@ -14,12 +14,12 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .._words import rounded
+from .._words import counted, rounded
 from ..plot import _run
 from ..plot._capacity import KINDS, errors_by_degree, index_names
 from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
-from ._html import Markup, asset, count, drawing, element, figure, minus, plain, with_error
+from ._html import Markup, asset, drawing, element, figure, minus, plain, with_error
 
 RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
@@ -98,7 +98,7 @@ def budget(result: CapacityResult) -> Markup:
     ]
     dependent = result.maximum - result.rank
     if dependent > 0:
-        words = f"{count(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
+        words = f"{counted(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
         shown.append(("dependent", dependent, str(dependent), words))
     most = max(result.maximum, sum(max(size, 0.0) for _, size, _, _ in shown), 1e-9)
     bars, lines, begin = [], [], 0.0

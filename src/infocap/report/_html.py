@@ -83,11 +83,6 @@ def with_error(value: float, error: float | None) -> str:
     return minus(said).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def count(number: int, one: str) -> str:
-    """``1 input``, ``2 inputs``."""
-    return f"{number} {one if number == 1 else one + 's'}"
-
-
 def minus(text: str) -> str:
     """The text with a proper minus sign."""
     return text.replace("-", "\N{MINUS SIGN}")
@@ -96,5 +91,5 @@ def minus(text: str) -> str:
 def basis_in_words(result: CapacityResult) -> str:
     """Which functions were asked for, such as "28 Legendre functions of degree up to 6"."""
     name = result.basis.family_name
-    said = count(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
+    said = _words.counted(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
     return f"{said} of degree up to {result.basis.max_degree}"

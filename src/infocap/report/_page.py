@@ -2,7 +2,7 @@
 
 import json
 from base64 import b64encode
-from dataclasses import asdict, replace
+from dataclasses import replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
@@ -14,12 +14,12 @@ import numpy as np
 from .._check import one_of
 from .._files import replaced
 from .._version import __version__
-from .._words import decimals
+from .._words import counted, decimals
 from ..errors import DataError, ParameterError
-from ..result._capacity_result import PER_TERM, CapacityResult
-from ..result._files import attributes
+from ..result._capacity_result import CapacityResult, per_term
+from ..result._files import attributes, extras
 from ..typing import Integers
-from ._html import Markup, asset, basis_in_words, count, element, markup, minus, plain, together, with_error
+from ._html import Markup, asset, basis_in_words, element, markup, minus, plain, together, with_error
 
 TITLE = "Information processing capacity"
 LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
@@ -117,7 +117,7 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
 
 def _checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
-    parts, warned = [], count(len(result.warnings), "warning")
+    parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
         parts.append(element("p", fine, "No check found anything that weakens the answer."))
@@ -133,13 +133,11 @@ def _embedded(result: CapacityResult, title: str) -> str:
     """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
     basis = result.basis
     counts = basis.indices.max(axis=0, initial=0) + 1
-    measured = {"growth": result.growth, "factors": result.factors, "drift": result.drift}
     try:
         saved = attributes(result)
     except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
         names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
         saved = {name: getattr(result, name) for name in names}
-    known = {name: asdict(one) for name, one in measured.items() if one is not None}
     data = {
         "title": title,
         "attributes": saved,
@@ -156,9 +154,9 @@ def _embedded(result: CapacityResult, title: str) -> str:
             "degree": basis.degrees,
             "variables": basis.interactions,
             "index": basis.indices.T,
-            **{name: getattr(result, name) for name in PER_TERM if getattr(result, name) is not None},
+            **per_term(result),
         },
-        "metadata": result.metadata | known,
+        "metadata": extras(result),
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

@@ -1,16 +1,8 @@
 """What an estimation found: the result, its capacities for any target, and its files."""
 
-from ._capacity_result import PER_TERM, CapacityResult
+from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth
 from ._files import attributes, is_result, load_result
-from ._found import Drift, Factors, Growth
 
 __all__ = [
-    "PER_TERM",
-    "CapacityResult",
-    "Drift",
-    "Factors",
-    "Growth",
-    "attributes",
-    "is_result",
-    "load_result",
-]
+    "PER_TERM", "CapacityResult", "Drift", "Factors", "Growth", "attributes", "is_result", "load_result",
+]  # fmt: skip

@@ -15,8 +15,7 @@ from .._files import open_hdf5, readable, refuse_too_large, replaced, save_datas
 from .._version import __version__
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError
-from ._capacity_result import PER_TERM, CapacityResult, per_term
-from ._found import Drift, Factors, Growth
+from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth, per_term
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +40,7 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     if result.residual_covariance is not None:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
     variables["index"] = (("term", "input"), basis.indices)
-    variables["metadata"] = ((), json.dumps(_extras(result)))  # a variable: attributes have a largest size
+    variables["metadata"] = ((), json.dumps(extras(result)))  # a variable: attributes have a largest size
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
@@ -56,7 +55,7 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(attributes(result) | {"metadata": _extras(result)})
+    header = json.dumps(attributes(result) | {"metadata": extras(result)})
     with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(f"# {header}\n")
         result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
@@ -94,9 +93,8 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
     with open_hdf5(path, "NetCDF") as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
-        inside: dict[str, Any] = {}
-        if COORDINATES[0] in contents:
-            inside["coordinates"] = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        inside: dict[str, Any] = {"coordinates": parts}
         if "residual_covariance" in contents:
             inside["residual_covariance"] = contents.numbers("residual_covariance")
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
@@ -148,7 +146,7 @@ def attributes(result: CapacityResult) -> dict[str, Any]:
     }
 
 
-def _extras(result: CapacityResult) -> dict[str, Any]:
+def extras(result: CapacityResult) -> dict[str, Any]:
     """Metadata and what a recording told beside its capacities, as plain data."""
     found = {name: getattr(result, name) for name in FOUND}
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}

@@ -17,8 +17,7 @@ from ..dimension._spectra import indicator
 from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators._method import Estimator
 from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
-from ..result._found import Drift, Factors, Growth
+from ..result._capacity_result import CapacityResult, Drift, Factors, Growth
 from ..samples._sources import Labelled
 from ..samples._table import Table
 from ..typing import Floats

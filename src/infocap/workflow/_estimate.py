@@ -12,8 +12,7 @@ from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
 from ..basis._product import ProductBasis
-from ..checks import run_checks
-from ..checks._checks import Case
+from ..checks._checks import Case, run_checks
 from ..designs import draw, draw_weighted, needs_weights
 from ..dimension._repeats import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, renamed, warn
