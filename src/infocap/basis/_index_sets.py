@@ -70,9 +70,7 @@ def count_up_to(families: Sequence[Any], degree: int) -> int:
     return _count(np.add, own, own, degree, len(families))
 
 
-def _count(
-    join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int
-) -> int:
+def _count(join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int) -> int:
     """How many indices a set holds, without making it; beyond MOST_COUNTED it counts no further.
 
     Partial indices are counted by size (columns) and by interactions (rows; one row where these have no limit). Each

@@ -68,9 +68,7 @@ class Chain:
 
     def gathered(self, singles: Any) -> Any:
         """The values of all functions, in libraries that cannot write into an array."""
-        return reduce(
-            mul, [take_rows(singles, self.sent(k, rows, singles)) for k, rows in enumerate(self.factors)]
-        )
+        return reduce(mul, [take_rows(singles, self.sent(k, rows, singles)) for k, rows in enumerate(self.factors)])
 
     def sent(self, key: Any, rows: Integers, like: Any) -> Any:
         """Row numbers in an array's library and on its device, sent there once: each transfer would be waited for."""

@@ -126,9 +126,7 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
     families = [_family(text) for text in wanted.family]
     if len(families) not in (0, 1, n_inputs):
-        raise ParameterError(
-            f"{len(families)} families are given for {n_inputs} inputs; give 1 or {n_inputs}."
-        )
+        raise ParameterError(f"{len(families)} families are given for {n_inputs} inputs; give 1 or {n_inputs}.")
     if families:
         given["family"] = families * n_inputs if len(families) == 1 else families
     planned = recording.metadata.get("plan")

@@ -143,9 +143,7 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is not None:
         least = min(efficiency_bound(pilot).samples_needed(error), n)
-        lines.append(
-            f"The least number of samples that any method would need is about {least}, by the pilot's errors."
-        )
+        lines.append(f"The least number of samples that any method would need is about {least}, by the pilot's errors.")
     elif first < n:
         lines += [
             f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",

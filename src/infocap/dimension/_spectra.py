@@ -59,9 +59,7 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     return size * (moved / size).std(axis=0, ddof=1)
 
 
-def indicator(
-    x: ArrayLike, noise_scale: ArrayLike | None = None, *, repeats: ArrayLike | None = None
-) -> Indicator:
+def indicator(x: ArrayLike, noise_scale: ArrayLike | None = None, *, repeats: ArrayLike | None = None) -> Indicator:
     """How many factors the readouts have, by the minimum of Malinowski's indicator function.
 
     IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K - kappa)): the

@@ -62,9 +62,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     total, shown = float(unbiased.sum()), float(capacity.sum())
     student = stdtrit(len(found.totals) - 1, 0.975) / 1.96  # few groups: longer intervals
     error = float(
-        np.linalg.norm(
-            [student * np.sqrt(moved) * found.jackknife, third.sum(), TUNING.capped * found.capped]
-        )
+        np.linalg.norm([student * np.sqrt(moved) * found.jackknife, third.sum(), TUNING.capped * found.capped])
     )
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
         error, total = float(np.hypot(error, total - shown)), shown
@@ -94,8 +92,8 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if found.crowding > CROWDED and found.unexplained > SMALLEST:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
-            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K N) "
-            f"is {found.crowding:.2f}, above {CROWDED}), so the bias is not removed well enough; take {wanted}.",
+            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K "
+            f"N) is {found.crowding:.2f}, above {CROWDED}), so the bias is not removed well enough; take {wanted}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,
@@ -141,12 +139,6 @@ def control_variate_bytes(n_samples: int, n_columns: int, terms: int, threads: i
 def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
     """Operations beside the passes: sums of the controls, the ridge fits, and the second pass."""
     controls = most_controls(n_samples, terms)
-    fits = (
-        2
-        * len(TUNING.penalties)
-        * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
-    )
-    passes = (
-        controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
-    )
+    fits = 2 * len(TUNING.penalties) * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
+    passes = controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
     return fits + n_samples * passes

@@ -295,9 +295,7 @@ def _summary(samples: Samples, start: int, stop: int) -> Summary:
     )
 
 
-def _below(
-    samples: Samples, start: int, stop: int, *, column: int, most: float
-) -> list[tuple[Integers, Floats]]:
+def _below(samples: Samples, start: int, stop: int, *, column: int, most: float) -> list[tuple[Integers, Floats]]:
     """The rows in which one input is below some value, and its values, as a list of one pair."""
     u = samples.u.read(start, stop, on_host=True)[:, column]
     rows = np.flatnonzero(u <= most)
@@ -330,9 +328,7 @@ def _leverages(samples: Samples, start: int, stop: int, *, mean: Floats, whiteni
     step = LEVERAGE_ROWS if on_host(block) else stop - start
     for first in range(0, stop - start, step):
         z = samples.centred(block[first : first + step, :], mean) @ matrix
-        parts.append(
-            np.einsum("ij,ij->i", z, z) if on_host(z) else to_numpy(array_namespace(z).sum(z**2, axis=1))
-        )
+        parts.append(np.einsum("ij,ij->i", z, z) if on_host(z) else to_numpy(array_namespace(z).sum(z**2, axis=1)))
     leverage, weights = np.concatenate(parts) + samples.constant, samples.weights(start, stop)
     return [leverage if weights is None else leverage * weights]
 

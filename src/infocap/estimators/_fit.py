@@ -90,14 +90,10 @@ def fit_readouts(evidence: Evidence, kind: str) -> Fit:
     prior = contest.prior(best) if kind == "auto" else None
     if prior is None:
         return best
-    return min(
-        best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties)), key=lambda one: one.left
-    )
+    return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties)), key=lambda one: one.left)
 
 
-def _sums(
-    samples: Samples, start: int, stop: int, *, dictionary: ProductBasis, judges: Integers, **frame: Any
-) -> Sums:
+def _sums(samples: Samples, start: int, stop: int, *, dictionary: ProductBasis, judges: Integers, **frame: Any) -> Sums:
     """The sums of some rows."""
     total = None
     for first, last in pieces(samples, start, stop, len(dictionary)):

@@ -30,9 +30,7 @@ def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     return with_jackknife(evidence, Estimate(evidence.raw), lambda part: part.raw, jackknife)
 
 
-def threshold_richardson(
-    evidence: Evidence, *, bound: str = "cauchy-schwarz", jackknife: int = 0
-) -> Estimate:
+def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", jackknife: int = 0) -> Estimate:
     """Algorithm 1: capacities above their own zero-capacity bound, extrapolated to infinite N.
 
     ``bound="cauchy-schwarz"`` is the paper's, sqrt(S_N E[y^4]) / N. ``bound="data"`` is the quantity it
@@ -143,9 +141,7 @@ def with_jackknife(
         raise ParameterError(f"`jackknife={jackknife}` must be 0, or an even number of blocks from 4 on.")
     n, middle = evidence.n_samples, evidence.n_samples // 2
     each = jackknife // 2
-    edges = [middle * b // each for b in range(each)] + [
-        middle + (n - middle) * b // each for b in range(each + 1)
-    ]
+    edges = [middle * b // each for b in range(each)] + [middle + (n - middle) * b // each for b in range(each + 1)]
     if min(np.diff(edges)) < evidence.rank:
         raise DataError(
             f"`jackknife={jackknife}` blocks of {n} samples hold fewer than the {evidence.rank} independent readouts; "
@@ -155,9 +151,7 @@ def with_jackknife(
     first, second = parts[:each], parts[each:]
     left_out = [(part, evidence.halves[1]) for part in _all_but_one(first)]
     left_out += [(evidence.halves[0], part) for part in _all_but_one(second)]
-    found = np.array(
-        [values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out]
-    )
+    found = np.array([values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out])
     whole = values(evidence)
     if normalised:
         powers = np.array(evidence.engine.fold(evidence.samples, square_sums, edges=edges))
@@ -177,9 +171,7 @@ def _all_but_one(parts: list[Summary]) -> list[Summary]:
     """The summaries of all parts but each one, from those of beginnings and ends."""
     beginnings = [None, *accumulate(parts[:-1], combine)]
     ends = [*list(accumulate(parts[:0:-1], lambda a, b: combine(b, a)))[::-1], None]
-    return [
-        combine(*(part for part in pair if part is not None)) for pair in zip(beginnings, ends, strict=True)
-    ]
+    return [combine(*(part for part in pair if part is not None)) for pair in zip(beginnings, ends, strict=True)]
 
 
 def _standard_error(values: Floats) -> Floats:

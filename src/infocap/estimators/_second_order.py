@@ -94,9 +94,7 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
     for k in np.unique(chosen.choice[chosen.choice >= 0]).tolist():
         candidate, here = job.fit.candidates[k], as_like((chosen.choice == k) * 1.0, z)
         margin = candidate.fit.margin(phi)
-        by, less = (
-            xp.clip(margin, least * candidate.margin, None)[:, None] for least in TUNING.least_margins
-        )
+        by, less = (xp.clip(margin, least * candidate.margin, None)[:, None] for least in TUNING.least_margins)
         e, longer = e * (1 + here * (1 / by - 1)), longer * (1 + here * (1 / less - 1))
     e, longer = e @ rotation.T, longer @ rotation.T
     fitted = phi @ e
@@ -123,9 +121,7 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
         slope=(er * ff[:, None]).T @ er,
         bias=bias,
         influence=xp.stack([xp.sum(one, axis=1) for one in (influence, power, power * power)]),
-        weight=xp.stack(
-            [xp.sum(one) for one in (leverage**2, ee**2, ee**4, (longer @ job.root) ** 2 - er**2)]
-        ),
+        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4, (longer @ job.root) ** 2 - er**2)]),
     )
 
 
@@ -225,9 +221,7 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
     scatter, pooled, totals = _left_out(c, gram, final, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
-    changing = [
-        part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)
-    ]
+    changing = [part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
     between, also = (_power((one - two) @ as_like(final, c)) for one, two in (fixed, changing))
     weight = to_numpy(every.weight)
     return Found(
@@ -287,10 +281,7 @@ def _moved(fit: Fit, fitted: list[Any]) -> list[Any]:
         if candidate is not None:
             onto = sum((half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves) / 2
             solved = candidate.fit.solve(together)
-            out = [
-                one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved)
-                for g, one in enumerate(out)
-            ]
+            out = [one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved) for g, one in enumerate(out)]
     return out
 
 

@@ -288,9 +288,7 @@ def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     return len(pauses) / span if span > 0 else None, time.time() - float(times[-1])
 
 
-def _advice(
-    left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float
-) -> str:
+def _advice(left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float) -> str:
     """One sentence on what to do now."""
     if not left:
         return "complete: all that was planned is stored."

@@ -102,9 +102,7 @@ class Store:
         """Everything not yet stored, in the order of acquisition: noise, samples, repeats, reference."""
         return (one for one in self.schedule if (one.kind, one.number) not in self._stored)
 
-    def record(
-        self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None
-    ) -> None:
+    def record(self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None) -> None:
         """Store what was measured at the input with this design index; return when it is safe.
 
         `kind` is ``"sample"``, ``"repeat"``, ``"noise"`` or ``"reference"``; `measured` the time, now by default.

@@ -144,11 +144,7 @@ def capacities(summary: Summary) -> Floats:
 
 def squares(values: Any) -> Floats:
     """The sum of squares over the first axis, as a NumPy array wherever the values are."""
-    return (
-        np.sum(values**2, axis=0)
-        if on_host(values)
-        else to_numpy(array_namespace(values).sum(values**2, axis=0))
-    )
+    return np.sum(values**2, axis=0) if on_host(values) else to_numpy(array_namespace(values).sum(values**2, axis=0))
 
 
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
@@ -231,9 +227,7 @@ class Moments:
     n_samples: int
 
     def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.gram + other.gram, self.projection + other.projection, self.n_samples + other.n_samples
-        )
+        return Moments(self.gram + other.gram, self.projection + other.projection, self.n_samples + other.n_samples)
 
     def summary(self, frame: Frame, constant: bool) -> Summary | None:
         """The summary of these samples; None where z is too nearly dependent for sums of products."""

@@ -15,9 +15,7 @@ SHOWN_NM, SHOWN_PS = 1.9, 40.0
 FINER = 8  # Points in time per point of the simulation: enough for smooth curves.
 
 
-def fibre_stages(
-    system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None
-) -> Any:
+def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None) -> Any:
     """Laser, mask and output for one input vector: spectra (left) and powers in time (right).
 
     They fill the `figure` given, which can be a part of a larger one.

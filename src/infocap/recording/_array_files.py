@@ -187,7 +187,7 @@ def in_place(contents: Contents, name: str) -> Any | None:
 
             return zarr.open_array(str(path if name == "array" else path / name), mode="r")
         if contents.kind in ("HDF5", "NetCDF"):
-            return Hdf5Rows(str(path.resolve()), name, variable.shape, None).with_chunks()
+            return Hdf5Rows(str(path.resolve()), name, variable.shape)
     return None
 
 

@@ -141,9 +141,7 @@ def matrix(result: CapacityResult) -> Markup:
     parts.append(_text(f"{first} in u₁", LEFT + SIDE / 2, bottom + 37))
     parts.append(_text(f"{second} in u₂", 13, TOP + SIDE / 2, turned=-90))
     x = LEFT + SIDE + 18
-    stops = [
-        element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)
-    ]
+    stops = [element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)]
     gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
     scale = [
         element("defs", gradient),
@@ -196,9 +194,7 @@ def bars(result: CapacityResult) -> Markup:
     joined = "; colours say how many inputs a function joins" if result.basis.n_inputs > 1 else ""
     barred = "" if errors is None else " Error bars are standard errors."
     present = [kind for kind in KINDS if table[kind].sum() > 0]
-    entries = [
-        element("li", element("span", class_=f"swatch {CLASSES[kind]}"), KINDS[kind]) for kind in present
-    ]
+    entries = [element("li", element("span", class_=f"swatch {CLASSES[kind]}"), KINDS[kind]) for kind in present]
     return figure(
         "Capacity by degree",
         drawing(f"Capacity by total degree: {words}", *parts),
@@ -207,9 +203,7 @@ def bars(result: CapacityResult) -> Markup:
     )
 
 
-def _bar(
-    degree: int, values: dict[str, float], error: float, middle: float, slot: float, unit: float
-) -> list[Markup]:
+def _bar(degree: int, values: dict[str, float], error: float, middle: float, slot: float, unit: float) -> list[Markup]:
     """The parts of one bar, in front of a column as high as the axes, so that short bars can be pointed at."""
     place = {"x": middle - 0.39 * slot, "width": 0.78 * slot}
     column = {"y": TOP, "height": BOTTOM - TOP, "class_": "mark column", "data_degree": degree}

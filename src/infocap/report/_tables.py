@@ -77,9 +77,7 @@ def functions(result: CapacityResult) -> Markup:
         cells += [element("td", column[one]) for column in (result.basis.degrees, result.basis.interactions)]
         rows.append(element("tr", *cells))
     if not rows:
-        rows.append(
-            element("tr", element("td", "No function has a capacity above zero.", colspan=len(names)))
-        )
+        rows.append(element("tr", element("td", "No function has a capacity above zero.", colspan=len(names))))
     body = element("tbody", *rows, id="rows")
     table = _scrolling("Functions by capacity", names, body, class_="functions")
     return together([table, element("p", said, id="shown", class_="note")])

@@ -94,7 +94,5 @@ def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tup
 def _values(target: Target, u: Floats) -> Floats:
     values = np.asarray(target(u), dtype=float)
     if values.shape != (len(u),):
-        raise DataError(
-            f"the target gave shape {values.shape}; it must give ({len(u)},), one value per input."
-        )
+        raise DataError(f"the target gave shape {values.shape}; it must give ({len(u)},), one value per input.")
     return values

@@ -53,9 +53,7 @@ class Engine:
     threads: int | None = None
     share_rows: int | None = None  # None: as many rows as keep all cores busy
 
-    def fold(
-        self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None
-    ) -> Any:
+    def fold(self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None) -> Any:
         """Do `work(samples, start, stop)` on shares of the rows, and merge what they give in the order of the rows.
 
         With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain

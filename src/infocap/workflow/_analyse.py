@@ -141,9 +141,7 @@ def _provenance(recording: Recording) -> dict[str, Any]:
     return found | unit | recording.metadata
 
 
-def _growth(
-    recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]
-) -> Growth:
+def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]) -> Growth:
     """The total from the rows measured first: what an earlier stop would have given."""
     n, when = len(recording.index), recording.acquired
     order = np.arange(n) if when is None else np.argsort(when, kind="stable")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, decimals, degree_errors, listed, rounded, with_error, without_minus_zero
+from .._words import HALF_WIDTH_95, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators._second_order import benjamini_hochberg
@@ -61,7 +61,9 @@ class Comparison:
         """
         degrees, names = self.basis.degrees, [str(degree) for degree in range(self.basis.max_degree + 1)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        errors = np.array([degree_errors(degrees, error, self.basis.max_degree) for error in self._errors])
+        errors = np.sqrt(
+            [np.bincount(degrees, error**2, minlength=self.basis.max_degree + 1) for error in self._errors]
+        )
         most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
         return self._table("degree", names, values, errors, most, level)
 
@@ -199,9 +201,7 @@ def _inputs(basis: ProductBasis) -> str:
     return f"{count}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
 
-def _in_common(
-    names: Sequence[str], results: Sequence[CapacityResult]
-) -> tuple[tuple[CapacityResult, ...], list[str]]:
+def _in_common(names: Sequence[str], results: Sequence[CapacityResult]) -> tuple[tuple[CapacityResult, ...], list[str]]:
     """The results over the functions that all of them have."""
     places = np.array([results[0].basis.places(one.basis) for one in results])
     places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)

@@ -187,9 +187,7 @@ def _gathered(
     return seen
 
 
-def conclude(
-    evidence: Evidence, method: str | Estimator = "control-variate", **options: Any
-) -> CapacityResult:
+def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **options: Any) -> CapacityResult:
     """Run one method on the evidence, look for what is wrong, and put everything into a result.
 
     >>> import infocap

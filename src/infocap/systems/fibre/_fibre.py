@@ -168,9 +168,7 @@ class Fibre:
             )
         return out
 
-    def _strang(
-        self, field: Any, spacing: float, lengths: Sequence[float], steps: int
-    ) -> tuple[list[Any], Floats]:
+    def _strang(self, field: Any, spacing: float, lengths: Sequence[float], steps: int) -> tuple[list[Any], Floats]:
         """Fields after each length with `steps` steps in all, and the largest amplitude at the band's edge."""
         xp = array_namespace(field)
         n_points = field.shape[1]

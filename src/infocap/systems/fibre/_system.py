@@ -147,9 +147,7 @@ class FibreSystem:
         halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
         return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
-    def _in_blocks(
-        self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any]
-    ) -> list[Any]:
+    def _in_blocks(self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any]) -> list[Any]:
         """What is shown of the power densities on the 1 GHz raster after each length, block by block."""
         u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
