@@ -194,7 +194,8 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
     weights = _rows(fit.c, places) @ (metric @ metric.T)
     sent = replace(fit, candidates=_used(fit), c=None, products=None)
     job = Job(sent, basis, places if inside else None, weights, metric, evidence.group_edges, evidence.middle)
-    groups = list(evidence.fold(residual_sums, merge=merged, job=job).values())
+    found = evidence.fold(residual_sums, merge=merged, job=job)
+    groups = [found[group] for group in sorted(found)]
     every = reduce(add, groups)
     parts = [_rows(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
     # Coefficients of the fit, less what the samples left out take with them.
