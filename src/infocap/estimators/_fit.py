@@ -223,7 +223,7 @@ def most_controls(n_samples: int, terms: int) -> int:
     """How many functions may serve as controls.
 
     >>> most_controls(n_samples=1024, terms=66), most_controls(n_samples=8192, terms=1287)
-    (264, 1500)
+    (264, 1287)
     """
     wanted = min(TUNING.controls_per_function * terms, max(terms, TUNING.controls))
     return int(min(TUNING.controls_per_sample * n_samples, wanted, TUNING.most_controls))

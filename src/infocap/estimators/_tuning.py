@@ -15,7 +15,7 @@ class Tuning:
     # higher degrees than that were found to hold nothing; a number that costs no time; and one that fits everywhere.
     controls_per_sample: float = 0.4
     controls_per_function: float = 4.0
-    controls: int = 1500
+    controls: int = 1000
     most_controls: int = 4000
     # Rows that judge the fits by their left-out residuals, and vectors of random signs by which leverages are found, to
     # a quarter of themselves: twice as many of both gave the same errors.
