@@ -67,6 +67,11 @@ def error_against_n(count: int) -> None:
                 name = label if design == "sobol" else None
                 axes[0, column].loglog(SIZES, rms, line, marker="o", color=colour, label=name)
                 axes[1, column].loglog(SIZES, total, line, marker="o", color=colour)
+        if np.any(system.bound.variance > 0):
+            bounds = [system.bound.at(n) for n in SIZES.tolist()]
+            label = "no method can do better"
+            axes[0, column].loglog(SIZES, [np.sqrt(np.mean(each**2)) for each, _ in bounds], "k--", lw=1, label=label)
+            axes[1, column].loglog(SIZES, [total for _, total in bounds], "k--", lw=1)
         axes[0, column].set_title(
             f"{system.name}\n{len(exact)} functions, total {exact.sum():.1f}", fontsize=8
         )
@@ -77,7 +82,7 @@ def error_against_n(count: int) -> None:
     axes[0, 2].text(
         0.97,
         0.93,
-        "solid: Sobol\ndotted: random",
+        "solid: Sobol blocks\ndotted: random",
         transform=axes[0, 2].transAxes,
         fontsize=7,
         ha="right",
@@ -101,7 +106,7 @@ def calibration(count: int) -> None:
                 single.append(np.mean((bounds[..., 0] <= exact[active]) & (exact[active] <= bounds[..., 1])))
                 ends = np.array([one.total_interval(level) for one in found])
                 total.append(np.mean((ends[:, 0] <= exact.sum()) & (exact.sum() <= ends[:, 1])))
-            name = f"{system.name}, {'Sobol' if design == 'sobol' else 'random'}"
+            name = f"{system.name}, {'Sobol blocks' if design == 'sobol' else 'random'}"
             axes[0].plot(levels, single, line, marker="o", color=colour, label=name)
             axes[1].plot(levels, total, line, marker="o", color=colour)
     for ax, title in zip(axes, ("capacities above 0.001", "the total"), strict=True):
@@ -140,7 +145,7 @@ def zeros(count: int) -> None:
     axes[1].set(xlabel="number of samples N", ylabel="missed among those above 0.01", ylim=(0, None))
     axes[0].legend(fontsize=7)
     axes[1].text(
-        0.97, 0.9, "solid: Sobol, dotted: random", transform=axes[1].transAxes, fontsize=7, ha="right"
+        0.97, 0.9, "solid: Sobol blocks, dotted: random", transform=axes[1].transAxes, fontsize=7, ha="right"
     )
     figure.savefig(IMAGES / "estimators-zeros.png", dpi=200)
 
