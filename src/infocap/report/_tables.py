@@ -66,10 +66,7 @@ def functions(result: CapacityResult) -> Markup:
         error = None if result.standard_error is None else float(result.standard_error[one])
         width = f"{100 * min(capacity, 1.0):.1f}%"
         bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-        cells = [
-            element("td", "constant" if label == "1" else label),
-            element("td", with_error(capacity, error)),
-        ]
+        cells = [element("td", "constant" if label == "1" else label), element("td", with_error(capacity, error))]
         cells.append(element("td", bar, class_="share-cell"))
         if result.p_value is not None:
             p = float(result.p_value[one])
