@@ -232,13 +232,11 @@ def product_basis(
     Parameters
     ----------
     family
-        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"``
-        (arcsine), ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from
-        `infocap.basis` (``jacobi(a, b)``, ``binomial(n, p)``, ``density(...)``, ``table(...)``,
-        ``samples(...)``), or one of these for each input.
+        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"`` (arcsine),
+        ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from `infocap.basis` (``jacobi(a, b)``,
+        ``binomial(n, p)``, ``density(...)``, ``table(...)``, ``samples(...)``), or one of these for each input.
     n_inputs, max_degree
-        Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d)
-        functions.
+        Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d) functions.
     domain
         Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
     index_set

@@ -56,9 +56,8 @@ class Engine:
     def fold(self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None) -> Any:
         """Do `work(samples, start, stop)` on shares of the rows, and merge what they give in the order of the rows.
 
-        With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain
-        functions; to run in other processes both must be picklable, as functions of a module and `functools.partial`
-        of them are.
+        With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain functions;
+        to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
         if self.executor is not None and is_client(self.executor):
