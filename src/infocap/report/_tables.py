@@ -39,8 +39,7 @@ def by_degree(result: CapacityResult) -> Markup:
     if abs(added - result.total) >= 5e-3:
         whole = result.qualified_total or plain(result.total)
         said = (
-            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts "
-            "what is too small to be shown function by function."
+            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts what is too small to show."
         )
         parts.append(element("p", said, class_="note"))
     return element("figure", element("h3", "Table by degree"), *parts)

@@ -144,9 +144,7 @@ class Engine:
             raise
         except RuntimeError as problem:
             if "shutdown" in str(problem):
-                raise ParameterError(
-                    "the executor was shut down, perhaps at the end of its with block; make a new one."
-                ) from None
+                raise ParameterError("the executor was shut down, perhaps by its with block; make a new one.") from None
             raise
         finally:
             for future in futures:
@@ -246,9 +244,7 @@ def n_slots(executor: Any) -> int:
                 executor.wait_for_workers(1, timeout=WORKER_WAIT_S)
             except TimeoutError:
                 address = executor.scheduler.address
-                raise ParameterError(
-                    f"the Dask cluster at {address} has no workers; start some with `dask worker {address}`."
-                ) from None
+                raise ParameterError(f"Dask cluster {address} has no workers; run `dask worker {address}`.") from None
         return sum(executor.nthreads().values())
     known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     return int(known or cpu_count() or 1)
