@@ -36,7 +36,7 @@ class ProductBasis:
         self.indices.setflags(write=False)
         self._plans: dict[bool, Plan] = {}
         if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
-            raise ParameterError("indices must begin with the constant function, then by degree; use product_basis.")
+            raise ParameterError("indices must begin with the constant function, sorted by degree; use product_basis.")
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -79,11 +79,9 @@ def inputs_off(case: Case) -> Iterator[Check]:
     spans = zip(evidence.look.input_low, evidence.look.input_high, basis.families, strict=True)
     fitting = (fitting_domain(low, high, family.domain) for low, high, family in spans)
     domain = next((one for one in fitting if one), None)
-    advice = (
-        f"u fills {domain}: pass `domain={domain}` to product_basis"
-        if domain
-        else "use the `family` of the true distribution, or basis.samples(recorded inputs)"
-    )
+    advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
+    if domain:
+        advice = f"u fills {domain}: pass `domain={domain}` to product_basis"
     text = (
         f"inputs do not follow the declared distribution ({said}): the mean of {basis.label(worst)} is "
         f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0; {advice}."
@@ -133,12 +131,11 @@ def saturated(case: Case) -> Iterator[Check]:
     bad = np.flatnonzero(share > SATURATED)
     if len(bad):
         names = [case.evidence.samples.x.column(int(number)) for number in bad]
-        yield Check(
+        said = (
             f"{len(bad)} of {len(share)} channels look saturated or clipped ({listed(names)}): up to "
-            f"{share.max():.0%} of their samples sit at the lowest or highest value.",
-            channels=names,
-            share=share[bad].tolist(),
+            f"{share.max():.0%} of their samples sit at the lowest or highest value."
         )
+        yield Check(said, channels=names, share=share[bad].tolist())
 
 
 def dependent_readouts(case: Case) -> Iterator[Check]:
@@ -164,11 +161,9 @@ def above_the_rank(case: Case) -> Iterator[Check]:
     """Capacities that sum to more than the readouts allow."""
     total, rank, method = case.total, case.evidence.rank, case.method
     if total > ABOVE * rank:
-        advice = (
-            "check the inputs' distribution, or take more samples"
-            if method.corrects_bias
-            else f"method {method.name!r} does not correct the finite-sample bias; use the default method"
-        )
+        advice = "check the inputs' distribution, or take more samples"
+        if not method.corrects_bias:
+            advice = f"method {method.name!r} does not correct the finite-sample bias; use the default method"
         said = f"the capacities sum to {total:.3f}, above the {rank} that the readouts allow: {advice}."
         yield Check(said, unreliable=f"more than the {rank} that are possible", total=total, rank=rank)
 

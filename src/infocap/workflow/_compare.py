@@ -144,14 +144,9 @@ class Comparison:
             "difference_low": step - half_width * error,
             "difference_high": step + half_width * error,
         }
-        return pd.DataFrame(
-            {
-                "quantity": kind,
-                "name": np.repeat(list(names), len(values)),
-                "device": np.tile(self.names, len(names)),
-                **{name: column.T.ravel() for name, column in columns.items()},
-            }
-        )
+        rows = {"name": np.repeat(list(names), len(values)), "device": np.tile(self.names, len(names))}
+        numbers = {name: column.T.ravel() for name, column in columns.items()}
+        return pd.DataFrame({"quantity": kind, **rows, **numbers})
 
 
 def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Comparison:
