@@ -108,10 +108,8 @@ def provenance(result: CapacityResult) -> Markup:
 
 def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
     lines = list(_flat(entries))
-    parts = [
-        element("div", element("dt", name.replace("_", " ")), element("dd", _short(value)))
-        for name, value in lines[:MOST_ENTRIES]
-    ]
+    shown = [(name.replace("_", " "), _short(value)) for name, value in lines[:MOST_ENTRIES]]
+    parts = [element("div", element("dt", name), element("dd", text)) for name, text in shown]
     more = len(lines) - len(parts)
     rest = element("p", f"and {more} more entries, in the download.", class_="note") if more > 0 else ""
     title = title[:1].upper() + title[1:].replace("_", " ")
