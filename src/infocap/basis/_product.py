@@ -262,7 +262,7 @@ def product_basis(
     if given is not None:
         given = [given] * len(families) if np.ndim(given) == 0 else given
         if len(given) != len(families):
-            raise ParameterError(f"`max_degree_per_input={given!r}` must be one degree, or {len(families)} of them.")
+            raise ParameterError(f"`max_degree_per_input={given!r}` must have one for each of {len(families)} inputs.")
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
         max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)

@@ -152,7 +152,7 @@ def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.nd
     if counts.min() < folds:
         rare = int(np.argmin(counts))
         raise ParameterError(
-            f"`folds={folds}` exceeds the {counts[rare]} samples of class {names[rare]!r}; give fewer."
+            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; give fewer."
         )
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]

@@ -183,7 +183,9 @@ class Encoder:
         whole_number("n_inputs", self.n_inputs, 1)
         if self.n_bins % self.n_inputs:
             fitting = [q for q in range(1, self.n_bins + 1) if self.n_bins % q == 0]
-            raise ParameterError(f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; it can be {fitting}.")
+            raise ParameterError(
+                f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; it can be one of {fitting}."
+            )
         for name in ("span_nm", "wavelength_nm", "filter_ghz"):
             positive(name, getattr(self, name))
         number("phase_noise_rad", self.phase_noise_rad, least=0.0)
