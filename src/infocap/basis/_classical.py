@@ -178,8 +178,5 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
             one_of("family", one, FAMILIES)
             given[place] = restore(one)
         elif not isinstance(one, Family):
-            raise ParameterError(
-                f"`family={one!r}` must be a name or a Family; the functions of infocap.basis make one when called, "
-                "such as legendre()."
-            )
+            raise ParameterError(f"`family={one!r}` must be a name, or a Family such as legendre() of infocap.basis.")
     return given

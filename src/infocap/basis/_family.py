@@ -26,10 +26,9 @@ MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
 class Family:
     """Functions p_0 = 1, p_1, p_2, ... that are orthonormal under the distribution of one input.
 
-    A polynomial family is its three-term recurrence,
-    ``x p_k = b_k p_{k+1} + a_k p_k + b_{k-1} p_{k-1}``, and the quantile of its measure; values,
-    samples and Gauss quadrature follow. `canonical` is the interval that `domain` is mapped onto, so
-    that ``domain=(0, 1)`` shifts and stretches any family. For the unbounded measures it is not the
+    A polynomial family is its three-term recurrence, ``x p_k = b_k p_{k+1} + a_k p_k + b_{k-1} p_{k-1}``, and the
+    quantile of its measure; values, samples and Gauss quadrature follow. `canonical` is the interval that `domain` is
+    mapped onto, so that ``domain=(0, 1)`` shifts and stretches any family. For the unbounded measures it is not the
     support but a ruler: mean ± one standard deviation (Hermite), origin and scale (Laguerre).
 
     >>> from infocap.basis import legendre

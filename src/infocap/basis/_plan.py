@@ -167,10 +167,8 @@ class Plan:
 def _runs(factor: Integers, partner: Integers) -> list[Run]:
     """Join neighbouring products of one factor with neighbouring partners."""
     new = np.flatnonzero((np.diff(factor) != 0) | (np.diff(partner) != 1)) + 1
-    return [
-        (start, stop, int(factor[start]), int(partner[start]))
-        for start, stop in pairwise([0, *new.tolist(), len(factor)])
-    ]
+    runs = pairwise([0, *new.tolist(), len(factor)])
+    return [(start, stop, int(factor[start]), int(partner[start])) for start, stop in runs]
 
 
 def _fill(multiply: Callable[..., Any], runs: list[Run], factors: Any, partners: Any, out: Any) -> None:

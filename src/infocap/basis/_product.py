@@ -36,10 +36,7 @@ class ProductBasis:
         self.indices.setflags(write=False)
         self._plans: dict[bool, Plan] = {}
         if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
-            raise ParameterError(
-                "indices must begin with the constant function and be sorted by degree; "
-                "product_basis(..., indices=...) does both."
-            )
+            raise ParameterError("indices must begin with the constant function, sorted by degree; use product_basis.")
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -232,13 +229,11 @@ def product_basis(
     Parameters
     ----------
     family
-        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"``
-        (arcsine), ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from
-        `infocap.basis` (``jacobi(a, b)``, ``binomial(n, p)``, ``density(...)``, ``table(...)``,
-        ``samples(...)``), or one of these for each input.
+        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"`` (arcsine),
+        ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from `infocap.basis` (``jacobi(a, b)``,
+        ``binomial(n, p)``, ``density(...)``, ``table(...)``, ``samples(...)``), or one of these for each input.
     n_inputs, max_degree
-        Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d)
-        functions.
+        Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d) functions.
     domain
         Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
     index_set
@@ -267,10 +262,7 @@ def product_basis(
     if given is not None:
         given = [given] * len(families) if np.ndim(given) == 0 else given
         if len(given) != len(families):
-            raise ParameterError(
-                f"`max_degree_per_input={max_degree_per_input!r}` must be one degree, or one for each of "
-                f"{len(families)} inputs."
-            )
+            raise ParameterError(f"`max_degree_per_input={given!r}` must have one for each of {len(families)} inputs.")
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
         max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)

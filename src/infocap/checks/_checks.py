@@ -76,23 +76,18 @@ def inputs_off(case: Case) -> Iterator[Check]:
     if z[worst] <= STANDARD_ERRORS:
         return
     said = ", ".join(dict.fromkeys(family.distribution for family in basis.families))
-    fitting = (
-        fitting_domain(case.evidence.look.input_low[k], case.evidence.look.input_high[k], family.domain)
-        for k, family in enumerate(basis.families)
-    )
+    spans = zip(evidence.look.input_low, evidence.look.input_high, basis.families, strict=True)
+    fitting = (fitting_domain(low, high, family.domain) for low, high, family in spans)
     domain = next((one for one in fitting if one), None)
-    advice = (
-        f"u fills {domain}: pass `domain={domain}` to product_basis"
-        if domain
-        else "use the `family` of the true distribution, or basis.samples(recorded inputs)"
-    )
-    yield Check(
+    advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
+    if domain:
+        advice = f"u fills {domain}: pass `domain={domain}` to product_basis"
+    text = (
         f"inputs do not follow the declared distribution ({said}): the mean of {basis.label(worst)} is "
-        f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0; {advice}.",
-        unreliable="inputs not of the declared distribution",
-        function=basis.label(worst),
-        standard_errors=float(z[worst]),
+        f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0; {advice}."
     )
+    found: dict[str, Any] = {"function": basis.label(worst), "standard_errors": float(z[worst])}
+    yield Check(text, unreliable="inputs not of the declared distribution", **found)
 
 
 def _sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
@@ -136,53 +131,41 @@ def saturated(case: Case) -> Iterator[Check]:
     bad = np.flatnonzero(share > SATURATED)
     if len(bad):
         names = [case.evidence.samples.x.column(int(number)) for number in bad]
-        yield Check(
+        said = (
             f"{len(bad)} of {len(share)} channels look saturated or clipped ({listed(names)}): up to "
-            f"{share.max():.0%} of their samples sit at the lowest or highest value.",
-            channels=names,
-            share=share[bad].tolist(),
+            f"{share.max():.0%} of their samples sit at the lowest or highest value."
         )
+        yield Check(said, channels=names, share=share[bad].tolist())
 
 
 def dependent_readouts(case: Case) -> Iterator[Check]:
     """Readouts that are linear combinations of others."""
     rank, maximum = case.evidence.rank, case.evidence.maximum
     if rank < maximum:
-        yield Check(
-            f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}.",
-            rank=rank,
-            maximum=maximum,
-        )
+        said = f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
+        yield Check(said, rank=rank, maximum=maximum)
 
 
 def few_samples(case: Case) -> Iterator[Check]:
     """So few samples that no correction of the bias is safe."""
     n, k = case.evidence.n_samples, case.evidence.rank
     if n < SAMPLES_PER_READOUT * k:
-        yield Check(
+        said = (
             f"{n} samples are few for {k} readouts: below 4 K = {4 * k} the bias is not small and not "
-            "removed by extrapolation; take more samples.",
-            unreliable=f"few samples for {k} readouts",
-            n_samples=n,
-            wanted=SAMPLES_PER_READOUT * k,
+            "removed by extrapolation; take more samples."
         )
+        yield Check(said, unreliable=f"few samples for {k} readouts", n_samples=n, wanted=SAMPLES_PER_READOUT * k)
 
 
 def above_the_rank(case: Case) -> Iterator[Check]:
     """Capacities that sum to more than the readouts allow."""
     total, rank, method = case.total, case.evidence.rank, case.method
     if total > ABOVE * rank:
-        advice = (
-            "check the inputs' distribution, or take more samples"
-            if method.corrects_bias
-            else f"method {method.name!r} does not correct the finite-sample bias; use the default method"
-        )
-        yield Check(
-            f"the capacities sum to {total:.3f}, above the {rank} that the readouts allow: {advice}.",
-            unreliable=f"more than the {rank} that are possible",
-            total=total,
-            rank=rank,
-        )
+        advice = "check the inputs' distribution, or take more samples"
+        if not method.corrects_bias:
+            advice = f"method {method.name!r} does not correct the finite-sample bias; use the default method"
+        said = f"the capacities sum to {total:.3f}, above the {rank} that the readouts allow: {advice}."
+        yield Check(said, unreliable=f"more than the {rank} that are possible", total=total, rank=rank)
 
 
 def repeats_off(case: Case) -> Iterator[Check]:
@@ -206,13 +189,11 @@ def repeats_off(case: Case) -> Iterator[Check]:
             standard_errors=float(z[worst]),
         )
     if limit.total + 3 * limit.standard_error < case.total - 0.5:
-        yield Check(
+        said = (
             f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
-            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them.",
-            unreliable="more than repeats allow",
-            total=case.total,
-            allowed=limit.total,
+            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them."
         )
+        yield Check(said, unreliable="more than repeats allow", total=case.total, allowed=limit.total)
 
 
 def left_out(case: Case) -> Iterator[Check]:
@@ -250,13 +231,11 @@ def shifted(case: Case) -> Iterator[Check]:
         if found is not None:
             lag, there, here = found
             where = "" if start == 0 else f" in the stretch from measurement {start} on"
-            yield Check(
+            said = (
                 f"readouts look shifted by {lag:+d} samples against the inputs{where}: their raw capacity is "
-                f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows.",
-                unreliable="readouts shifted against the inputs",
-                lag=lag,
-                first_measurement=start,
+                f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows."
             )
+            yield Check(said, unreliable="readouts shifted against the inputs", lag=lag, first_measurement=start)
             return
 
 

@@ -57,14 +57,10 @@ class How:
     )
     no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
     nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Missing values.")
-    complex_as: str | None = option(
-        "--complex-as", type=click.Choice(["abs2", "split"]), help="What complex readouts mean."
-    )
+    complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Of complex readouts.")
     no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
     memory: str | None = option("--memory", help="Read in blocks, within so much memory, such as 1GB.")
-    scheduler: str | None = option(
-        "--scheduler", metavar="ADDRESS", help="Of a Dask cluster to do the work, such as tcp://node1:8786."
-    )
+    scheduler: str | None = option("--scheduler", metavar="URL", help="Of a Dask cluster, such as tcp://node1:8786.")
 
     @property
     def in_memory(self) -> bool:

@@ -188,10 +188,8 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
     seconds = wish.seconds_per_sample
     columns = "".join(f"  {method:<25}" for method in METHODS)
     measuring = "" if seconds is None else f"  {'measuring':>9}"
-    lines = [
-        f"  {'':>9}  error of the total, root mean square (range over devices)",
-        f"  {'samples':>9}{columns}{measuring}  computing  memory",
-    ]
+    lines = [f"  {'':>9}  error of the total, root mean square (range over devices)"]
+    lines.append(f"  {'samples':>9}{columns}{measuring}  computing  memory")
     for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)

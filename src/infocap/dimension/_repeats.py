@@ -185,10 +185,7 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
     pairs = combinations(range(repeated.shape[1]), 2)
     same = [(a, b) for a, b in pairs if np.array_equal(repeated[:, a], repeated[:, b])]
     if same:
-        yield (
-            f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit, so there is no noise "
-            "between them; were the repeats really measured twice?"
-        )
+        yield (f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit; were they really measured twice?")
     worth = round(data.weights.sum() ** 2 / np.sum(data.weights**2))  # weights that differ leave fewer
     if worth < ENOUGH * rank:
         as_many = f" are, by their weights, worth {worth}, which" if worth < data.n_inputs else ""

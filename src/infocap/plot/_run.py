@@ -36,9 +36,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """
     found = result.growth
     if found is None:
-        raise ParameterError(
-            "the result has no growth with the number of samples; infocap.analyse(recording, basis) follows it."
-        )
+        raise ParameterError("no growth with the number of samples; infocap.analyse(recording, basis) follows it.")
     n, total = np.array(found.n_samples), np.array(found.total)
     with axes(ax) as ax:
         if found.standard_error is not None and not result.unreliable:
@@ -172,9 +170,7 @@ def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes |
     chosen: list[Any] = [labels.index(term) if term in labels else term for term in terms]
     wrong = [term for term in chosen if term not in range(len(labels))]
     if wrong:
-        raise ParameterError(
-            f"`terms` has {wrong[0]!r}; the basis has functions 0 to {len(labels) - 1}, such as {labels[-1]!r}."
-        )
+        raise ParameterError(f"`terms` has {wrong[0]!r}; functions are 0 to {len(labels) - 1}, such as {labels[-1]!r}.")
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")

@@ -150,9 +150,7 @@ def to_json(name: str, value: Any) -> str:
     try:
         return json.dumps(value, default=lambda one: one.tolist())
     except (AttributeError, TypeError, ValueError) as problem:
-        raise ParameterError(
-            f"`{name}` must be plain data, numbers, text and lists, to be written to a file: {problem}."
-        ) from None
+        raise ParameterError(f"`{name}` must be plain data, numbers, text and lists, for a file: {problem}.") from None
 
 
 def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> Any:

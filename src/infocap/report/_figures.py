@@ -143,10 +143,7 @@ def matrix(result: CapacityResult) -> Markup:
     x = LEFT + SIDE + 18
     stops = [element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)]
     gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
-    scale = [
-        element("defs", gradient),
-        element("rect", x=x, y=TOP, width=14, height=SIDE, fill="url(#viridis)"),
-    ]
+    scale = [element("defs", gradient), element("rect", x=x, y=TOP, width=14, height=SIDE, fill="url(#viridis)")]
     for y, name in ((bottom, "0"), (bottom - SIDE / 2 + 4, "0.5"), (TOP + 9, "1")):
         scale.append(_text(name, x + 19, y, "tick", anchor="start"))
     scale.append(_text("capacity", x + 36, TOP + SIDE / 4, "tick", turned=90))

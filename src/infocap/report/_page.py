@@ -138,6 +138,7 @@ def _embedded(result: CapacityResult, title: str) -> str:
     except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
         names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
         saved = {name: getattr(result, name) for name in names}
+    functions = {"degree": basis.degrees, "variables": basis.interactions, "index": basis.indices.T}
     data = {
         "title": title,
         "attributes": saved,
@@ -150,12 +151,7 @@ def _embedded(result: CapacityResult, title: str) -> str:
             }
             for k, (family, count) in enumerate(zip(basis.families, counts.tolist(), strict=True))
         ],
-        "functions": {
-            "degree": basis.degrees,
-            "variables": basis.interactions,
-            "index": basis.indices.T,
-            **per_term(result),
-        },
+        "functions": functions | per_term(result),
         "metadata": extras(result),
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)

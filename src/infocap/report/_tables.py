@@ -39,8 +39,7 @@ def by_degree(result: CapacityResult) -> Markup:
     if abs(added - result.total) >= 5e-3:
         whole = result.qualified_total or plain(result.total)
         said = (
-            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts "
-            "what is too small to be shown function by function."
+            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts what is too small to show."
         )
         parts.append(element("p", said, class_="note"))
     return element("figure", element("h3", "Table by degree"), *parts)
@@ -66,10 +65,7 @@ def functions(result: CapacityResult) -> Markup:
         error = None if result.standard_error is None else float(result.standard_error[one])
         width = f"{100 * min(capacity, 1.0):.1f}%"
         bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-        cells = [
-            element("td", "constant" if label == "1" else label),
-            element("td", with_error(capacity, error)),
-        ]
+        cells = [element("td", "constant" if label == "1" else label), element("td", with_error(capacity, error))]
         cells.append(element("td", bar, class_="share-cell"))
         if result.p_value is not None:
             p = float(result.p_value[one])
@@ -112,10 +108,8 @@ def provenance(result: CapacityResult) -> Markup:
 
 def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
     lines = list(_flat(entries))
-    parts = [
-        element("div", element("dt", name.replace("_", " ")), element("dd", _short(value)))
-        for name, value in lines[:MOST_ENTRIES]
-    ]
+    shown = [(name.replace("_", " "), _short(value)) for name, value in lines[:MOST_ENTRIES]]
+    parts = [element("div", element("dt", name), element("dd", text)) for name, text in shown]
     more = len(lines) - len(parts)
     rest = element("p", f"and {more} more entries, in the download.", class_="note") if more > 0 else ""
     title = title[:1].upper() + title[1:].replace("_", " ")

@@ -51,10 +51,7 @@ def expand(target: Target, basis: ProductBasis) -> Floats:
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
     if outside > UNSEEN * power:
-        warn(
-            f"{outside / power:.1%} of the target's power lies outside the basis and counts as not computed; "
-            "raise the degree to see more of it."
-        )
+        warn(f"{outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more of it.")
     return coefficients / np.sqrt(power)
 
 

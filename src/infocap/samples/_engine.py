@@ -56,9 +56,8 @@ class Engine:
     def fold(self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None) -> Any:
         """Do `work(samples, start, stop)` on shares of the rows, and merge what they give in the order of the rows.
 
-        With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain
-        functions; to run in other processes both must be picklable, as functions of a module and `functools.partial`
-        of them are.
+        With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain functions;
+        to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
         if self.executor is not None and is_client(self.executor):
@@ -145,9 +144,7 @@ class Engine:
             raise
         except RuntimeError as problem:
             if "shutdown" in str(problem):
-                raise ParameterError(
-                    "the executor was shut down, perhaps at the end of its with block; make a new one."
-                ) from None
+                raise ParameterError("the executor was shut down, perhaps by its with block; make a new one.") from None
             raise
         finally:
             for future in futures:
@@ -247,9 +244,7 @@ def n_slots(executor: Any) -> int:
                 executor.wait_for_workers(1, timeout=WORKER_WAIT_S)
             except TimeoutError:
                 address = executor.scheduler.address
-                raise ParameterError(
-                    f"the Dask cluster at {address} has no workers; start some with `dask worker {address}`."
-                ) from None
+                raise ParameterError(f"Dask cluster {address} has no workers; run `dask worker {address}`.") from None
         return sum(executor.nthreads().values())
     known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     return int(known or cpu_count() or 1)

@@ -212,11 +212,9 @@ def _exact(value: float, *others: float) -> str:
 def _domain_hint(column: Floats, family: Family) -> str:
     low, high = float(column.min()), float(column.max())
     fitting = fitting_domain(low, high, family.domain)
-    advice = (
-        f"pass `domain={fitting}` to product_basis, or rescale u"
-        if fitting
-        else f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to product_basis"
-    )
+    advice = f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to product_basis"
+    if fitting:
+        advice = f"pass `domain={fitting}` to product_basis, or rescale u"
     return f"{advice}; if it is normally distributed, take the family 'hermite'."
 
 

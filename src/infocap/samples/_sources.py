@@ -33,9 +33,7 @@ class FileRows:
         except OSError as problem:
             raise _unreachable(self.path, problem) from None
         if len(values) < count:
-            raise DataError(
-                f"{self.path} is cut short: {count:,} values from row {start} on are wanted, {len(values):,} are there."
-            )
+            raise DataError(f"{self.path} is cut short: from row {start} it has {len(values):,} of {count:,} values.")
         return values.reshape(-1, self.shape[1])
 
 
@@ -167,6 +165,5 @@ def _hdf5(dataset: Any) -> Any | None:
 def _unreachable(path: str, problem: Exception) -> DataError:
     reason = getattr(problem, "strerror", None) or " ".join(str(problem).split())
     return DataError(
-        f"{path} cannot be read here ({reason}); every process that works on it must see it under this name, "
-        "so put it on a disk that all share."
+        f"{path} cannot be read here ({reason}); every process must see it: put it on a disk that all share."
     )

@@ -194,9 +194,7 @@ class Table:
             flat = f": {self.name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
             raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels){flat}.")
         if any(isinstance(size, float) for size in shape):  # dask, after a selection
-            raise DataError(
-                f"{self.name} has shape {shape}, of unknown length; call {self.name}.compute_chunk_sizes() first."
-            )
+            raise DataError(f"{self.name} has unknown length, {shape}; call {self.name}.compute_chunk_sizes() first.")
         raise DataError(f"{self.name} is empty: its shape is {shape}; give at least one row and one column.")
 
     def _column_names(self, first: Any) -> list[str]:

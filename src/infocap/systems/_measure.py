@@ -11,10 +11,8 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     """Readouts (samples, readouts) at the inputs `u`; the seed goes to systems that take one."""
     x = system(u, seed=seed) if seed is not None and takes_seed(system) else system(u)
     if tuple(getattr(x, "shape", ()))[:1] != (len(u),):
-        raise DataError(
-            f"the system gave {getattr(x, 'shape', type(x).__name__)} for {len(u)} samples; "
-            "it must give an array of shape (samples, readouts)."
-        )
+        found = getattr(x, "shape", type(x).__name__)
+        raise DataError(f"the system gave {found} for {len(u)} samples; it must give an array (samples, readouts).")
     return x
 
 

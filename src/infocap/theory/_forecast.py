@@ -173,9 +173,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     """
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
     if pilot.method not in METHODS or ESTIMATORS[pilot.method].forecast != "residual" or error is None:
-        raise DataError(
-            f"the pilot was estimated by {pilot.method!r}; a forecast needs an error bar: take 'control-variate'."
-        )
+        raise DataError(f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take 'control-variate'.")
     if n < LEAST_PER_FUNCTION * terms:
         raise DataError(
             f"the pilot has {n} samples for {terms} functions; its error bar holds from {LEAST_PER_FUNCTION * terms} "

@@ -7,15 +7,6 @@ from ._estimate import conclude, estimate, evidence, probe
 from ._sweep import Sweep, sweep
 
 __all__ = [
-    "Comparison",
-    "Convergence",
-    "Sweep",
-    "analyse",
-    "compare",
-    "conclude",
-    "convergence",
-    "estimate",
-    "evidence",
-    "probe",
-    "sweep",
-]
+    "Comparison", "Convergence", "Sweep", "analyse", "compare", "conclude", "convergence", "estimate",
+    "evidence", "probe", "sweep",
+]  # fmt: skip

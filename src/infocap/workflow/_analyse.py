@@ -26,8 +26,7 @@ from ._estimate import estimate
 # Sizes of the run at which the total is looked at, each half of the next, and samples per readout in the smallest.
 STEPS, LEAST = 6, 2
 # Variance of the reference, relative to what neighbouring measurements say is noise, from which the device drifted;
-# over the root of the number of references, by how much that ratio scatters by chance; and fewest references that
-# tell.
+# over the root of the number of references, by how much that ratio scatters by chance; and fewest references that tell.
 DRIFTING, CHANCE, REFERENCES = 2.0, 6.0, 8
 # Rows that are read at a time for standard deviations.
 ROWS = 8192

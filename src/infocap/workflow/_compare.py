@@ -61,9 +61,7 @@ class Comparison:
         """
         degrees, names = self.basis.degrees, [str(degree) for degree in range(self.basis.max_degree + 1)]
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        errors = np.sqrt(
-            [np.bincount(degrees, error**2, minlength=self.basis.max_degree + 1) for error in self._errors]
-        )
+        errors = np.sqrt([np.bincount(degrees, one**2, minlength=self.basis.max_degree + 1) for one in self._errors])
         most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
         return self._table("degree", names, values, errors, most, level)
 
@@ -146,14 +144,9 @@ class Comparison:
             "difference_low": step - half_width * error,
             "difference_high": step + half_width * error,
         }
-        return pd.DataFrame(
-            {
-                "quantity": kind,
-                "name": np.repeat(list(names), len(values)),
-                "device": np.tile(self.names, len(names)),
-                **{name: column.T.ravel() for name, column in columns.items()},
-            }
-        )
+        rows = {"name": np.repeat(list(names), len(values)), "device": np.tile(self.names, len(names))}
+        numbers = {name: column.T.ravel() for name, column in columns.items()}
+        return pd.DataFrame({"quantity": kind, **rows, **numbers})
 
 
 def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Comparison:
@@ -243,14 +236,9 @@ def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list
             "'control-variate', or another with jackknife=16."
         )
     if doubtful := [name for name, one in named if one.unreliable]:
-        checks.append(
-            f"the total of {listed(doubtful)} is unreliable, and so are differences from it; the checks of that result "
-            "say why, and what to do."
-        )
+        checks.append(f"the total of {listed(doubtful)} is unreliable, hence differences from it; its checks say why.")
     if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
-        checks.append(
-            f"the results come from different methods ({listed(methods)}); part of a difference may be theirs."
-        )
+        checks.append(f"results come from different methods ({listed(methods)}); part of a difference may be theirs.")
     return checks
 
 

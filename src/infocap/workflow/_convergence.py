@@ -55,8 +55,6 @@ def convergence(
     edges = [0, *steps.tolist()]
     *parts, _ = summaries(samples, engine, frame_for(samples, look), edges)
     powers = accumulate(engine.fold(samples, square_sums, edges=edges))
-    raw = [
-        capacities(whole) * whole.n_samples / power
-        for whole, power in zip(accumulate(parts, combine), powers, strict=True)
-    ]
+    wholes = zip(accumulate(parts, combine), powers, strict=True)
+    raw = [capacities(whole) * whole.n_samples / power for whole, power in wholes]
     return Convergence(steps, np.array(raw), maximum, basis)

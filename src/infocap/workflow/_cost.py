@@ -56,9 +56,7 @@ def byte_count(memory: Any) -> int:
     text = str(memory).strip().upper().replace(" ", "")
     found = re.fullmatch(r"(\d+(?:\.\d*)?(?:E\+?\d+)?)([KMGT]?I?B)?", text)
     if isinstance(memory, bool) or found is None or (found[2] or "") not in UNITS:
-        raise ParameterError(
-            f"`memory={memory!r}` is no amount of memory; give bytes, or a text such as '512MB', '1GB' or '2GiB'."
-        )
+        raise ParameterError(f"`memory={memory!r}` is no amount of memory; give bytes, or a text, '512MB' or '2GiB'.")
     n_bytes = int(float(found[1]) * UNITS[found[2] or ""])
     if n_bytes < LEAST_MEMORY:
         raise ParameterError(f"`memory={memory!r}` is less than 1 MB, too little for anything; give more.")

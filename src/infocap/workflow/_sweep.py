@@ -103,6 +103,7 @@ class Sweep:
                 columns[name] = ((*names, "term"), np.array(rows).reshape(*shape, len(basis)))
         by_degree = [np.bincount(basis.degrees, result.capacity) for result in self.results]
         columns["by_degree"] = ((*names, "degree"), np.array(by_degree).reshape(*shape, -1))
+        made = {name: getattr(self.results[0], name) for name in ("method", "n_samples")}
         return xr.Dataset(
             columns,
             coords={
@@ -111,12 +112,7 @@ class Sweep:
                 "term_degree": ("term", basis.degrees),
                 "degree": np.arange(basis.max_degree + 1),
             },
-            attrs={
-                "method": self.results[0].method,
-                "n_samples": self.results[0].n_samples,
-                "basis": json.dumps(basis.to_dict()),
-                "infocap_version": __version__,
-            },
+            attrs=made | {"basis": json.dumps(basis.to_dict()), "infocap_version": __version__},
         )
 
     def to_dataframe(self) -> pd.DataFrame:
