@@ -101,7 +101,7 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
     e, longer = e @ rotation.T, longer @ rotation.T
     fitted = phi @ e
     if job.own is None:
-        y = samples.values(job.basis, start, stop)[-len(job.weights) :, :]
+        y = samples.values(job.basis, start, stop)[-job.weights.shape[0] :, :]
     else:
         first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
         y = phi[: len(job.own), :] if first else take_rows(phi, as_like(job.own, phi))
@@ -268,7 +268,7 @@ class _Groups:
         scatter: Any = 0.0
         pooled, totals = np.zeros_like(self.gram), []
         for (part, mixed), one in zip(parts, self.groups, strict=True):
-            off = (part / one.count - all_c / n) @ as_like(self.root, part) * np.sqrt(one.count * count / n)
+            off = (part / one.count - all_c / n) @ as_like(self.root, part) * (one.count * count / n) ** 0.5
             scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
             m = n - one.count
             root, _ = inverse_root(self.gram + (all_g - mixed) / m - all_g / n)
