@@ -1,8 +1,5 @@
 """The control-variate estimator: exact where it can be, unbiased, honest about its errors, never silent."""
 
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,11 +8,6 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
-from infocap.estimators import control_variate
-from infocap.estimators._tuning import TUNING
-from infocap.kernels import Regression
-from infocap.samples import Engine
-from reference import estimate_with
 
 BASIS = infocap.product_basis("legendre", 2, 8)  # 45 functions
 MIXTURE = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise=0.3, seed=1)
@@ -35,6 +27,13 @@ def within(values, expected, errors=4.0):
     values = np.asarray(values)
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     return np.abs(values.mean(axis=0) - expected) <= errors * error
+
+
+def covered(found, exact):
+    """Which 95 % intervals hold the truth: of single capacities (data sets, functions), and of totals."""
+    inside = [(one.interval()[:, 0] <= exact) & (exact <= one.interval()[:, 1]) for one in found]
+    totals = [low <= exact.sum() <= high for low, high in (one.total_interval() for one in found)]
+    return np.array(inside), np.array(totals)
 
 
 def test_readouts_in_the_span_are_found_to_rounding():
@@ -62,7 +61,7 @@ FAMILIES = [
 def test_any_basis_will_do(basis, fit):
     system = infocap.theory.random_mixture(basis, n_active=min(6, len(basis)), n_readouts=3, seed=2)
     result = infocap.probe(system, basis, 2048, seed=1, fit=fit)
-    assert_allclose(result.capacity, system.exact(), atol=1e-9)
+    assert_allclose(result.capacity, system.exact(), atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")  # those of Algorithm 1
@@ -79,38 +78,47 @@ def test_much_closer_than_algorithm_1(design):
     assert total["control-variate"] < 0.25 * total["threshold-richardson"]
 
 
-@pytest.mark.filterwarnings("ignore:error bars of single capacities rest on")
-@pytest.mark.parametrize(
-    ("design", "fit"),
-    [
-        ("sobol", "auto"),
-        ("random", "auto"),
-        ("sobol", "least-squares"),
-        ("random", "least-squares"),
-        ("random", "none"),  # without controls the correction assumes independent points
-    ],
-)
-def test_capacities_and_total_are_unbiased(design, fit):
-    found = many(40, 512, design, fit=fit)
-    exact = MIXTURE.exact()
-    unbiased = np.array([one.unbiased for one in found])
-    assert np.mean(within(unbiased, exact)) > 0.95  # 45 functions, 4 standard errors each
-    size = np.mean([one.total_standard_error for one in found])
+# Without a fit the correction assumes independent points and misses that Sobol blocks average better.
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+@pytest.mark.parametrize("kind", ["sobol auto", "random auto", "sobol least-squares", "random none"])
+def test_capacities_and_total_are_unbiased(kind):
+    design, fit = kind.split()
+    found, exact = many(40, 512, design, fit=fit), MIXTURE.exact()
     assert (
-        within([one.total for one in found], exact.sum())
-        or abs(np.mean([one.total for one in found]) - exact.sum()) < 0.5 * size
-    )
+        np.mean(within([one.unbiased for one in found], exact)) > 0.95
+    )  # 45 functions, 4 standard errors each
+    assert within([one.total for one in found], exact.sum())
 
 
 @pytest.mark.parametrize("design", ["sobol", "random"])
 def test_error_bars_cover(design):
     """95 % intervals of the active capacities and of the total, over 40 data sets."""
-    found, exact = many(40, 512, design), MIXTURE.exact()
-    active = exact > 1e-3
-    inside = np.array([(one.interval()[:, 0] <= exact) & (exact <= one.interval()[:, 1]) for one in found])
-    assert 0.90 < inside[:, active].mean() < 0.99
-    hit = [low <= exact.sum() <= high for low, high in (one.total_interval() for one in found)]
-    assert np.mean(hit) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
+    exact = MIXTURE.exact()
+    inside, totals = covered(many(40, 512, design), exact)
+    assert 0.92 < inside[:, exact > 1e-3].mean() < 0.99
+    assert totals.mean() > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
+
+
+@pytest.mark.parametrize("design", ["sobol", "random"])
+def test_error_bars_cover_what_no_fit_reaches(design):
+    """Comparators with noise of two sizes: the fit leaves steps, which are no polynomials."""
+    basis = infocap.product_basis("legendre", 2, 5)
+    generator = np.random.default_rng(4)
+    turn, offset = generator.standard_normal((2, 12)), generator.uniform(-0.7, 0.7, 12)
+    scale = np.where(np.arange(12) % 2, 0.1, 1.0)
+
+    def device(u, seed):
+        noise = np.random.default_rng(seed).standard_normal((len(u), 12))
+        return np.sign(u @ turn + offset) + scale * noise
+
+    nodes = (np.arange(600) + 0.5) / 300 - 1
+    grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
+    full = np.column_stack([np.ones(len(grid)), np.sign(grid @ turn + offset)])
+    gram, cross = full.T @ full / len(grid) + np.diag([0.0, *scale**2]), full.T @ basis(grid) / len(grid)
+    exact = np.sum(cross * np.linalg.solve(gram, cross), axis=0)
+    inside, totals = covered(many(40, 512, design, device, basis), exact)
+    assert inside[:, exact > 1e-3].mean() > 0.92
+    assert totals.mean() > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
 
 
 @pytest.mark.parametrize("design", ["sobol", "random"])
@@ -122,6 +130,23 @@ def test_false_discoveries_stay_below_the_stated_rate(design):
         rates.append(np.sum(shown & ~active) / max(np.sum(shown), 1))
         assert np.all(shown[MIXTURE.exact() > 0.05])
     assert np.mean(rates) < 0.05 + 3 * np.std(rates) / np.sqrt(len(rates))
+
+
+def noise_alone(u, seed):
+    return np.random.default_rng(seed).standard_normal((len(u), 5))
+
+
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+@pytest.mark.parametrize("fit", ["auto", "none"])
+def test_noise_alone_shows_nothing_at_the_stated_rate(fit):
+    """Where all functions but the constant are zero, one data set in five may show some of them."""
+    basis = infocap.product_basis("legendre", 2, 4)
+    found = many(100, 256, "random", noise_alone, basis, fit=fit, false_discovery_rate=0.2)
+    shown = np.mean([np.any(one.capacity[1:] > 0) for one in found])
+    assert shown < 0.2 + 3 * np.sqrt(0.2 * 0.8 / 100)
+    p = np.concatenate([one.p_value[1:] for one in found])
+    for level in (0.05, 0.2, 0.5):
+        assert abs(np.mean(p < level) - level) < 4 * np.sqrt(level * (1 - level) / len(p)) + 0.01
 
 
 def test_p_values_of_zeros_are_uniform():
@@ -160,16 +185,19 @@ def test_never_outside_what_is_possible(n, k, noise, seed):
     assert 0 <= low <= high <= result.rank
 
 
-@pytest.mark.filterwarnings("ignore:error bars of single capacities rest on")
+@pytest.mark.filterwarnings(
+    "ignore:the total's error bar rests on", "ignore:44 samples are few for 11 readouts"
+)
 def test_fewer_samples_than_functions():
     exact = MIXTURE.exact()
-    with pytest.warns(DataWarning, match="44 samples are few for 45 functions"):
+    with pytest.warns(DataWarning, match="44 samples are few for 45 functions") as said:
         result = measured(44, design="random")
-    settings = {"design": "random", "seed": 0, "weighted": False, "method": "threshold-richardson"}
+    assert not any("not to be trusted" in str(one.message) for one in said)
     with pytest.warns(DataWarning):
-        other = infocap.probe(MIXTURE, BASIS, 44, **settings)
+        other = measured(44, design="random", fit="none")
     assert np.mean((result.capacity - exact) ** 2) < np.mean((other.capacity - exact) ** 2)
     assert abs(result.total - exact.sum()) < 3 * result.total_standard_error
+    assert result.total == pytest.approx(result.capacity.sum())
 
 
 U = infocap.draw(BASIS, 512, seed=0)
@@ -177,24 +205,27 @@ X = MIXTURE(U, seed=0)
 TURNED = np.random.default_rng(0).standard_normal((10, 10))
 
 
+@pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])
 @pytest.mark.parametrize(
     "x",
     [
-        X * 1e-12,
+        X * 1e-9,
+        X * 1e9,
         X * np.logspace(-6, 6, 10),
         X @ TURNED,
-        X[:, ::-1] + 100,
-        X @ np.vander(np.linspace(0, 2, 10)),
+        X[:, ::-1],
+        X + 100 * np.arange(10),
+        (X @ TURNED + 7) * np.logspace(-6, 6, 10),
     ],
-    ids=["picowatts", "12 decades", "mixed", "reversed and shifted", "ill-conditioned"],
+    ids=["nano", "giga", "12 decades", "mixed", "reversed", "shifted", "mixed, scaled and shifted"],
 )
-def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x):
-    plain = infocap.estimate(U, X, BASIS)
-    other = infocap.estimate(U, x, BASIS)
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, fit):
+    plain = infocap.estimate(U, X, BASIS, fit=fit)
+    other = infocap.estimate(U, x, BASIS, fit=fit)
     assert other.rank == 11
-    assert_allclose(other.capacity, plain.capacity, atol=1e-8)
-    assert_allclose(other.standard_error, plain.standard_error, atol=1e-8)
-    assert_allclose(other.total, plain.total, atol=1e-8)
+    for name in ("capacity", "unbiased", "standard_error", "total", "total_standard_error", "p_value"):
+        assert_allclose(getattr(other, name), getattr(plain, name), rtol=0, atol=1e-10, err_msg=name)
 
 
 def test_a_condition_number_of_1e10():
@@ -207,94 +238,28 @@ def test_a_condition_number_of_1e10():
     assert_allclose(infocap.estimate(u, nearly, basis).capacity, system.exact(), atol=1e-8)
 
 
-@pytest.mark.parametrize("n", [40, 200])
-@pytest.mark.parametrize("penalty", [0.03, 3.0])
-def test_left_out_residuals_are_those_of_fits_without_the_sample(n, penalty):
-    generator = np.random.default_rng(0)
-    y, z, weights = (
-        generator.standard_normal((n, 60)),
-        generator.standard_normal((n, 2)),
-        np.linspace(1, 5, 60),
-    )
-    columns = np.arange(0, 60)
-    (found,) = Regression.ridge(y, columns, weights).left_out(z, np.array([penalty]), slice(None))
-    for row in (0, 7):
-        rest = np.delete(np.arange(n), row)
-        b = np.linalg.solve(y[rest].T @ y[rest] + penalty * np.diag(weights), y[rest].T @ z[rest])
-        assert_allclose(found[row], z[row] - y[row] @ b, atol=1e-9)
-
-
-def test_all_regressions_answer_the_same_questions():
-    generator = np.random.default_rng(0)
-    y, z = generator.standard_normal((100, 30)), generator.standard_normal((100, 3))
-    columns = np.array([2, 5, 7, 20])
-    direct, ridge = Regression.least_squares(y, columns), Regression.ridge(y, columns, np.ones(30))
-    none = Regression.none(100)
-    b = np.linalg.lstsq(y[:, columns], z, rcond=None)[0]
-    for fit in (direct, ridge):
-        assert_allclose(fit.coefficients(z, 0.0), b, atol=1e-12)
-        assert_allclose(fit.residuals(z, 0.0), z - y[:, columns] @ b, atol=1e-12)
-        margin = 1 - np.sum(np.linalg.qr(y[:, columns])[0] ** 2, axis=1)
-        assert_allclose(fit.margin(np.zeros(1))[:, 0], margin, atol=1e-12)
-        assert np.sum(1 - fit.margin(np.zeros(1))) == pytest.approx(4)
-    assert_allclose(*[fit.left_out(z, np.zeros(1), slice(5, 9))[0] for fit in (direct, ridge)], atol=1e-12)
-    assert_allclose(none.left_out(z, np.zeros(1), slice(None))[0], z)
-    assert_allclose(none.margin(np.zeros(1)), 1)
-    with pytest.raises(np.linalg.LinAlgError):
-        Regression.least_squares(np.ones((100, 30)), columns)
-
-
-def test_the_fast_path_agrees_and_reads_the_data_in_chunks(tmp_path):
-    fast = measured(1024, fit="least-squares")
-    assert_allclose(fast.unbiased, measured(1024).unbiased, atol=4 * fast.standard_error.max())
-    u = infocap.draw(BASIS, 1024, seed=0)
-    np.save(tmp_path / "x.npy", MIXTURE(u, seed=1000))
-    on_disk = np.load(tmp_path / "x.npy", mmap_mode="r")
-    engine = Engine(chunk_bytes=1, share_rows=100)
-    again = estimate_with(engine, u, on_disk, BASIS, partial(control_variate, fit="least-squares"))
-    assert_allclose(again.unbiased, fast.unbiased, atol=1e-11)
-    assert_allclose(again.standard_error, fast.standard_error, atol=1e-11)
-    assert again.total == pytest.approx(fast.total, abs=1e-10)
-
-
-def test_more_samples_than_fit_in_memory_take_the_fast_path(monkeypatch):
-    fast = measured(1024, fit="least-squares")
-    monkeypatch.setattr("infocap.estimators._control_variate.TUNING", replace(TUNING, search_bytes=1000))
-    assert_allclose(measured(1024).capacity, fast.capacity, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore:52 samples are few", "ignore:error bars of single")
-def test_least_squares_without_samples_enough_says_so():
-    with pytest.warns(DataWarning, match=r"least squares is not stable here \(52 samples for 45 functions\)"):
-        result = measured(52, design="random", fit="least-squares")
-    assert_allclose(result.capacity, measured(52, design="random").capacity)
+def test_functions_that_are_no_controls_are_reported_all_the_same():
+    """More functions than 0.4 per sample: the strongest serve as controls, all have a capacity and an error bar."""
+    basis = infocap.product_basis("legendre", 2, 15)
+    system = infocap.theory.random_mixture(basis, n_active=20, n_readouts=10, noise=0.3, seed=2)
+    exact = system.exact()
+    found = many(10, 512, "sobol", system, basis, fit="auto")  # 136 functions, all of them controls
+    with pytest.warns(DataWarning, match="256 samples are few for 136 functions"):
+        fewer = many(10, 256, "sobol", system, basis)  # 102 controls
+    assert all(one.unreliable == "few samples for 136 functions" for one in fewer)
+    for one in fewer:
+        assert np.all(one.standard_error[1:] > 0)
+        assert one.total == pytest.approx(one.capacity.sum())
+        assert abs(one.total - exact.sum()) < 3 * one.total_standard_error
+    rms = [np.sqrt(np.mean([(one.capacity - exact) ** 2 for one in all_])) for all_ in (found, fewer)]
+    assert rms[1] < 2.5 * rms[0]
     with pytest.raises(ParameterError, match="fit='ols'` is not one of"):
         measured(512, fit="ols")
 
 
-def test_an_unstable_fit_is_replaced_and_said(monkeypatch):
-    plain = measured(512, fit="none")
-    monkeypatch.setattr("infocap.estimators._control_variate.TUNING", replace(TUNING, largest_bias=-1.0))
-    with pytest.warns(
-        DataWarning, match="not to be trusted .* raw ones with their second-order bias removed"
-    ):
-        result = measured(512)
-    assert_allclose(result.capacity, plain.capacity)
-    assert any("not to be trusted" in check for check in result.checks)
-
-
-def test_too_many_functions_are_screened(monkeypatch):
-    """The strongest ones serve as controls; all are reported."""
-    fewer = replace(TUNING, dictionary_bytes=8 * 512 * 25)
-    monkeypatch.setattr("infocap.estimators._search.TUNING", fewer)
-    result, exact = measured(512), MIXTURE.exact()
-    assert np.sqrt(np.mean((result.capacity - exact) ** 2)) < 0.02
-    assert abs(result.total - exact.sum()) < 4 * result.total_standard_error
-
-
-@pytest.mark.filterwarnings("ignore:functions of higher degree than can be fitted")
-def test_functions_beyond_the_basis_do_not_lower_the_total_on_sobol_points():
-    """Half of the power lies in degrees 3 and 4, more functions than can be fitted; even points average them."""
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+def test_functions_beyond_the_basis_do_not_lower_the_total():
+    """Half of the power lies in degrees 3 and 4, more functions than can be fitted with 512 samples."""
     basis = infocap.product_basis("legendre", 8, 2)
     wide = infocap.product_basis("legendre", 8, 4)
     generator = np.random.default_rng(3)
@@ -305,24 +270,22 @@ def test_functions_beyond_the_basis_do_not_lower_the_total_on_sobol_points():
     )
     weights[:, inside], weights[:, outside] = generator.standard_normal((2, 8, 20))
     exact = np.sum(np.linalg.qr(np.vstack([np.eye(1, len(wide)), weights]).T)[0][:45] ** 2)
-    totals = []
-    for seed in range(10):
-        u = infocap.draw(basis, 256, seed=seed)
-        totals.append(infocap.estimate(u, wide(u) @ weights.T, basis))
-    assert all(any("pass for others" in check for check in one.checks) for one in totals)
-    mean = np.mean([one.total for one in totals])
-    assert abs(mean - exact) < 1.96 * np.mean([one.total_standard_error for one in totals])
+    found = many(20, 512, "sobol", lambda u, seed: wide(u) @ weights.T, basis)
+    assert abs(np.mean([one.total for one in found]) - exact) < np.mean(
+        [one.total_standard_error for one in found]
+    )
+    hit = [low <= exact <= high for low, high in (one.total_interval() for one in found)]
+    assert np.mean(hit) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 20)
 
 
-@pytest.mark.filterwarnings("ignore:error bars of single")
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_the_constant_is_known_exactly():
-    for n in (128, 256):
+    for n in (256, 512):
         result = measured(n, design="random", fit="none")
         assert result.unbiased[0] == 1
         assert result.standard_error[0] == 0
 
 
-@pytest.mark.filterwarnings("ignore:error bars of single")
 def test_lists_will_do():
     again = MIXTURE(U, seed=5)
     plain = infocap.estimate(U, X, BASIS, repeats=again)
@@ -354,6 +317,7 @@ def test_weights_of_one_change_nothing():
         assert_allclose(weighted.capacity, plain.capacity, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_normal_inputs_of_high_degree_need_weights():
     basis = infocap.product_basis("hermite", 2, 8)
     system = infocap.systems.RandomFeatures(2, 15, gain=0.5, noise=0.01)

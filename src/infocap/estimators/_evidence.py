@@ -154,7 +154,7 @@ class Evidence:
         n, families = self.n_samples, self.basis.families
         column = next((k for k, one in enumerate(families) if not isinstance(one, DiscreteFamily)), None)
         if column is None or n < 4 * LEAST_STRETCH:
-            return min(FEW_GROUPS, n // 4)
+            return min(FEW_GROUPS, max(n // 4, 2))
         most = float(families[column].quantile(np.array([min(ORDERED / n, 1.0)]))[0])
         found = self.engine.fold(self.samples, partial(_below, column=column, most=most))
         rows, u = (np.concatenate(part) for part in zip(*found, strict=True))

@@ -99,7 +99,7 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
     e, longer = e @ rotation.T, longer @ rotation.T
     fitted = phi @ e
     if job.own is None:
-        y = samples.values(job.basis, start, stop)[-len(job.weights) :, :]
+        y = samples.values(job.basis, start, stop)[-job.weights.shape[0] :, :]
     else:
         first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
         y = phi[: len(job.own), :] if first else take_rows(phi, as_like(job.own, phi))
@@ -253,7 +253,7 @@ def _left_out(
     n, all_c = every.count, sum(parts)
     scatter, pooled, totals = 0.0 * c[:, 0], np.zeros_like(gram), []
     for part, one in zip(parts, groups, strict=True):
-        off = (part / one.count - all_c / n) @ as_like(root, c) * np.sqrt(one.count * count / n)
+        off = (part / one.count - all_c / n) @ as_like(root, c) * (one.count * count / n) ** 0.5
         scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
         m = n - one.count
         left = c + (all_c - part) / m - all_c / n

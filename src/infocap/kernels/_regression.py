@@ -38,7 +38,7 @@ class Ridge:
         """A fit from the sums A and B; None where the functions are not independent on these samples."""
         xp, count = array_namespace(products), len(kept)
         where = as_like(kept, products)
-        a = products if count == len(products) else take_rows(take_rows(products, where).T, where).T
+        a = products if count == products.shape[0] else take_rows(take_rows(products, where).T, where).T
         a = a + identity(count, a) * as_like(penalty, a)
         factor = cholesky(a)
         if factor is None:
@@ -49,7 +49,7 @@ class Ridge:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, n_signs)) / np.sqrt(n_signs)
         inside = solve_triangle(factor, take_rows(cross, where))
         solved = solve_triangle(factor, xp.concat([inside, as_like(signs, a)], axis=1), transposed=True)
-        solved = _spread(solved, kept, len(products))
+        solved = _spread(solved, kept, products.shape[0])
         return cls(kept, factor, solved[:, : cross.shape[1]], solved[:, cross.shape[1] :])
 
     def margin(self, phi: Any) -> Any:
@@ -59,13 +59,15 @@ class Ridge:
         large = xp.nonzero(h > EXACT_ABOVE)[0]
         if large.shape[0]:
             few = take_rows(take_rows(phi.T, large).T, as_like(self.kept, phi))
-            h[large] = xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)
+            where = np.arange(h.shape[0])  # without writing into an array, which not every library can do
+            where[to_numpy(large)] = h.shape[0] + np.arange(large.shape[0])
+            h = take_rows(xp.concat([h, xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)]), as_like(where, h))
         return xp.clip(1 - h, LEAST_MARGIN, None)
 
     def solve(self, right: Any) -> Any:
         """(A + diag(p))^-1 right, for right (dictionary, columns)."""
         inside = solve_triangle(self.factor, take_rows(right, as_like(self.kept, right)))
-        return _spread(solve_triangle(self.factor, inside, transposed=True), self.kept, len(right))
+        return _spread(solve_triangle(self.factor, inside, transposed=True), self.kept, right.shape[0])
 
 
 def _spread(rows: Any, kept: Integers, count: int) -> Any:
