@@ -20,7 +20,7 @@ ENOUGH_FOR_TOTAL = 2
 # S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).
 CROWDED, ROOMY = 0.12, 0.06
 # Samples that the noise of the total should rest on, and the error from which that matters.
-FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 1e-3
+FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 0.01
 # E[y^4] per sample, and at least, above which a few samples decide the mean of y².
 HEAVY, LEAST_HEAVY = 0.1, 100.0
 
@@ -60,10 +60,11 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > SMALLEST)
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
-    student = stdtrit(len(found.totals) - 1, 0.975) / 1.96  # few groups: longer intervals
-    error = float(
-        np.linalg.norm([student * np.sqrt(moved) * found.jackknife, third.sum(), TUNING.capped * found.capped])
-    )
+    # The jackknife over groups of samples; few groups make longer intervals (Student).
+    count = len(found.totals)
+    student = stdtrit(count - 1, 0.975) / 1.96
+    jackknife = student * np.sqrt(moved * (count - 1)) * float(np.std(found.totals))
+    error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
         error, total = float(np.hypot(error, total - shown)), shown
     return Estimate(

@@ -171,25 +171,19 @@ class Evidence:
 
     @property
     def group_edges(self) -> Integers:
-        """The rows at which the groups of samples begin, and the number of samples."""
+        """The rows at which the groups of samples begin, and the number of samples; half of them are one half."""
         count = self.n_groups or GROUPS
         return np.array([self.n_samples * g // count for g in range(count + 1)])
-
-    @property
-    def middle(self) -> int:
-        """The first row of the second half of the samples, where a group begins."""
-        edges = self.group_edges
-        return int(edges[(len(edges) - 1) // 2])
 
     @cached_property
     def leverage(self) -> Floats:
         """sum_i X~_i² of every sample, the constant included; its mean is the rank."""
-        return np.concatenate(self.fold(_leverages))
+        return np.concatenate(self.engine.fold(self.samples, partial(_leverages, **self.whitener)))
 
     @cached_property
     def leverage_power(self) -> float:
         """S_N, the mean of leverage² (paper, eq. SN)."""
-        return float(self.fold(_leverage_power)) / self.n_samples
+        return float(self.engine.fold(self.samples, partial(_leverage_power, **self.whitener))) / self.n_samples
 
     @cached_property
     def zero_capacity_bound(self) -> Floats:
@@ -199,12 +193,12 @@ class Evidence:
     @cached_property
     def leverage_bound(self) -> Floats:
         """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
-        return self.fold(_leverage_squares) / self.n_samples**2
+        return self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener)) / self.n_samples**2
 
-    def fold(self, work: Any, merge: Any = add, **options: Any) -> Any:
-        """What `work(samples, start, stop, mean=, whitening=, **options)` adds up over the rows of all samples."""
-        work = partial(work, mean=self.space.mean, whitening=self.whitening, **options)
-        return self.engine.fold(self.samples, work, merge)
+    @property
+    def whitener(self) -> dict[str, Any]:
+        """What `Samples.whitened` needs to make X~: the mean of the prepared readouts, and a matrix."""
+        return {"mean": self.space.mean, "whitening": self.whitening}
 
     @cached_property
     def target_power(self) -> Floats:
@@ -221,8 +215,7 @@ class Evidence:
             moved = np.empty_like(u)
             moved[generator.permutation(self.n_samples)] = u
             samples = replace(self.samples, u=Table(moved, "u"))
-            work = partial(_products, mean=self.space.mean, whitening=self.whitening)
-            yield squares(self.engine.fold(samples, work).T / self.n_samples)
+            yield squares(self.engine.fold(samples, partial(_products, **self.whitener)).T / self.n_samples)
 
 
 def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:

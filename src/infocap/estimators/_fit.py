@@ -11,7 +11,7 @@ judged by would find directions of noise that seem to be predicted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,7 @@ class Half:
     rotation: Floats  # the directions as columns, (rank, rank)
     choice: Integers  # the fit of each direction, -1 for none
     b: Any  # its coefficients, (dictionary, rank)
-
-    @property
-    def coefficients(self) -> Any:
-        """The coefficients for the readouts as they are."""
-        return self.b @ as_like(self.rotation.T, self.b)
+    coefficients: Any  # the same for the readouts as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,8 +77,10 @@ def fit_readouts(evidence: Evidence, kind: str) -> Fit:
     """
     n, dictionary = evidence.n_samples, controls(evidence)
     judges = np.sort(np.random.default_rng(0).permutation(n)[: TUNING.judges])
-    sums: Sums = evidence.fold(_sums, dictionary=dictionary, judges=judges)
-    contest = _Contest(evidence, dictionary, sums, int(np.searchsorted(judges, evidence.middle)))
+    work = partial(_sums, dictionary=dictionary, judges=judges, **evidence.whitener)
+    sums: Sums = evidence.engine.fold(evidence.samples, work)
+    middle = evidence.group_edges[len(evidence.group_edges) // 2]
+    contest = _Contest(evidence, dictionary, sums, int(np.searchsorted(judges, middle)))
     weights = np.where(dictionary.places(evidence.basis) < 0, np.inf, 1.0)
     penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.first_penalties}[kind]
     first = contest.enter(weights, penalties)
@@ -97,7 +95,8 @@ def _sums(samples: Samples, start: int, stop: int, *, dictionary: ProductBasis, 
     """The sums of some rows."""
     total = None
     for first, last in pieces(samples, start, stop, len(dictionary)):
-        phi, z = samples.values(dictionary, first, last), samples.whitened(first, last, **frame)
+        z = samples.whitened(first, last, **frame)
+        phi = samples.weighted(dictionary.values(samples.inputs(first, last)).T, first).T
         here = judges - samples.first_row - first
         where = as_like(here[(here >= 0) & (here < last - first)], z)
         part = Sums(phi @ phi.T, phi @ z, [(take_rows(phi.T, where).T, take_rows(z, where))])
@@ -165,7 +164,7 @@ class _Contest:
         b = as_like(np.eye(len(self._dictionary), rank) * (np.arange(rank) < skip), self._cross)
         for k in np.unique(choice[choice >= 0]).tolist():
             b = b + candidates[k].fit.coefficients @ as_like(rotation * (chosen == k), b)
-        return Half(rotation, chosen, b)
+        return Half(rotation, chosen, b, b @ as_like(rotation.T, b))
 
     def prior(self, found: Fit) -> Floats | None:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""

@@ -12,7 +12,7 @@ e rho - f (e·W), whose expectation is 1/N times the mean of its square.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any
@@ -65,17 +65,19 @@ class Job:
     own: Integers | None  # places of the functions in the dictionary; None if not all are there
     weights: Any  # (terms, rank)
     root: Any  # (rank, rank)
-    edges: Integers  # the rows where groups begin
-    middle: int  # where the second half begins
+    edges: Integers  # the rows where groups begin, half of them in each half of the samples
 
 
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
     out: dict[int, Residuals] = {}
-    edges = np.clip(job.edges - samples.first_row, start, stop).tolist()
+    edges, dictionary = np.clip(job.edges - samples.first_row, start, stop).tolist(), job.fit.dictionary
     for group, (begin, end) in enumerate(pairwise(edges)):
-        for rows in pieces(samples, begin, end, 4 * len(job.fit.dictionary)):
-            part = _residuals(samples, *rows, job, int(job.edges[group] >= job.middle), frame)
+        for first, last in pieces(samples, begin, end, 4 * len(dictionary)):
+            u, z = samples.inputs(first, last), samples.whitened(first, last, **frame)
+            phi = samples.weighted(dictionary.values(u).T, first).T
+            y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
+            part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total)
             out[group] = out[group] + part if group in out else part
     return out
 
@@ -85,9 +87,8 @@ def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, 
     return one | other | {group: one[group] + other[group] for group in one.keys() & other.keys()}
 
 
-def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, frame: Any) -> Residuals:
-    """The sums over a few rows of one group."""
-    phi, z = samples.values(job.fit.dictionary, start, stop), samples.whitened(start, stop, **frame)
+def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residuals:
+    """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts."""
     xp, chosen = array_namespace(z), job.fit.halves[half]
     rotation = as_like(chosen.rotation, z)
     e = longer = z @ rotation - phi.T @ chosen.b
@@ -98,22 +99,21 @@ def _residuals(samples: Samples, start: int, stop: int, job: Job, half: int, fra
         e, longer = e * (1 + here * (1 / by - 1)), longer * (1 + here * (1 / less - 1))
     e, longer = e @ rotation.T, longer @ rotation.T
     fitted = phi @ e
-    if job.own is None:
-        y = samples.values(job.basis, start, stop)[-job.weights.shape[0] :, :]
-    else:
+    if job.own is not None:
         first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
         y = phi[: len(job.own), :] if first else take_rows(phi, as_like(job.own, phi))
+    y = y[-job.weights.shape[0] :, :]
     er, fr = e @ job.root, (z - e) @ job.root
     ee, ef, ff = (xp.sum(a * b, axis=1) for a, b in ((er, er), (er, fr), (fr, fr)))
     rho, along = y - job.weights @ z.T, job.weights @ e.T
-    bias = (rho * rho) @ (ee / xp.clip(1 - ee / samples.n_total, LEAST_MARGIN, None))
+    bias = (rho * rho) @ (ee / xp.clip(1 - ee / n, LEAST_MARGIN, None))
     bias = bias - 2 * ((rho * along) @ ef) + (along * along) @ ff
     along = job.weights @ longer.T
     influence = along * (2 * rho + along)
     power = influence * influence
     mixed, square, leverage = z.T @ e, e.T @ e, xp.sum(z * z, axis=1)
     return Residuals(
-        count=stop - start,
+        count=z.shape[0],
         fitted=fitted,
         targets=y @ e if job.own is None else fitted[:0, :],
         mixed=mixed + mixed.T - square,
@@ -148,12 +148,6 @@ class Found:
         return float(np.trace(self.covariance))
 
     @property
-    def jackknife(self) -> float:
-        """Standard error of the total, from groups left out while the fit stays."""
-        count = len(self.totals)
-        return float(np.sqrt((count - 1) / count * np.sum((self.totals - self.totals.mean()) ** 2)))
-
-    @property
     def p_value(self) -> Floats:
         """The probability that a function of zero capacity comes out as large as it did.
 
@@ -167,39 +161,29 @@ class Found:
         return fdtrc(nu, nu * (count - 1), count * plain / np.maximum(self.scatter, TINY))
 
 
-def second_order(evidence: Evidence, fit: Fit) -> Found:
+def second_order(evidence: Evidence, fit: Fit, some: slice = slice(None)) -> Found:
     """Go through the samples once more with the chosen fits, for as many functions at a time as memory allows."""
-    terms, rank, count = len(evidence.basis), evidence.rank, len(evidence.group_edges) - 1
+    n, places, basis = evidence.n_samples, evidence.basis.places(fit.dictionary)[some], evidence.basis
     allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
     if evidence.engine.memory is not None:
         allowed = min(allowed, evidence.engine.memory // 4)
-    step = max(allowed // (8 * rank * count), 1)
-    parts = [_found(evidence, fit, slice(start, start + step)) for start in range(0, terms, step)]
-    if len(parts) == 1:
-        return parts[0]
-    changed: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED}
-    changed |= {name: np.sum([getattr(one, name) for one in parts], axis=0) for name in ("totals", "pooled")}
-    return replace(parts[0], **changed, moved=float(np.mean([one.moved for one in parts])))
-
-
-def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
-    """The second pass for some of the functions."""
-    n, places = evidence.n_samples, evidence.basis.places(fit.dictionary)[some]
-    basis = evidence.basis
+    step = max(allowed // (8 * evidence.rank * len(evidence.group_edges)), 1)
+    if len(places) > step:
+        return _joined([second_order(evidence, fit, slice(k, k + step)) for k in range(0, len(basis), step)])
     if len(places) < len(basis):  # every basis begins with the constant function
         basis = ProductBasis(basis.families, basis.indices[np.union1d([0], np.arange(len(basis))[some])])
     inside = bool(np.all(places >= 0))
     root, _ = inverse_root(fit.gram)
     metric = as_like(root, fit.c)
     weights = _rows(fit.c, places) @ (metric @ metric.T)
-    sent = replace(fit, candidates=_used(fit), c=None, products=None)
-    job = Job(sent, basis, places if inside else None, weights, metric, evidence.group_edges, evidence.middle)
-    found = evidence.fold(residual_sums, merge=merged, job=job)
+    sent = replace(fit, c=None, products=None)
+    job = Job(sent, basis, places if inside else None, weights, metric, evidence.group_edges)
+    found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
     groups = [found[group] for group in sorted(found)]
     every = reduce(add, groups)
     parts = [_rows(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
     # Coefficients of the fit, less what the samples left out take with them.
-    first_half = int(np.sum(job.edges[:-1] < job.middle))
+    first_half = len(job.edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved = _moved(fit, [one.fitted for one in halves])
     b = (fit.halves[0].coefficients + fit.halves[1].coefficients) / 2
@@ -223,14 +207,14 @@ def _found(evidence: Evidence, fit: Fit, some: slice) -> Found:
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
     changing = [part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
-    between, also = (_power((one - two) @ as_like(final, c)) for one, two in (fixed, changing))
+    between, also = (np.sum(to_numpy((one - two) @ as_like(final, c)) ** 2) for one, two in (fixed, changing))
     weight = to_numpy(every.weight)
     return Found(
         inside=inside_c,
         bias=bias,
         variance=np.maximum(variance, 0.0),
         scatter=scatter,
-        moved=also / max(between, TINY),
+        moved=float(also / max(between, TINY)),
         totals=totals,
         pooled=pooled,
         covariance=covariance,
@@ -263,24 +247,20 @@ def _left_out(
     return to_numpy(scatter) / (count - 1), pooled, np.array(totals)
 
 
-def _power(array: Any) -> float:
-    """The sum of all squares."""
-    return float(array_namespace(array).sum(array * array))
-
-
-def _used(fit: Fit) -> list[Any]:
-    """The candidates, with nothing in the place of those that no direction chose: they need not travel."""
-    used = np.unique(np.concatenate([half.choice for half in fit.halves])).tolist()
-    return [one if number in used else None for number, one in enumerate(fit.candidates)]
+def _joined(parts: list[Found]) -> Found:
+    """What was found for parts of the functions, as one."""
+    changed: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED}
+    changed |= {name: np.sum([getattr(one, name) for one in parts], axis=0) for name in ("totals", "pooled")}
+    return replace(parts[0], **changed, moved=float(np.mean([one.moved for one in parts])))
 
 
 def _moved(fit: Fit, fitted: list[Any]) -> list[Any]:
     """(A + P)^-1 phi e' for each group: by how much its samples move the coefficients of the fit."""
     xp, rank = array_namespace(fit.c), len(fit.gram)
     together, out = xp.concat(fitted, axis=1), [0.0 * one for one in fitted]
-    for k, candidate in enumerate(_used(fit)):
-        if candidate is not None:
-            onto = sum((half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves) / 2
+    for k, candidate in enumerate(fit.candidates):
+        onto = sum((half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves) / 2
+        if onto.any():
             solved = candidate.fit.solve(together)
             out = [one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved) for g, one in enumerate(out)]
     return out

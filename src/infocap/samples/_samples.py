@@ -213,11 +213,6 @@ class Samples:
             start = rows.stop
             yield y if self.root_weights is None else y * as_like(self.root_weights[rows], y), rows
 
-    def values(self, basis: ProductBasis, start: int, stop: int) -> Any:
-        """Values of any functions at the rows start to stop, times roots of weights: (terms, samples)."""
-        y = basis.values(self.inputs(start, stop))
-        return y if self.root_weights is None else y * as_like(self.root_weights[start:stop], y)
-
     def whitened(self, start: int, stop: int, mean: Floats, whitening: Floats) -> Any:
         """Centred readouts times `whitening`, times roots of weights: (samples, rank), the constant first."""
         block = self.x.read(start, stop)
