@@ -256,7 +256,7 @@ def _shift_within(case: Case, start: int, stop: int) -> tuple[int, float, float]
 
     def scores(functions: ProductBasis, lags: list[int]) -> Floats:
         """Capacity of all functions in readouts so many samples later, over the samples common to all lags."""
-        y = functions(u)[:, 1:] * root
+        y = functions.values(u).T[:, 1:] * root
         moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + common] for lag in lags]), z)
         power = squares(z[LAGS : LAGS + common, :].T @ moved / common)
         return power.reshape(len(lags), -1).sum(axis=1)

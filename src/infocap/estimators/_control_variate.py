@@ -48,7 +48,8 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, FITS)
-    found = second_order(evidence, fit_readouts(evidence, fit))
+    edges = evidence.group_edges
+    found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
     plain, bias, variance, p = np.sum(found.inside**2, axis=1), found.bias, found.variance, found.p_value
     # What is left of the bias: the next term of the series, and what a fit that changes with the samples adds.
     moved = max(found.moved, 1.0)

@@ -161,23 +161,25 @@ class Found:
         return fdtrc(nu, nu * (count - 1), count * plain / np.maximum(self.scatter, TINY))
 
 
-def second_order(evidence: Evidence, fit: Fit, some: slice = slice(None)) -> Found:
+def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = slice(None)) -> Found:
     """Go through the samples once more with the chosen fits, for as many functions at a time as memory allows."""
     n, places, basis = evidence.n_samples, evidence.basis.places(fit.dictionary)[some], evidence.basis
     allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
     if evidence.engine.memory is not None:
         allowed = min(allowed, evidence.engine.memory // 4)
-    step = max(allowed // (8 * evidence.rank * len(evidence.group_edges)), 1)
+    step = max(allowed // (8 * evidence.rank * len(edges)), 1)
     if len(places) > step:
-        return _joined([second_order(evidence, fit, slice(k, k + step)) for k in range(0, len(basis), step)])
+        return _joined([second_order(evidence, fit, edges, slice(k, k + step)) for k in range(0, len(basis), step)])
     if len(places) < len(basis):  # every basis begins with the constant function
         basis = ProductBasis(basis.families, basis.indices[np.union1d([0], np.arange(len(basis))[some])])
     inside = bool(np.all(places >= 0))
     root, _ = inverse_root(fit.gram)
     metric = as_like(root, fit.c)
     weights = _rows(fit.c, places) @ (metric @ metric.T)
-    sent = replace(fit, c=None, products=None)
-    job = Job(sent, basis, places if inside else None, weights, metric, evidence.group_edges)
+    used = {k for half in fit.halves for k in half.choice.tolist()}
+    kept: Any = [one if k in used else None for k, one in enumerate(fit.candidates)]  # the others need not travel
+    sent = replace(fit, candidates=kept, c=None, products=None)
+    job = Job(sent, basis, places if inside else None, weights, metric, edges)
     found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
     groups = [found[group] for group in sorted(found)]
     every = reduce(add, groups)
