@@ -102,7 +102,7 @@ def laboratory(tmp_path_factory):
     bench = infocap.experiment.SimulatedBench(device)
     recording = infocap.experiment.acquire(plan, bench, folder / "run.db", progress=False)
     recording.save(folder / "run.nc")
-    other = infocap.probe(infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 256, seed=2)
+    other = infocap.probe(infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 1024, seed=2)
     other.save(folder / "other.nc")
     infocap.analyse(recording, plan.basis, growth=False).save(folder / "result.nc")
     plan.save(folder / "plan.toml")

@@ -78,6 +78,7 @@ def test_thresholds_are_reported():
     assert np.all(second.capacity[second.capacity > 0] >= second.threshold[0])
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_the_capacity_of_the_constant_is_not_forced():
     u, x, _ = data(256)
     assert infocap.estimate(u, x, BASIS, constant=False).capacity[0] < 0.999

@@ -28,6 +28,7 @@ PROMISED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:1024 samples are few for 72 readouts")  # quick, not good
 @pytest.mark.parametrize("name", PROMISED)
 def test_the_example_runs_and_writes_its_files(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

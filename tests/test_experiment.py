@@ -149,6 +149,7 @@ def test_an_acquisition_begun_with_an_earlier_version_goes_on(tmp_path):
 # --- plans with weights
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_with(tmp_path):
     plan = Plan(family="hermite", n_inputs=2, max_degree=6, n_samples=512, seed=1)
     u, weights = infocap.draw_weighted(plan.basis, 512, seed=1)

@@ -308,6 +308,7 @@ def test_a_check_from_outside_is_one_more(monkeypatch, tmp_path):
     assert found in infocap.report.page(kept)
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_a_system_from_outside_is_one_more():
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     result = infocap.probe(Polynomial(), basis, 1024, seed=1)

@@ -189,18 +189,17 @@ def test_memory_that_means_nothing_is_refused(given):
         infocap.estimate(U, X, BASIS, memory=given)
 
 
-def test_what_cannot_fit_is_refused_with_what_would(tmp_path):
+def test_what_cannot_fit_is_refused_with_what_would():
     large = infocap.product_basis("legendre", 5, 14)
     u, x = np.zeros((200, 5)), np.zeros((200, 60))
     with pytest.raises(
         ParameterError, match=r"11,628 functions, which take \d+ MB; the first [\d,]+ functions would fit"
     ):
         infocap.estimate(u, x, large, method="raw", memory="60MB")
-    many = memmap(tmp_path, np.zeros((400_000, K), np.float32))
     with pytest.raises(
-        ParameterError, match=r"'surrogate' takes .* use a method .* 'raw', 'threshold-richardson'"
+        ParameterError, match=r"35 functions, which take \d+ MB; the first \d+ functions would fit"
     ):
-        infocap.estimate(np.zeros((400_000, 3)), many, BASIS, method="surrogate", memory="100MB")
+        infocap.estimate(*data(20_000), BASIS, memory="30MB")
 
 
 def test_the_functions_said_to_fit_do_fit():
@@ -217,11 +216,13 @@ def test_the_functions_said_to_fit_do_fit():
         infocap.estimate(u5, x, smaller, method="raw", memory="60MB")
 
 
-def test_control_variate_takes_least_squares_where_the_search_does_not_fit(tmp_path):
+@pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])
+def test_the_default_method_goes_through_a_file_in_blocks(fit, tmp_path):
     u, x = data(20_000)
-    result = infocap.estimate(u, memmap(tmp_path, x), BASIS, memory="80MB")
-    fitted = infocap.estimate(u, x, BASIS, fit="least-squares")
-    assert_allclose(result.capacity, fitted.capacity, rtol=1e-9, atol=1e-12)
+    result = infocap.estimate(u, memmap(tmp_path, x), BASIS, fit=fit, memory="150MB")
+    whole = infocap.estimate(u, np.asarray(x), BASIS, fit=fit)
+    for name in ("unbiased", "standard_error", "total", "total_standard_error", "p_value"):
+        assert_allclose(getattr(result, name), getattr(whole, name), rtol=0, atol=1e-10, err_msg=name)
 
 
 def recorded(channel=()):

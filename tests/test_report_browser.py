@@ -98,7 +98,7 @@ def test_points_of_the_curves_tell_their_values(open_page):
     result = FULL()
     page = open_page(result)
     page.hover('[data-tip^="512 samples"]')
-    assert f"total {result.total:.3f}" in words(page.locator("#tip"))
+    assert f"total {result.total:.2f} ± {result.total_standard_error:.2f}" in words(page.locator("#tip"))
 
 
 def test_tooltips_can_be_reached_with_the_keyboard(open_page):

@@ -119,7 +119,7 @@ def test_the_validation_reproduces_the_claims_of_the_paper(quick):
 def test_warnings_are_kept_with_the_data(quick):
     for name, words in (
         ("fig8", "noise is correlated between readouts"),
-        ("extras", "functions of higher degree"),
+        ("extras", "a single low-discrepancy design"),
     ):
         assert words in opened(quick[0], name).attrs["warnings"]
 

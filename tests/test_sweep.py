@@ -18,7 +18,8 @@ from infocap.errors import DataError, ParameterError
 
 BASIS = infocap.product_basis("legendre", 2, 5)
 SETTINGS = {"gain": [0.5, 2.0], "n_readouts": [6, 10, 12]}
-make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.05)
+make = functools.partial(infocap.systems.RandomFeatures, 2, n_readouts=10, noise=0.05)
+pytestmark = pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 
 
 def same(one, other):

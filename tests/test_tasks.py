@@ -333,6 +333,7 @@ def relation():
     return capacity_accuracy(swept, [accuracy(make(**point), task) for point in swept.points])
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_the_correlation_comes_with_fishers_interval(relation):
     from scipy.stats import pearsonr
 
@@ -349,6 +350,7 @@ def test_the_correlation_comes_with_fishers_interval(relation):
     assert f"correlation {relation.correlation:.2f}" in repr(relation)
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_three_settings_say_nothing_about_a_correlation():
     results = [infocap.probe(make(k), BASIS, 256, seed=0) for k in (2, 4, 8)]
     task = two_spirals(400, turns=1)

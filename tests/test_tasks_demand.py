@@ -160,6 +160,7 @@ def test_capacity_is_drawn_against_accuracy_with_error_bars():
     assert f"r = {shown.correlation:.2f}" in ax.get_title(loc="left")
 
 
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 def test_against_a_setting_both_curves_are_drawn_as_in_the_paper():
     shown = relation()
     ax = infocap.plot.capacity_accuracy(shown, against="n_readouts")

@@ -185,8 +185,8 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
             yield Check("Doubtful.", unreliable=WHY)
 
     monkeypatch.setitem(infocap.checks.CHECKS, "doubt", doubt)
-    make = functools.partial(infocap.systems.RandomFeatures, 2, gain=3.0, noise=0.01)
-    found = infocap.sweep(make, {"n_readouts": [3, 6]}, BASIS, 256, seed=1, progress=False)
+    make = functools.partial(infocap.systems.RandomFeatures, 2, gain=3.0, noise=0.5)
+    found = infocap.sweep(make, {"n_readouts": [3, 6]}, BASIS, 1024, seed=1, progress=False)
     first, second = repr(found).splitlines()[-2:]
     assert " ± " in first
     assert second.startswith(f"  n_readouts=6: {headline(found.results[1])} of 7")

@@ -271,8 +271,8 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     --------
     >>> import infocap
     >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(n_points=200)
-    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.01) for n in (2, 4, 8, 12)]
-    >>> results = [infocap.probe(device, basis, 128, seed=1) for device in devices]
+    >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.1) for n in (2, 4, 8, 12)]
+    >>> results = [infocap.probe(device, basis, 1024, seed=1) for device in devices]
     >>> capacity_accuracy(results, [accuracy(device, task) for device in devices]).accuracy.shape
     (4,)
     """

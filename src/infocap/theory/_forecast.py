@@ -167,7 +167,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
 
     >>> import infocap
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
-    >>> pilot = infocap.probe(system, infocap.product_basis("legendre", 2, max_degree=6), 256, seed=1)
+    >>> pilot = infocap.probe(system, infocap.product_basis("legendre", 2, max_degree=6), 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)
     8192
     """

@@ -158,7 +158,7 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> a, b = (infocap.systems.RandomFeatures(2, size, noise=0.01) for size in (5, 9))
-    >>> comparison = infocap.compare(infocap.probe(a, basis, 512, seed=1), infocap.probe(b, basis, 512, seed=2))
+    >>> comparison = infocap.compare(*(infocap.probe(one, basis, 1024, seed=1) for one in (a, b)))
     >>> row = comparison.totals().iloc[1]
     >>> bool(2.5 < row.difference_low < row.difference_high < 4)
     True
