@@ -90,8 +90,8 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if found.crowding > CROWDED and found.unexplained > SMALLEST:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
-            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K N) "
-            f"= {found.crowding:.2f}, above {CROWDED}), and the bias is removed to second order only; take {wanted}.",
+            f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / "
+            f"(K N) = {found.crowding:.2f}, above {CROWDED}), and the bias is removed to second order only; take {wanted}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,
