@@ -91,7 +91,8 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / "
-            f"(K N) = {found.crowding:.2f}, above {CROWDED}), and the bias is removed to second order only; take {wanted}.",
+            f"(K N) = {found.crowding:.2f}, above {CROWDED}), and the bias is removed to second order only; "
+            f"take {wanted}.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,
