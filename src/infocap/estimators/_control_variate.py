@@ -9,7 +9,7 @@ from ..errors import Check
 from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
-from ._second_order import SUMS_BYTES, Found, benjamini_hochberg, second_order
+from ._second_order import SUMS_BYTES, TINY, Found, benjamini_hochberg, second_order
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
@@ -52,7 +52,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
     plain, bias, variance, p = np.sum(found.inside**2, axis=1), found.bias, found.variance, found.p_value
     # What is left of the bias: the next term of the series, and what a fit that changes with the samples adds.
-    moved = max(found.moved, 1.0)
+    moved = max(float(found.response[1] / max(found.response[0], TINY)), 1.0)
     third = TUNING.third_order * (found.crowding + moved - 1) * np.abs(bias)
     variance = moved * variance + third**2
     if evidence.samples.constant:  # the constant readout gives the constant function
@@ -100,12 +100,14 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             crowding=found.crowding,
             wanted=wanted,
         )
-    if found.contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
+    nu = found.unexplained**2 / max(float(np.sum(found.covariance**2)), TINY)  # effective directions of the noise
+    contributors = found.contributors * (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)  # N for normal noise
+    if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(
-            f"the total's error bar rests on about {found.contributors:.0f} samples with large residuals (heavy-tailed "
+            f"the total's error bar rests on about {contributors:.0f} samples with large residuals (heavy-tailed "
             "noise, or the edge of the inputs) and may be too short; look at the largest readouts, take more samples.",
-            unreliable=f"it rests on {found.contributors:.0f} samples",
-            contributors=found.contributors,
+            unreliable=f"it rests on {contributors:.0f} samples",
+            contributors=contributors,
         )
     if found.smallest_eigenvalue < TUNING.least_eigenvalue:
         yield Check(

@@ -46,9 +46,10 @@ BALANCED = 0.3
 # Groups of independent samples, enough to know their scatter to a fifth; of inputs that have a few levels only; and
 # the most blocks of a design that are looked for, with the least samples of one.
 GROUPS, FEW_GROUPS, MOST_GROUPS, LEAST_STRETCH = 16, 8, 32, 16
-# Points that are put in order to find the blocks of a design. Of these, all lie apart in a block of one, 0.75 in a
-# stretch of two blocks, and 0.63 if they are independent.
-ORDERED, STRATIFIED = 32_768, 0.82
+# Points that are put in order to find the blocks of a design, and the variance of the steps from one point of a block
+# to the next in that order, relative to their mean: at most 0.26 for blocks, with a few rows missing or not, and at
+# least 0.28 for shorter stretches and for independent points (1256 designs).
+ORDERED, EVEN_STEPS = 16_384, 0.27
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +159,12 @@ class Evidence:
         most = float(families[column].quantile(np.array([min(ORDERED / n, 1.0)]))[0])
         found = self.engine.fold(self.samples, partial(_below, column=column, most=most))
         rows, u = (np.concatenate(part) for part in zip(*found, strict=True))
-        rank = np.argsort(np.argsort(u))
-        for count in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1):
-            cells = len(u) // count + 1
-            filled = np.bincount(rows * count // n * cells + rank // count) > 0
-            if filled.sum() > STRATIFIED * len(u):
-                return count if count > 3 else 0
+        rows = rows[np.argsort(u)]
+        even = [k for k in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1) if _evenness(rows, n, k) < EVEN_STEPS]
+        if even:
+            in_order = _evenness(rows, n, len(u) // LEAST_STRETCH) < 2 * EVEN_STEPS  # not shuffled
+            count = min(even) if in_order else max(even)
+            return count if count > 3 else 0
         low = low_functions(self.basis)
         total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
         balanced = len(low) > 1 and float(np.mean(total[1:] ** 2 / square[1:])) < BALANCED
@@ -286,6 +287,14 @@ def _summary(samples: Samples, start: int, stop: int) -> Summary:
             for rows in blocks
         )
     )
+
+
+def _evenness(rows: Integers, n: int, count: int) -> float:
+    """Variance of the steps between points of one stretch among all points in order of size, relative to their mean."""
+    stretch = rows * count // n
+    place = np.argsort(stretch, kind="stable")
+    steps = np.diff(place)[np.diff(stretch[place]) == 0]
+    return float(np.var(steps)) / count**2
 
 
 def _below(samples: Samples, start: int, stop: int, *, column: int, most: float) -> list[tuple[Integers, Floats]]:

@@ -36,6 +36,8 @@ SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 TINY = 1e-300
 # What is known of each function by itself.
 JOINED = ("inside", "bias", "variance", "scatter")
+# What is a sum over functions.
+ADDED = ("totals", "pooled", "response")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +135,7 @@ class Found:
     bias: Floats  # of |inside|²
     variance: Floats
     scatter: Floats  # variance of c from group to group, in the metric, (terms,)
-    moved: float  # variance of c with a fit that changes with the samples, relative to one that does not
+    response: Floats  # power of c's change from half to half, with a fit that stays and one that moves with the samples
     totals: Floats  # sums of capacities, each without one group of samples
     pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
     covariance: Floats  # of e in the metric, (rank, rank)
@@ -209,14 +211,14 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
     changing = [part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
-    between, also = (np.sum(to_numpy((one - two) @ as_like(final, c)) ** 2) for one, two in (fixed, changing))
+    between = [np.sum(to_numpy((one - two) @ as_like(final, c)) ** 2) for one, two in (fixed, changing)]
     weight = to_numpy(every.weight)
     return Found(
         inside=inside_c,
         bias=bias,
         variance=np.maximum(variance, 0.0),
         scatter=scatter,
-        moved=float(also / max(between, TINY)),
+        response=np.array(between),
         totals=totals,
         pooled=pooled,
         covariance=covariance,
@@ -252,8 +254,8 @@ def _left_out(
 def _joined(parts: list[Found]) -> Found:
     """What was found for parts of the functions, as one."""
     changed: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED}
-    changed |= {name: np.sum([getattr(one, name) for one in parts], axis=0) for name in ("totals", "pooled")}
-    return replace(parts[0], **changed, moved=float(np.mean([one.moved for one in parts])))
+    changed |= {name: np.sum([getattr(one, name) for one in parts], axis=0) for name in ADDED}
+    return replace(parts[0], **changed)
 
 
 def _moved(fit: Fit, fitted: list[Any]) -> list[Any]:
