@@ -243,9 +243,7 @@ SYSTEMS = {
     ),
     "strong tanh": Entry(lambda name: features(name, 2, 14, 71, 3.0, 1e-2, 80, 26), "features", SMALL),
     "tanh without noise": Entry(lambda name: features(name, 4, 6, 60, 1.0, 0.0, 18, 27), "features", SMALL),
-    "sine with little noise": Entry(
-        lambda name: features(name, 3, 7, 40, 1.5, 1e-4, 30, 28, "sin"), "features", SMALL
-    ),
+    "sine with little noise": Entry(lambda name: features(name, 3, 7, 40, 1.5, 1e-4, 30, 28, "sin"), "features", SMALL),
     "collinear pairs": Entry(lambda name: collinear(name, 3, 6, 24, 1e-2, 1e-4, 30, 29), "collinear", SMALL),
     "spectrum": Entry(lambda name: spectral(name, 14, 71, 1e-3, 80, 30), "spectrum", SMALL),
     "fibre with a noisy detector": Entry(lambda name: fibre(name, 14, 1e-3, 32), "fibre", SMALL),
@@ -253,9 +251,7 @@ SYSTEMS = {
     "populations": Entry(populations, "shot noise", SMALL),
     "Student t3 noise": Entry(student, "heavy tails", SMALL),
     "converter of 4 bits": Entry(converter, "quantised", SMALL),
-    "150 sine units": Entry(
-        lambda name: features(name, 3, 5, 150, 2.0, 0.3, 24, 65, "sin"), "K near N/3", WIDE
-    ),
+    "150 sine units": Entry(lambda name: features(name, 3, 5, 150, 2.0, 0.3, 24, 65, "sin"), "K near N/3", WIDE),
     "comparators": Entry(comparators, "steps", MIDDLE),
     "intensity noise": Entry(intensity, "common noise", SMALL),
     "speckle": Entry(speckle, "signal-dependent noise", MIDDLE),

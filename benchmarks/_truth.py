@@ -228,9 +228,7 @@ def features(
     return white(name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True)
 
 
-def collinear(
-    name: str, q: int, degree: int, k: int, eps: float, noise: float, nodes: int, seed: int
-) -> Known:
+def collinear(name: str, q: int, degree: int, k: int, eps: float, noise: float, nodes: int, seed: int) -> Known:
     """Pairs of readouts that differ by eps; noise relative to that difference would drown it."""
     basis = infocap.product_basis("legendre", q, degree)
     first = infocap.systems.RandomFeatures(q, k // 2, seed=seed)
@@ -305,9 +303,7 @@ def sampled(
     def observe(u: Array, generator: np.random.Generator) -> Array:
         return system(u, seed=int(generator.integers(2**62)))
 
-    return Known(
-        name, basis, observe, table, lambda x: runs()["noise"], lambda: runs()["half_difference"][own]
-    )
+    return Known(name, basis, observe, table, lambda x: runs()["noise"], lambda: runs()["half_difference"][own])
 
 
 def _two_runs(wide: infocap.ProductBasis, system: Callable[..., Array], n_points: int) -> dict[str, Array]:

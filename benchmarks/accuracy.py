@@ -100,9 +100,7 @@ def scores(task: Task, truth: Truth) -> list[Numbers]:
     return out
 
 
-def score(
-    ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float
-) -> Numbers:
+def score(ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float) -> Numbers:
     """One data set: errors of both methods, and shares of intervals, discoveries and warnings of ours."""
     exact, total = truth.capacity, float(truth.capacity.sum())
     active, zeros, shown = exact > ACTIVE, exact < ZERO, ours.capacity > 0
@@ -150,9 +148,7 @@ def processes(count: int) -> ProcessPoolExecutor:
 class Accuracy:
     """The runs, in as many processes as there are jobs, and the tables made of them."""
 
-    def __init__(
-        self, names: list[str], count: int, designs: Iterable[str], jobs: int, first_seed: int
-    ) -> None:
+    def __init__(self, names: list[str], count: int, designs: Iterable[str], jobs: int, first_seed: int) -> None:
         self.names, self.count, self.designs = names, count, tuple(designs)
         self.jobs, self.first_seed = jobs, first_seed
         self.truths: dict[str, Truth] = {}
@@ -253,9 +249,7 @@ def median(key: str) -> Callable[[list[Numbers]], str]:
     return lambda lines: _with_extreme(lines, key, np.median, max, "{:.2f} ({:.2f}: {}, {})", 1)
 
 
-def _with_extreme(
-    lines: list[Numbers], key: str, centre: Callable, extreme: Callable, text: str, unit: float
-) -> str:
+def _with_extreme(lines: list[Numbers], key: str, centre: Callable, extreme: Callable, text: str, unit: float) -> str:
     known = [line for line in lines if np.isfinite(line[key])]
     if not known:
         return "–"
@@ -304,13 +298,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the tables in RESULTS.md")
     parser.add_argument("--quick", action="store_true", help="two data sets each, without the large systems")
-    parser.add_argument(
-        "--count", type=int, default=16, help="data sets of each line; a quarter for large systems"
-    )
+    parser.add_argument("--count", type=int, default=16, help="data sets of each line; a quarter for large systems")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="of the first data set: take another for fresh ones"
-    )
+    parser.add_argument("--seed", type=int, default=0, help="of the first data set: take another for fresh ones")
     parser.add_argument("--only", help="names of systems, or parts of them, separated by commas")
     parser.add_argument("--designs", default=",".join(DESIGNS), help="designs, separated by commas")
     parser.add_argument("--save", type=Path, help="a file for all numbers, as JSON")

@@ -111,9 +111,7 @@ def _by_gnlse(gnlse, system: FibreSystem, row: np.ndarray, rtol: float) -> np.nd
     setup.wavelength = system.pulse.wavelength_nm
     setup.fiber_length = system.length_m
     setup.nonlinearity = system.fibre.gamma_per_w_km * 1e-3
-    setup.dispersion_model = gnlse.DispersionFiberFromTaylor(
-        0, np.array([system.fibre.beta2_ps2_per_km * 1e-3])
-    )
+    setup.dispersion_model = gnlse.DispersionFiberFromTaylor(0, np.array([system.fibre.beta2_ps2_per_km * 1e-3]))
     setup.self_steepening = False
     setup.rtol = setup.atol = rtol
     before = system.stages(row[None])["before"][0]
@@ -149,9 +147,7 @@ def sweep_on_gpu() -> list[str]:
 
     import infocap.systems.fibre._fibre as solver
 
-    data = {
-        n_inputs: torch.asarray(inputs(n_inputs, degree, n), device="cuda") for n_inputs, degree, n in JOBS
-    }
+    data = {n_inputs: torch.asarray(inputs(n_inputs, degree, n), device="cuda") for n_inputs, degree, n in JOBS}
     systems = {(p, q): FibreSystem(power_dbm=p, n_inputs=q) for p in POWERS_DBM for q in data}
 
     def sweep() -> dict:

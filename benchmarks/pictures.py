@@ -72,9 +72,7 @@ def error_against_n(count: int) -> None:
             label = "no method can do better"
             axes[0, column].loglog(SIZES, [np.sqrt(np.mean(each**2)) for each, _ in bounds], "k--", lw=1, label=label)
             axes[1, column].loglog(SIZES, [total for _, total in bounds], "k--", lw=1)
-        axes[0, column].set_title(
-            f"{system.name}\n{len(exact)} functions, total {exact.sum():.1f}", fontsize=8
-        )
+        axes[0, column].set_title(f"{system.name}\n{len(exact)} functions, total {exact.sum():.1f}", fontsize=8)
         axes[1, column].set_xlabel("number of samples N")
     axes[0, 0].set_ylabel("rms error of a capacity")
     axes[1, 0].set_ylabel("rms error of the total")
@@ -129,13 +127,9 @@ def zeros(count: int) -> None:
             false, missed = [], []
             for n in sizes.tolist():
                 shown = np.array([one.capacity > 0 for one in run(system, n, design, method, count)])
-                false.append(
-                    np.mean(np.sum(shown & (exact < 1e-9), axis=1) / np.maximum(shown.sum(axis=1), 1))
-                )
+                false.append(np.mean(np.sum(shown & (exact < 1e-9), axis=1) / np.maximum(shown.sum(axis=1), 1)))
                 missed.append(np.mean(np.sum(~shown & (exact > 0.01), axis=1) / np.sum(exact > 0.01)))
-            axes[0].semilogx(
-                sizes, false, line, marker="o", color=colour, label=label if design == "sobol" else None
-            )
+            axes[0].semilogx(sizes, false, line, marker="o", color=colour, label=label if design == "sobol" else None)
             axes[1].semilogx(sizes, missed, line, marker="o", color=colour)
     for ax in axes:
         ax.set_xticks(sizes, [str(n) for n in sizes.tolist()])
@@ -144,9 +138,7 @@ def zeros(count: int) -> None:
     axes[0].set(xlabel="number of samples N", ylabel="false among those shown", ylim=(0, None))
     axes[1].set(xlabel="number of samples N", ylabel="missed among those above 0.01", ylim=(0, None))
     axes[0].legend(fontsize=7)
-    axes[1].text(
-        0.97, 0.9, "solid: Sobol blocks, dotted: random", transform=axes[1].transAxes, fontsize=7, ha="right"
-    )
+    axes[1].text(0.97, 0.9, "solid: Sobol blocks, dotted: random", transform=axes[1].transAxes, fontsize=7, ha="right")
     figure.savefig(IMAGES / "estimators-zeros.png", dpi=200)
 
 
@@ -159,9 +151,7 @@ def report(count: int) -> None:
     device = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     u = infocap.draw(basis, n, seed=1)
     recording = infocap.Recording(u, device(u, seed=1), range(n), repeats=device(u, seed=2))
-    text = infocap.report.page(
-        infocap.analyse(recording, basis, growth=False), title="Fibre, 40 m at 4.5 dBm"
-    )
+    text = infocap.report.page(infocap.analyse(recording, basis, growth=False), title="Fibre, 40 m at 4.5 dBm")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1030})

@@ -73,9 +73,7 @@ def systems() -> dict[str, Known]:
     return found
 
 
-def measure(
-    known: Known, n_inputs: int, repeats: int = 2, n_repeated: int = 0, sobol: bool = False
-) -> list[str]:
+def measure(known: Known, n_inputs: int, repeats: int = 2, n_repeated: int = 0, sobol: bool = False) -> list[str]:
     """Bias, scatter and coverage over the data sets, as cells of a table."""
     n_repeated = n_repeated or n_inputs
     basis = infocap.product_basis("legendre", known.n_inputs, 1)
@@ -142,9 +140,7 @@ def factors() -> list[str]:
                 generator = np.random.default_rng([rank, n, number])
                 loadings = np.linalg.qr(generator.standard_normal((k, rank)))[0].T
                 signal = strength * generator.standard_normal((n, rank)) @ loadings
-                found.append(
-                    infocap.dimension.indicator(signal + generator.standard_normal((n, k))).n_factors
-                )
+                found.append(infocap.dimension.indicator(signal + generator.standard_normal((n, k))).n_factors)
             cells.append(f"{np.mean([one == rank for one in found]):.0%}")
         lines.append(f"| {rank}, {k}, {n} | {' | '.join(cells)} |")
     return lines

@@ -16,9 +16,7 @@ def main() -> None:
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
     system = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     print(f"{basis}")
-    print(
-        f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n"
-    )
+    print(f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n")
     result = infocap.probe(system, basis, 4096, seed=1)
     print(result)
 

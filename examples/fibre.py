@@ -22,9 +22,7 @@ def main(n_samples: int = 4096, max_degree: int = 12, plot: str | None = None) -
         print(f"\n{name}\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title(
-            "A picosecond pulse in 40 m of fibre, 71 spectral readouts", loc="left", fontsize="medium"
-        )
+        axes.set_title("A picosecond pulse in 40 m of fibre, 71 spectral readouts", loc="left", fontsize="medium")
         axes.figure.savefig(plot)
 
 

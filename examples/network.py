@@ -29,9 +29,7 @@ def main(n_samples: int = 4096, max_degree: int = 8, plot: str | None = None) ->
         print(f"\nlayer {depth}: {shared:.1f} in functions of all three inputs\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title(
-            "Three layers of 40 tanh units with random weights, three inputs", loc="left", fontsize="medium"
-        )
+        axes.set_title("Three layers of 40 tanh units with random weights, three inputs", loc="left", fontsize="medium")
         axes.figure.savefig(plot)
 
 

@@ -27,9 +27,7 @@ class Photodiodes:
     def __init__(self, power: float, seed: int = 0) -> None:
         generator = np.random.default_rng(seed)
         parts = generator.normal(size=(2, 4, DETECTORS))
-        self.plate = (
-            np.sqrt(power / 4) * (parts[0] + 1j * parts[1]) / np.sqrt(2)
-        )  # three beams and a reference
+        self.plate = np.sqrt(power / 4) * (parts[0] + 1j * parts[1]) / np.sqrt(2)  # three beams and a reference
 
     def __call__(self, u: np.ndarray, seed: int | None = None) -> np.ndarray:
         """Interference, shot noise, saturation, noise of the amplifier: in the order of the light."""
@@ -46,9 +44,7 @@ def main(n_samples: int = 4096, max_degree: int = 6, plot: str | None = None) ->
     results = {}
     for power in POWERS:
         diodes = Photodiodes(power)
-        results[f"{power:g} of saturation"] = infocap.estimate(
-            u, diodes(u, seed=1), basis, repeats=diodes(u, seed=2)
-        )
+        results[f"{power:g} of saturation"] = infocap.estimate(u, diodes(u, seed=1), basis, repeats=diodes(u, seed=2))
     for name, result in results.items():
         print(f"\nmean power {name}\n{result}")
     if plot is not None:

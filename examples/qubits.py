@@ -15,12 +15,8 @@ import numpy as np
 import infocap
 
 QUBITS, LAYERS = 4, 3
-SIGNS = 1 - 2 * (
-    (np.arange(2**QUBITS)[:, None] >> np.arange(QUBITS)[::-1]) & 1
-)  # Z of each qubit, per outcome
-OBSERVABLES = np.column_stack(
-    [SIGNS, *(SIGNS[:, a] * SIGNS[:, b] for a, b in combinations(range(QUBITS), 2))]
-)
+SIGNS = 1 - 2 * ((np.arange(2**QUBITS)[:, None] >> np.arange(QUBITS)[::-1]) & 1)  # Z of each qubit, per outcome
+OBSERVABLES = np.column_stack([SIGNS, *(SIGNS[:, a] * SIGNS[:, b] for a, b in combinations(range(QUBITS), 2))])
 CZ = np.prod([np.where((SIGNS[:, a] < 0) & (SIGNS[:, a - 1] < 0), -1, 1) for a in range(QUBITS)], axis=0)
 
 
@@ -55,9 +51,7 @@ class Qubits:
             turned = np.concatenate([np.cos(half), np.sin(half)], axis=1)
             state = (state[:, :, None] * turned[:, None, :]).reshape(len(u), -1)
         chance = np.abs(state @ self.unitary.T) ** 2
-        counts = np.random.default_rng(seed).multinomial(
-            self.shots, chance / chance.sum(axis=1, keepdims=True)
-        )
+        counts = np.random.default_rng(seed).multinomial(self.shots, chance / chance.sum(axis=1, keepdims=True))
         return counts @ OBSERVABLES / self.shots
 
 

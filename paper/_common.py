@@ -34,9 +34,7 @@ QUICK: dict[str, Any] = {
     "powers_dbm": [-9.1, 1.0, 7.1],
     "tolerance": 1e-3,
 }
-HALVES = (
-    2  # blocks of the design: Algorithm 1 compares the halves of the samples, and each is then one Sobol net
-)
+HALVES = 2  # blocks of the design: Algorithm 1 compares the halves of the samples, and each is then one Sobol net
 MOST = 72  # 71 spectral readouts and the constant
 Line = dict[str, str]
 
@@ -143,9 +141,7 @@ def as_result(capacity: Any, basis: Any, n_samples: int, **known: Any) -> infoca
     missing = dict.fromkeys(("standard_error", "p_value", "threshold", "total_standard_error"))
     usual = {"raw": capacity, "total": float(np.sum(capacity)), "method": ""}
     usual |= {"n_readouts": MOST - 1, "maximum": MOST, "rank": MOST}
-    return infocap.CapacityResult(
-        capacity=capacity, basis=basis, n_samples=n_samples, **(missing | usual | known)
-    )
+    return infocap.CapacityResult(capacity=capacity, basis=basis, n_samples=n_samples, **(missing | usual | known))
 
 
 def beyond(data: xr.Dataset, n_inputs: int, degree: int) -> xr.DataArray:

@@ -73,9 +73,7 @@ def page(verdicts: Mapping[str, Sequence[Line]], folder: str) -> str:
     """The page as Markdown, with pictures from `folder`."""
     lines = [HEAD + "| figure | what it shows | command | verdicts |\n|---|---|---|---|"]
     for name, found in verdicts.items():
-        lines.append(
-            f"| [{name}](#{name}) | {_title(name)} | `infocap reproduce {name}` | {_counts(found)} |"
-        )
+        lines.append(f"| [{name}](#{name}) | {_title(name)} | `infocap reproduce {name}` | {_counts(found)} |")
     for name, found in verdicts.items():
         lines.append(f"\n## {name}\n\n{_title(name)}. `infocap reproduce {name}`\n")
         lines.append(f"![{_title(name)}]({folder}/{name}.png)\n")

@@ -23,9 +23,7 @@ import infocap
 class Work:
     """Where jobs are done and where their data sets are kept; by default here, and nowhere."""
 
-    def __init__(
-        self, executor: Executor | None = None, folder: Path | None = None, progress: bool = False
-    ) -> None:
+    def __init__(self, executor: Executor | None = None, folder: Path | None = None, progress: bool = False) -> None:
         self.executor, self.folder, self.progress = executor, folder, progress
         self.warnings: dict[str, None] = {}  # what was warned, once each, in order
 
@@ -35,9 +33,7 @@ class Work:
         A job is known by its arguments, its own source and the code of infocap. Other functions of its script
         that it calls are not looked at: after changing those, remove the folder.
         """
-        keys = {
-            name: digest(inspect.getsource(job.func), job.args, job.keywords) for name, job in jobs.items()
-        }
+        keys = {name: digest(inspect.getsource(job.func), job.args, job.keywords) for name, job in jobs.items()}
         done = {name: data for name, key in keys.items() if (data := self.load(name, key)) is not None}
         with ThreadPoolExecutor(1) if self.executor is None else nullcontext(self.executor) as executor:
             futures = {executor.submit(recorded, job): name for name, job in jobs.items() if name not in done}

@@ -91,9 +91,7 @@ def draw(data: xr.Dataset) -> Figure:
     figure = canvas(135)
     axes = figure.subplots(2, 2)
     for ax, letter, q in zip(axes[0], "ab", (2, 5), strict=True):
-        for length, colour in zip(
-            data["length_m"].values, (infocap.plot.COLOURS[k] for k in (0, 5)), strict=True
-        ):
+        for length, colour in zip(data["length_m"].values, (infocap.plot.COLOURS[k] for k in (0, 5)), strict=True):
             here = data.sel(length_m=length)
             power = here["power_dbm"]
             ax.errorbar(

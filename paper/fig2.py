@@ -37,9 +37,7 @@ PARAMETERS: dict[str, Any] = {
     "length_m": 40.0,
     "seed": SWEEP["seed"],
 }
-QUICK: dict[str, Any] = {
-    "repeats": dict.fromkeys(PARAMETERS["repeats"], 10) | {"control-variate": 2, "surrogate": 1}
-}
+QUICK: dict[str, Any] = {"repeats": dict.fromkeys(PARAMETERS["repeats"], 10) | {"control-variate": 2, "surrogate": 1}}
 CHUNK = {"control-variate": 10, "surrogate": 5}
 USUAL_CHUNK = 50
 REACH = 0.1  # errors beyond are counted in the outermost bins
@@ -103,9 +101,7 @@ def followed(
     return xr.Dataset({"raw_against_n": (("n", "term"), curve.raw)}, coords={"n": curve.n_samples})
 
 
-def repeated(
-    design: str, methods: list[str], numbers: list[int], bin_width: float, **mixture: int
-) -> xr.Dataset:
+def repeated(design: str, methods: list[str], numbers: list[int], bin_width: float, **mixture: int) -> xr.Dataset:
     """Errors of several methods on the same data, each number a new system and a new design."""
     n_bins = round(2 * REACH / bin_width)
     counts, summed, squares, totals, false = ([[] for _ in methods] for _ in range(5))
@@ -157,9 +153,7 @@ def example(**mixture: int) -> xr.Dataset:
     methods = {"before": "raw", "after": "threshold-richardson", "ours": "control-variate"}
     exact, found = estimates(0, "sobol", list(methods.values()), **mixture)
     columns = dict(zip(methods, (result.capacity for result in found), strict=True))
-    return xr.Dataset(
-        {f"example_{name}": ("term", values) for name, values in ({"actual": exact} | columns).items()}
-    )
+    return xr.Dataset({f"example_{name}": ("term", values) for name, values in ({"actual": exact} | columns).items()})
 
 
 def _summed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
@@ -173,8 +167,7 @@ def _summed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
         count = sum(chunk.sizes["repeat"] for chunk in chunks)
         terms = chunks[0].sizes["term"]
         sums = {
-            name: sum(chunk[name] for chunk in chunks) / count
-            for name in ("count", "summed_error", "summed_square")
+            name: sum(chunk[name] for chunk in chunks) / count for name in ("count", "summed_error", "summed_square")
         }
         whole = xr.concat([chunk[["total_error", "false_share"]] for chunk in chunks], "repeat")
         mean_square = sums["summed_square"] / terms
@@ -321,9 +314,7 @@ def check(data: xr.Dataset) -> list[Line]:
                 f"{after.mean:+.5f} a function, {abs(after.mean / raw.mean):.1%} of it",
                 abs(after.mean) < 0.1 * raw.mean,
             ),
-            *_narrower(
-                f"Algorithm 1 reduces the dispersion of errors, {CALLED[design]} points", after, raw, "raw"
-            ),
+            *_narrower(f"Algorithm 1 reduces the dispersion of errors, {CALLED[design]} points", after, raw, "raw"),
         ]
     for method in ("raw", "threshold-richardson"):
         statement = f"Sobol sampling reduces the variance of the errors, {NAMES[method]}"
@@ -333,8 +324,7 @@ def check(data: xr.Dataset) -> list[Line]:
             _total_error(data, method, design)[0] / TRUTH for method in ("raw", "threshold-richardson")
         )
         first, second = (
-            _total_error(data, method, design)[1]
-            for method in ("threshold-richardson", "richardson-threshold")
+            _total_error(data, method, design)[1] for method in ("threshold-richardson", "richardson-threshold")
         )
         false = data["false_share"].sel(estimator="threshold-richardson", design=design).mean().item()
         lines += [

@@ -24,9 +24,7 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     """Capacities of five inputs after 0 m and 5 m, and the spectra that one pair of inputs gives."""
     parameters = PARAMETERS | changes
     data = swept(work or Work(), parameters, inputs=[5])
-    spectra = SHOWN.readouts(
-        np.array([parameters["shown"]]), parameters["lengths_m"], seed=parameters["seed"]
-    )
+    spectra = SHOWN.readouts(np.array([parameters["shown"]]), parameters["lengths_m"], seed=parameters["seed"])
     data["spectrum"] = (("length_m", "wavelength_nm"), np.vstack(spectra), {"units": "mW/nm"})
     return data.assign_coords(wavelength_nm=SHOWN.wavelength_nm)
 

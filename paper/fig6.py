@@ -68,9 +68,7 @@ def gap(data: xr.Dataset, n_inputs: int) -> float:
         for length in data["length_m"].values
     )
     at = np.geomspace(*common_phases(data), 50)
-    near, far = (
-        np.interp(np.log(at), np.log(p.values), t.values) for p, t in ((phase, total), (far_phase, far_total))
-    )
+    near, far = (np.interp(np.log(at), np.log(p.values), t.values) for p, t in ((phase, total), (far_phase, far_total)))
     return float(np.max(np.abs(far - near) / (0.5 * (far + near))))
 
 

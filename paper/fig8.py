@@ -106,9 +106,7 @@ def draw(data: xr.Dataset) -> Figure:
     left.set_ylabel(r"indicator function IND($\kappa$)")
     lettered(left, "a", f"five inputs, {shown:g} dBm, 40 m")
     for q, colour in zip((5, 2), infocap.plot.COLOURS, strict=False):
-        right.plot(
-            data["power_dbm"], data[f"total_q{q}"], "o-", color=colour, label=f"total capacity, {q} inputs"
-        )
+        right.plot(data["power_dbm"], data[f"total_q{q}"], "o-", color=colour, label=f"total capacity, {q} inputs")
         right.plot(
             data["power_dbm"],
             data[f"n_factors_q{q}"],

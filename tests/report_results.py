@@ -8,7 +8,9 @@ import numpy as np
 
 import infocap
 
-HOSTILE = '</script><script>alert(1)</script ><!--<script><img src=x onerror="alert(2)"> & \' \u2028 \ud800 \x00 <!-- ]]>'
+HOSTILE = (
+    '</script><script>alert(1)</script ><!--<script><img src=x onerror="alert(2)"> & \' \u2028 \ud800 \x00 <!-- ]]>'
+)
 PLAN = {"n_samples": 512, "order": "random", "operator": HOSTILE}
 
 

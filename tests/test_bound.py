@@ -90,9 +90,7 @@ def test_the_default_method_reaches_the_bound_and_does_not_beat_it(design):
     chance = 4 / np.sqrt(2 * count)
     assert 1 - chance < np.std(errors.sum(axis=1)) / bound.total_standard_error < 1.3 + chance
     said = [efficiency_bound(result) for result in results]
-    assert np.median([one.total_standard_error for one in said]) == pytest.approx(
-        bound.total_standard_error, rel=0.25
-    )
+    assert np.median([one.total_standard_error for one in said]) == pytest.approx(bound.total_standard_error, rel=0.25)
     middle = np.median([one.standard_error for one in said], axis=0)
     assert 0.9 < np.median(middle[held] / bound.standard_error[held]) < 1.3
     assert {one.n_samples for one in said} == {n}

@@ -58,9 +58,7 @@ def test_a_simulation_is_never_overwritten_unless_asked_to(tmp_path):
 ])  # fmt: skip
 def test_mistakes_are_one_line_and_an_exit_code(arguments, code, message, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "sys.argv", ["infocap", *arguments, *(["--samples", "64"] if len(arguments) > 1 else [])]
-    )
+    monkeypatch.setattr("sys.argv", ["infocap", *arguments, *(["--samples", "64"] if len(arguments) > 1 else [])])
     with pytest.raises(SystemExit) as ended:
         run()
     assert ended.value.code == code

@@ -15,9 +15,7 @@ from infocap.cli import main, run
 from infocap.cli._terminal import as_options
 from infocap.experiment import Plan
 
-PLAN = Plan(
-    n_inputs=2, max_degree=4, n_samples=512, seed=1, title="bench", readout_unit="mW", noise_repeats=20
-)
+PLAN = Plan(n_inputs=2, max_degree=4, n_samples=512, seed=1, title="bench", readout_unit="mW", noise_repeats=20)
 SYSTEM = infocap.systems.RandomFeatures(2, 6, noise=0.05)
 X = SYSTEM(PLAN.inputs, seed=1)
 
@@ -36,9 +34,7 @@ def folder(tmp_path_factory):
     many = np.tile(PLAN.inputs, 10)
     infocap.Recording(many, X, np.arange(512), channel=tuple("abcdef")).save(folder / "many.nc")
     twice = np.column_stack([X, X[:, 0]])
-    infocap.Recording(PLAN.inputs, twice, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(
-        folder / "twice.nc"
-    )
+    infocap.Recording(PLAN.inputs, twice, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(folder / "twice.nc")
     infocap.analyse(planned, PLAN.basis).save(folder / "result.nc")
     other = infocap.probe(infocap.systems.RandomFeatures(2, 9, noise=0.05), PLAN.basis, 512, seed=5)
     other.save(folder / "other.nc")
@@ -137,14 +133,11 @@ def test_options_change_the_plan_one_by_one(infocap_says, tmp_path):
 
 
 def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
-    code, out, _ = infocap_says(
-        "estimate", "bare.nc", "--no-growth", "--method", "raw", "-o", tmp_path / "r.nc"
-    )
+    code, out, _ = infocap_says("estimate", "bare.nc", "--no-growth", "--method", "raw", "-o", tmp_path / "r.nc")
     text = " ".join(out.split())
     assert code == 0
     assert (
-        "no plan in the file: taken as legendre, uniform inputs on [-1, 1]; --family and --domain say otherwise"
-        in text
+        "no plan in the file: taken as legendre, uniform inputs on [-1, 1]; --family and --domain say otherwise" in text
     )
     assert "degree 20 chosen, 231 functions for 512 samples; --degree says otherwise" in text
     _, out, _ = infocap_says(
@@ -170,9 +163,7 @@ def test_the_degree_chosen_leaves_two_samples_for_each_function(n_inputs, n_samp
 
 def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
     x = np.where(np.arange(512)[:, None] == 7, np.nan, X[:, :3] + 1j * X[:, 3:])
-    infocap.Recording(PLAN.inputs, x, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(
-        tmp_path / "c.nc"
-    )
+    infocap.Recording(PLAN.inputs, x, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(tmp_path / "c.nc")
     code, out, _ = infocap_says(
         "estimate", tmp_path / "c.nc", "--nan", "drop", "--complex-as", "split", "--no-constant", "--no-growth",
         "--method", "threshold-richardson", "-o", tmp_path / "r.nc",
@@ -243,9 +234,7 @@ def test_the_matrix_of_three_inputs_is_refused_before_the_work(infocap_says, tmp
 
 def test_show_tells_a_result_without_estimating_again(infocap_says, monkeypatch, tmp_path):
     monkeypatch.setattr("infocap.cli._estimate.analyse", None)
-    code, out, err = infocap_says(
-        "show", "result.nc", "--top", "2", "--degree", "2", "--growth", tmp_path / "g.svg"
-    )
+    code, out, err = infocap_says("show", "result.nc", "--top", "2", "--degree", "2", "--growth", tmp_path / "g.svg")
     result = infocap.load_result("result.nc")
     assert (code, err) == (0, "")
     assert f"Total capacity {result.total:.3f} of at most 7" in out
@@ -333,9 +322,7 @@ def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infoc
     options = ["--method", "raw", "--no-growth", "--degree", "4", "--quiet"]
     assert infocap_says("estimate", *words, *options, "-o", tmp_path / "r.nc")[0] == 0
     result = infocap.load_result(tmp_path / "r.nc")
-    assert_allclose(
-        result.capacity, infocap.estimate(PLAN.inputs, X[:, :3], PLAN.basis, method="raw").capacity
-    )
+    assert_allclose(result.capacity, infocap.estimate(PLAN.inputs, X[:, :3], PLAN.basis, method="raw").capacity)
     assert "readouts 3: a, b, c" in " ".join(infocap_says("show", *words)[1].split())
 
 

@@ -119,9 +119,7 @@ def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path)
     (["watch", "none.db"], 3, "does not exist"),
     (["export", "empty.db", "run.nc"], 3, "holds nothing yet"),
 ])  # fmt: skip
-def test_mistakes_in_the_lab_are_one_line_and_an_exit_code(
-    lab, arguments, code, message, monkeypatch, capsys
-):
+def test_mistakes_in_the_lab_are_one_line_and_an_exit_code(lab, arguments, code, message, monkeypatch, capsys):
     Path("important.csv").write_text("a night\n")
     Path("empty.db").touch()
     assert call(monkeypatch, *arguments) == code

@@ -59,8 +59,7 @@ def test_a_device_rarely_differs_from_itself(pairs):
     """At a rate of 5 % all pairs together have a few false alarms, whatever the number of functions."""
     runs = [pair[0] for pair in pairs]
     alarms = sum(
-        infocap.compare(a, b).functions().significant.any()
-        for a, b in zip(runs[::2], runs[1::2], strict=True)
+        infocap.compare(a, b).functions().significant.any() for a, b in zip(runs[::2], runs[1::2], strict=True)
     )
     assert alarms <= binom.ppf(0.999, len(runs) // 2, 0.05)
 
@@ -119,9 +118,7 @@ def test_three_devices_are_all_compared_with_the_first(pairs):
 
 def test_other_degrees_are_cut_to_what_they_share(pairs):
     larger = run(ONE, 5, infocap.product_basis("legendre", 2, 7))
-    with pytest.warns(
-        DataWarning, match=r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"
-    ):
+    with pytest.warns(DataWarning, match=r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"):
         comparison = infocap.compare(larger, pairs[0][1], names=["a", "b"])
     assert [len(one.basis) for one in comparison.results] == [21, 21]
     assert comparison.basis.labels == BASIS.labels
@@ -177,9 +174,7 @@ def test_bars_of_a_comparison_are_its_degrees(pairs):
     bars = [one for one in ax.containers if hasattr(one, "patches")]
     table = comparison.by_degree()
     for name, drawn in zip("ab", bars, strict=True):
-        assert_allclose(
-            [bar.get_height() for bar in drawn], np.maximum(table[table.device == name].capacity, 0)
-        )
+        assert_allclose([bar.get_height() for bar in drawn], np.maximum(table[table.device == name].capacity, 0))
     left, right = (bars[k][0].get_x() + bars[k][0].get_width() / 2 for k in (0, 1))
     assert left == pytest.approx(-right)  # a group stands around its degree
     labels = [text.get_text() for text in ax.get_legend().get_texts()]

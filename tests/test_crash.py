@@ -116,9 +116,7 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, shim, whole, 
             assert read_entries(again / "run.db").sound
             assert promised.items() <= values.items()
         if cut % (cuts // 4) == 0:  # and the run goes on from there, to the same end
-            assert same_bytes(
-                acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"]
-            )
+            assert same_bytes(acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"])
         shutil.rmtree(again)
 
 

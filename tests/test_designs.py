@@ -103,9 +103,7 @@ def test_the_noise_of_a_system_does_not_repeat_the_random_numbers_of_its_design(
     common = []
 
     def system(u, seed=None):
-        common.append(
-            np.isclose(np.sort((u + 1) / 2, axis=None), np.sort(np.random.default_rng(seed).random(u.size)))
-        )
+        common.append(np.isclose(np.sort((u + 1) / 2, axis=None), np.sort(np.random.default_rng(seed).random(u.size))))
         return u
 
     infocap.probe(system, BASIS, 256, blocks=1, seed=1)
@@ -163,9 +161,7 @@ def test_points_pass_through_the_quantile_of_each_input():
 
 def test_low_discrepancy_integrates_better_than_chance():
     error = {
-        design: np.sqrt(
-            np.mean([draw(BASIS, 1024, design=design, seed=s).mean(axis=0) ** 2 for s in range(10)])
-        )
+        design: np.sqrt(np.mean([draw(BASIS, 1024, design=design, seed=s).mean(axis=0) ** 2 for s in range(10)]))
         for design in DESIGNS
     }
     assert max(error["sobol"], error["halton"], error["lhs"]) < 0.2 * error["random"]
@@ -184,9 +180,7 @@ def test_bad_arguments_are_refused_by_name():
         draw(BASIS, 0)
     with pytest.raises(ParameterError, match="blocks=0"):
         draw(BASIS, 64, blocks=0)
-    with pytest.raises(
-        ParameterError, match="cannot be shared out evenly among 3 blocks; take a multiple of 3"
-    ):
+    with pytest.raises(ParameterError, match="cannot be shared out evenly among 3 blocks; take a multiple of 3"):
         draw(BASIS, 1000, blocks=3)
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         infocap.probe(lambda u: u, BASIS, 64, weighted=1)

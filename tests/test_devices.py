@@ -60,9 +60,7 @@ def test_estimates_agree_with_those_of_numpy(method, constant, there):
         assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
         assert isinstance(found.capacity, np.ndarray)
         assert found.rank == plain.rank
-        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(
-            plain.capacity_of(lambda v: v[:, 0]), abs=1e-9
-        )
+        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(plain.capacity_of(lambda v: v[:, 0]), abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
@@ -123,9 +121,7 @@ def test_bad_arrays_are_refused_in_the_same_words(x, message, there):
 def test_inputs_and_readouts_may_come_from_different_places(there):
     plain = infocap.estimate(U, X, BASIS, method="raw").raw
     other = array_api_strict.asarray if there is not array_api_strict.asarray else np.asarray
-    assert_allclose(
-        infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12
-    )
+    assert_allclose(infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12)
     single = infocap.estimate(U, X.astype(np.float32), BASIS, method="raw").raw
     found = infocap.estimate(U, there(X.astype(np.float32)), BASIS, method="raw").raw
     assert_allclose(found, single, rtol=1e-10, atol=1e-12)

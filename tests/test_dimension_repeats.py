@@ -170,13 +170,9 @@ def test_leaving_out_an_input_is_the_same_as_not_having_it(repeats, n_once, cons
     data = whiten(repeated, once, constant, weights if weighted else None)
     noise = noise_covariance(data.repeated)
     assert np.trace(noise) == pytest.approx(by_definition(repeated, once, weights, constant), rel=1e-10)
-    expected = [
-        by_definition(np.delete(repeated, i, axis=0), once, np.delete(weights, i), constant)
-        for i in range(12)
-    ]
+    expected = [by_definition(np.delete(repeated, i, axis=0), once, np.delete(weights, i), constant) for i in range(12)]
     expected += [
-        by_definition(repeated, np.delete(once, i, axis=0), np.delete(weights, 12 + i), constant)
-        for i in range(n_once)
+        by_definition(repeated, np.delete(once, i, axis=0), np.delete(weights, 12 + i), constant) for i in range(n_once)
     ]
     assert_allclose(leave_one_out(data, noise, constant), expected, rtol=1e-6)
 
@@ -335,9 +331,7 @@ def test_collinear_readouts_lower_the_rank():
 
 def test_dead_channels_are_named_and_count_for_nothing():
     (x1, x2), _ = shots(SYSTEMS["mixture"], 256, 1)
-    frames = [
-        pd.DataFrame(np.hstack([x, np.zeros((256, 1))])).rename(columns={20: "1550 nm"}) for x in (x1, x2)
-    ]
+    frames = [pd.DataFrame(np.hstack([x, np.zeros((256, 1))])).rename(columns={20: "1550 nm"}) for x in (x1, x2)]
     found = from_repeats(*frames)
     assert (found.n_readouts, found.maximum) == (20, 21)
     assert "column '1550 nm'" in found.checks[0]

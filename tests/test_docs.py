@@ -64,9 +64,7 @@ def name_of(page):
 
 def fenced(page):
     """Language and text of every block between back ticks."""
-    return re.findall(
-        r"^```(\S*)[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
+    return re.findall(r"^```(\S*)[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
 def blocks(page, language):
@@ -87,9 +85,7 @@ def console(commands, folder):
     script = re.sub(r"^# measure: .*$", f"{sys.executable} measure.py", commands, flags=re.MULTILINE)
     where = os.environ | {"PATH": os.pathsep.join([str(BIN), os.environ["PATH"]]), "MPLBACKEND": "Agg"}
     call = ["bash", "-ec", script]
-    return subprocess.run(
-        call, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300
-    )
+    return subprocess.run(call, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.fixture(scope="session")
@@ -153,12 +149,8 @@ def test_the_commands_of_a_page_run(page, desk):
 def test_every_block_is_run_or_is_no_code(page):
     languages = {language for language, _ in fenced(DOCS / page)}
     assert languages <= {*RUN_HERE, RUN_AT_BUILD, *NOT_CODE}
-    text = re.sub(
-        r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
-    assert not re.search(r"^    (infocap|import|from|%%)\b", text, flags=re.MULTILINE), (
-        "code that nobody runs"
-    )
+    text = re.sub(r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert not re.search(r"^    (infocap|import|from|%%)\b", text, flags=re.MULTILINE), "code that nobody runs"
     for block in blocks(DOCS / page, "text"):
         assert "infocap " not in block.replace("pip install", ""), "a command that nobody runs"
 

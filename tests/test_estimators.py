@@ -8,9 +8,7 @@ import infocap
 import reference
 from infocap.errors import DataWarning, ParameterError
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:the capacities sum to"
-)  # raw ones may, and small N makes them
+pytestmark = pytest.mark.filterwarnings("ignore:the capacities sum to")  # raw ones may, and small N makes them
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 
@@ -59,8 +57,7 @@ def test_halves_are_ordered():
     u, x, _ = data(256)
     order = np.random.default_rng(0).permutation(256)
     straight, shuffled = (
-        infocap.estimate(u[rows], x[rows], BASIS, method="threshold-richardson")
-        for rows in (slice(None), order)
+        infocap.estimate(u[rows], x[rows], BASIS, method="threshold-richardson") for rows in (slice(None), order)
     )
     assert_allclose(straight.raw, shuffled.raw, atol=1e-12)
     assert np.abs(straight.capacity - shuffled.capacity).max() > 1e-3

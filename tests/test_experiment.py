@@ -42,9 +42,7 @@ def square(u):
             input_unit="V",
             channel=("a", 'b "quoted"', "µW\t"),
         ),
-        Plan(
-            family=["legendre", jacobi(0.5, 0.5)], n_inputs=2, max_interactions=1, noise_input=(0.1, -1e-17)
-        ),
+        Plan(family=["legendre", jacobi(0.5, 0.5)], n_inputs=2, max_interactions=1, noise_input=(0.1, -1e-17)),
         Plan(
             title="Beam time, № 7",
             metadata={"operator": "Ada", "settings": {"a b": [1, 2.5, True]}, "x\x7f": "\\"},
@@ -101,9 +99,7 @@ def test_the_number_of_blocks_stands_in_the_plans_file(tmp_path):
     plan = Plan(n_inputs=2, n_samples=1024)
     assert "\nblocks = 8  # " in plan.save(tmp_path / "plan.toml").read_text()
     assert Plan(n_inputs=2, n_samples=64).blocks == 1
-    assert_allclose(
-        Plan(n_inputs=2, n_samples=512, blocks=2).inputs, infocap.draw(plan.basis, 512, seed=1, blocks=2)
-    )
+    assert_allclose(Plan(n_inputs=2, n_samples=512, blocks=2).inputs, infocap.draw(plan.basis, 512, seed=1, blocks=2))
     with pytest.raises(ParameterError, match="cannot be shared out evenly among 3 blocks"):
         Plan(n_inputs=2, n_samples=512, blocks=3)
 
@@ -162,13 +158,9 @@ def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_wi
     assert_allclose(result.capacity, expected.capacity)
     assert result.growth.n_samples[-2:] == (256, 512)
     assert abs(result.growth.total[-2] - result.total) < 0.2
-    lower = infocap.product_basis(
-        "hermite", 2, 4
-    )  # the weights are those of the plan, whatever is looked for
+    lower = infocap.product_basis("hermite", 2, 4)  # the weights are those of the plan, whatever is looked for
     lazy = infocap.read(recording.save(tmp_path / "run.nc"), in_memory=False)
-    assert_allclose(
-        infocap.analyse(lazy, lower).total, infocap.estimate(u, system(u), lower, weights=weights).total
-    )
+    assert_allclose(infocap.analyse(lazy, lower).total, infocap.estimate(u, system(u), lower, weights=weights).total)
     given = infocap.analyse(recording, plan.basis, weights=weights, growth=False)
     assert_allclose(given.capacity, expected.capacity)
 
@@ -185,9 +177,7 @@ def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
 
 
 def test_repeats_noise_and_reference_have_their_places():
-    plan = Plan(
-        n_inputs=2, n_samples=64, noise_repeats=5, repeat_every=4, reference_every=10, noise_input=(0.3, 0.4)
-    )
+    plan = Plan(n_inputs=2, n_samples=64, noise_repeats=5, repeat_every=4, reference_every=10, noise_input=(0.3, 0.4))
     names = plan.schedule.names
     assert names[:5] == [("noise", k) for k in range(5)]
     assert_allclose(plan.schedule.inputs[:5], np.tile([0.3, 0.4], (5, 1)))
@@ -372,9 +362,7 @@ def test_an_instrument_that_stays_dead_ends_the_run_and_loses_nothing(tmp_path):
                 raise OSError("smoke")
             return super().measure(u)
 
-    with pytest.raises(
-        DataError, match=r"failed 4 times at sample \d+ \(OSError: smoke\); everything before is safe"
-    ):
+    with pytest.raises(DataError, match=r"failed 4 times at sample \d+ \(OSError: smoke\); everything before is safe"):
         acquire(PLAN, Dying(0), tmp_path / "run.db", wait_s=0, progress=False)
     assert len(infocap.read(tmp_path / "run.db").index) == 20
     recording = acquire(PLAN, Flaky(0), tmp_path / "run.db", progress=False)
@@ -438,9 +426,7 @@ def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
         max_degree=4,
         n_samples=256,
         reference_every=8,
-        metadata={
-            "bench": {"power_dbm": 1.0, "length_m": 5.0, "dropout": 0.1, "drift": 0.5, "latency_s": 1e-4}
-        },
+        metadata={"bench": {"power_dbm": 1.0, "length_m": 5.0, "dropout": 0.1, "drift": 0.5, "latency_s": 1e-4}},
     )
     bench = simulated(plan)
     assert bench.system.power_dbm == 1.0
@@ -513,9 +499,7 @@ def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kep
 
     assert plan(bench={"power_dbm": 1.0}).fingerprint != plan(bench={"power_dbm": 2.0}).fingerprint
     Store(tmp_path / "run.db", plan(operator="Ada")).close()
-    with pytest.warns(
-        infocap.errors.DataWarning, match=r"keeps the metadata it was begun with, \{'operator': 'Ada'\}"
-    ):
+    with pytest.warns(infocap.errors.DataWarning, match=r"keeps the metadata it was begun with, \{'operator': 'Ada'\}"):
         Store(tmp_path / "run.db", plan(operator="Bob")).close()
 
 
@@ -639,9 +623,7 @@ def test_a_row_lost_on_the_way_is_seen_in_what_comes_after_it():
     slipped = x.copy()
     slipped[order[:-1]] = x[order][measured]
     acquired = np.argsort(order)
-    with pytest.warns(
-        infocap.errors.DataWarning, match=r"shifted by -1 samples .* in the stretch from measurement"
-    ):
+    with pytest.warns(infocap.errors.DataWarning, match=r"shifted by -1 samples .* in the stretch from measurement"):
         infocap.estimate(plan.inputs, slipped, plan.basis, method="raw", acquired=acquired)
 
 

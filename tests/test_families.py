@@ -172,9 +172,7 @@ def test_a_table_of_all_levels_has_the_krawtchouk_polynomials():
     binomial = families.binomial(4, 0.5)
     levels = np.arange(5.0)
     assert_allclose(binomial.values(levels, 2)[1], levels - 2, atol=1e-14)  # variance n p (1 - p) = 1
-    assert_allclose(
-        families.table(levels, [1, 4, 6, 4, 1]).values(levels, 5), binomial.values(levels, 5), atol=1e-12
-    )
+    assert_allclose(families.table(levels, [1, 4, 6, 4, 1]).values(levels, 5), binomial.values(levels, 5), atol=1e-12)
 
 
 def test_the_quantile_of_a_table_steps_at_the_cumulative_mass():

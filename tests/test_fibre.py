@@ -50,9 +50,7 @@ def test_the_spectrum_holds_the_average_power():
     power = np.trapezoid(density[order], system.spectrum_wavelength_nm[order])
     assert power == pytest.approx(10**0.3, rel=1e-8)
     half = density > density.max() / 2
-    assert half.sum() / GHZ_PER_NM == pytest.approx(
-        0.6, abs=0.01
-    )  # 0.6 nm at half maximum, in cells of 1 GHz
+    assert half.sum() / GHZ_PER_NM == pytest.approx(0.6, abs=0.01)  # 0.6 nm at half maximum, in cells of 1 GHz
 
 
 # ---- encoder -----------------------------------------------------------------------------------------------
@@ -235,9 +233,7 @@ def brute_force(system, u, steps, n_points):
     edges = np.array([erf(x / deviation / np.sqrt(2)) / 2 for x in np.arange(-40.5, 41)])
     for row in u:
         s = np.sign(row) * np.sqrt(np.abs(row))
-        written = [
-            s[int((o / 2.5 + 0.5) * 20) % len(s)] if abs(o) < 1.25 else 1.0 for o in -cells / GHZ_PER_NM
-        ]
+        written = [s[int((o / 2.5 + 0.5) * 20) % len(s)] if abs(o) < 1.25 else 1.0 for o in -cells / GHZ_PER_NM]
         mask = np.convolve(np.pad(written, 40, constant_values=1.0), np.diff(edges), mode="valid")
         fine = np.ones(n_points)
         fine[:512], fine[-512:] = mask[512:], mask[:512]

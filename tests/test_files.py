@@ -36,9 +36,7 @@ def recording(n=12, q=2, k=3, dtype=float, seed=0, optional=ARRAYS[3:], **words)
 
     def readouts(rows):
         values = 100 * rng.normal(size=(rows, k))
-        return (values + 1j * rng.normal(size=(rows, k)) if np.dtype(dtype).kind == "c" else values).astype(
-            dtype
-        )
+        return (values + 1j * rng.normal(size=(rows, k)) if np.dtype(dtype).kind == "c" else values).astype(dtype)
 
     repeats = 10 ** rng.uniform(-300, 300, (n, k))
     repeats[rng.random(n) < 0.5] = np.nan
@@ -252,9 +250,7 @@ def write_foreign(path, kind, u, x):
     if kind == "mat v5":
         scipy.io.savemat(path, {"u": u, "x": x})
     elif kind == "mat v7":
-        scipy.io.savemat(
-            path, {"inputs": u, "Readouts": x, "note": "text", "c": [{"a": 1}, "b"]}, do_compression=True
-        )
+        scipy.io.savemat(path, {"inputs": u, "Readouts": x, "note": "text", "c": [{"a": 1}, "b"]}, do_compression=True)
     elif kind == "mat v7.3":
         matlab73(path, U=u, X=x)
     elif kind == "h5":
@@ -302,9 +298,7 @@ def test_variables_are_found_by_the_names_given(tmp_path):
     found = infocap.read(tmp_path / "a.h5", u="run1/voltages", x="run1/spectra")
     assert_array_equal(found.readouts, X)
     assert_array_equal(infocap.read(tmp_path / "a.h5", u="a,b", x="run1/s*").inputs, U)
-    scipy.io.savemat(
-        tmp_path / "a.mat", {"data": {"u": U, "y": X, "deep": {"z": X}}, "u1": U[:, 0], "u2": U[:, 1]}
-    )
+    scipy.io.savemat(tmp_path / "a.mat", {"data": {"u": U, "y": X, "deep": {"z": X}}, "u1": U[:, 0], "u2": U[:, 1]})
     assert_array_equal(infocap.read(tmp_path / "a.mat", u="data.u", x="data.deep.z").readouts, X)
     assert_array_equal(infocap.read(tmp_path / "a.mat", x="data/y").inputs, U)
     scipy.io.savemat(tmp_path / "one.mat", {"u": U[:, 0], "x": X}, oned_as="column")
@@ -438,9 +432,7 @@ def test_joined_rows_travel_by_the_names_of_their_files(tmp_path):
 
 def test_files_without_a_design_keep_the_order_given(tmp_path):
     np.savez(tmp_path / "a.npz", u=U[:5], x=X[:5])
-    np.savetxt(
-        tmp_path / "b.csv", np.column_stack([U[5:], X[5:]]), delimiter=",", header="u1,u2,a,b,c", comments=""
-    )
+    np.savetxt(tmp_path / "b.csv", np.column_stack([U[5:], X[5:]]), delimiter=",", header="u1,u2,a,b,c", comments="")
     found = infocap.read([tmp_path / "a.npz", str(tmp_path / "b.csv")])
     np.testing.assert_allclose(found.inputs, U, rtol=1e-15)
     np.testing.assert_allclose(found.readouts, X, rtol=1e-15)
@@ -462,9 +454,7 @@ def test_the_order_of_acquisition_goes_on_from_file_to_file(tmp_path):
     for name, acquired in (("a.nc", np.array([2, 0, 1])), ("b.nc", np.array([1, 0, 2]))):
         infocap.Recording(U[:3], X[:3], np.arange(3), acquired=acquired).save(tmp_path / name)
     infocap.Recording(U[:3], X[:3], np.arange(3)).save(tmp_path / "none.nc")
-    infocap.Recording(U[:3], X[:3], np.arange(3), acquired=np.array([9.5, 7.5, 8.5])).save(
-        tmp_path / "timed.nc"
-    )
+    infocap.Recording(U[:3], X[:3], np.arange(3), acquired=np.array([9.5, 7.5, 8.5])).save(tmp_path / "timed.nc")
     assert infocap.read([tmp_path / "a.nc", tmp_path / "b.nc"]).acquired.tolist() == [2, 0, 1, 4, 3, 5]
     assert infocap.read([tmp_path / "a.nc", tmp_path / "none.nc"]).acquired.tolist() == [2, 0, 1, 3, 4, 5]
     mixed = infocap.read([tmp_path / "timed.nc", tmp_path / "a.nc"])
@@ -1110,9 +1100,7 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
     write_readouts(tmp_path / "readouts.csv", x[:-1])
     assert run_cli(monkeypatch, "import", "inputs.csv", "readouts.csv", "-o", "run.nc") == 0
     said = capsys.readouterr().out
-    assert said.startswith(
-        "Recording: 16 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early"
-    )
+    assert said.startswith("Recording: 16 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early")
     assert "written to run.nc" in said
     first = infocap.read("run.nc")
     assert run_cli(monkeypatch, "export", "run.nc", "run.csv") == 0

@@ -34,9 +34,7 @@ def errors_of_the_total(system, n_samples, count, **options):
     exact = system.exact().sum()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        found = [
-            infocap.probe(system, system.basis, n_samples, seed=seed, **options) for seed in range(count)
-        ]
+        found = [infocap.probe(system, system.basis, n_samples, seed=seed, **options) for seed in range(count)]
     return np.array([one.total - exact for one in found]), found
 
 
@@ -87,9 +85,7 @@ def test_the_error_of_other_devices_lies_below_the_high_end(n_samples, design):
     system = infocap.systems.RandomFeatures(2, 40, gain=2.0, noise=0.02, seed=6)
     nodes, weights = basis.quadrature(60)
     root = np.sqrt(weights)[:, None]
-    x = np.vstack(
-        [root * np.column_stack([np.ones(len(nodes)), system_without_noise(system)(nodes)]), np.eye(41)]
-    )
+    x = np.vstack([root * np.column_stack([np.ones(len(nodes)), system_without_noise(system)(nodes)]), np.eye(41)])
     x[len(nodes) :] *= np.concatenate([[0.0], np.full(40, system.noise)])
     frame = np.linalg.qr(x)[0][: len(nodes)]
     exact = np.sum((frame.T @ (root * basis(nodes))) ** 2)
@@ -199,10 +195,7 @@ def test_the_command_says_how_many_samples_and_writes_the_plan(tmp_path, monkeyp
     assert f"{n * 2 / 60:.0f} min" in said
     assert Plan.load("plan.toml").n_samples == n
     assert call(monkeypatch, *wish, "--capacity", "20.5") == 0
-    assert (
-        f"Take {forecast(BASIS, 20, unexplained=0.5 / 21).samples_needed(0.2)} samples"
-        in capsys.readouterr().out
-    )
+    assert f"Take {forecast(BASIS, 20, unexplained=0.5 / 21).samples_needed(0.2)} samples" in capsys.readouterr().out
 
 
 def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):

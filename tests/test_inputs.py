@@ -142,9 +142,7 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
     u = infocap.draw(big, 256, seed=1)
     monkeypatch.setattr("os.sysconf", lambda name: 1_000_000 if name == "SC_PHYS_PAGES" else 1)
     monkeypatch.setattr("infocap.workflow._estimate.LARGE_BYTES", 0)  # so that the machine is asked
-    with pytest.raises(
-        ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
-    ):
+    with pytest.raises(ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"):
         infocap.estimate(u, infocap.systems.RandomFeatures(10, 8)(u), big)
 
 
@@ -178,9 +176,7 @@ def test_sparse_mixtures_of_high_degree_raise_nothing(design, seed):
     assert messages_of(u, system(u, seed=seed), basis)[1] == []
 
 
-@pytest.mark.parametrize(
-    "family", ["bernoulli", infocap.basis.table([0, 1, 2, 5])], ids=["bernoulli", "table"]
-)
+@pytest.mark.parametrize("family", ["bernoulli", infocap.basis.table([0, 1, 2, 5])], ids=["bernoulli", "table"])
 def test_inputs_on_levels_raise_nothing(family):
     basis = infocap.product_basis(family, 3, 3)
     for seed in range(10):
@@ -219,9 +215,7 @@ def test_every_limit_lets_just_under_pass_and_stops_just_over(device):
 def test_inputs_on_0_1_are_told_their_domain(device):
     basis, u, x = device
     _, raised = messages_of((u + 1) / 2, x, basis)
-    assert any(
-        "do not follow the declared distribution (uniform)" in m and "domain=(0, 1)" in m for m in raised
-    )
+    assert any("do not follow the declared distribution (uniform)" in m and "domain=(0, 1)" in m for m in raised)
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -296,9 +290,7 @@ def test_few_samples():
 
 
 def test_threshold_above_one():
-    _, raised = messages_of(
-        U[:16], X[:16], infocap.product_basis("legendre", 2, 12), method="threshold-richardson"
-    )
+    _, raised = messages_of(U[:16], X[:16], infocap.product_basis("legendre", 2, 12), method="threshold-richardson")
     assert any("threshold exceeds 1 for" in message for message in raised)
 
 

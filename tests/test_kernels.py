@@ -267,9 +267,7 @@ def test_several_threads_at_once_give_the_same_answer_and_leave_the_library_alon
 
     before = threads()
     with ThreadPoolExecutor(6) as pool:
-        results = list(
-            pool.map(lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30))
-        )
+        results = list(pool.map(lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30)))
     assert all(np.array_equal(one.raw, results[0].raw) for one in results)
     assert threads() == before
 

@@ -194,9 +194,7 @@ def test_what_is_put_right_is_said(change, options, note, method, readouts, tmp_
 
 
 @pytest.mark.parametrize(("change", "problem", "remedy"), REFUSED.values(), ids=REFUSED.keys())
-def test_unusable_data_are_one_line_and_exit_code_3(
-    change, problem, remedy, readouts, tmp_path, monkeypatch, capsys
-):
+def test_unusable_data_are_one_line_and_exit_code_3(change, problem, remedy, readouts, tmp_path, monkeypatch, capsys):
     write(tmp_path / "run.nc", readouts, change)
     code, _, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys)
     assert code == 3

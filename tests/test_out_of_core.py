@@ -66,9 +66,7 @@ def in_hdf5(folder, values):
 def in_zarr(folder, values):
     import zarr
 
-    array = zarr.create_array(
-        str(folder / "x.zarr"), shape=values.shape, chunks=(700, 12), dtype=values.dtype
-    )
+    array = zarr.create_array(str(folder / "x.zarr"), shape=values.shape, chunks=(700, 12), dtype=values.dtype)
     array[...] = values
     return array
 
@@ -126,9 +124,7 @@ def test_further_arguments_go_on_working(tmp_path, small_chunks):
 def test_bad_values_are_named_by_their_row_in_the_file(tmp_path, small_chunks):
     x = X.copy()
     x[4321, 5], x[5000, 1] = np.nan, np.inf
-    with pytest.raises(
-        infocap.errors.DataError, match="2 NaN or infinite values, the first nan at row 4321, column 5"
-    ):
+    with pytest.raises(infocap.errors.DataError, match="2 NaN or infinite values, the first nan at row 4321, column 5"):
         infocap.estimate(U, memmap(tmp_path, x), BASIS)
     u = U.copy()
     u[3333, 1] = 1.5
@@ -196,9 +192,7 @@ def test_what_cannot_fit_is_refused_with_what_would():
         ParameterError, match=r"11,628 functions, which take \d+ MB; the first [\d,]+ functions would fit"
     ):
         infocap.estimate(u, x, large, method="raw", memory="60MB")
-    with pytest.raises(
-        ParameterError, match=r"35 functions, which take \d+ MB; the first \d+ functions would fit"
-    ):
+    with pytest.raises(ParameterError, match=r"35 functions, which take \d+ MB; the first \d+ functions would fit"):
         infocap.estimate(*data(20_000), BASIS, memory="30MB")
 
 
@@ -208,9 +202,7 @@ def test_the_functions_said_to_fit_do_fit():
     with pytest.raises(ParameterError, match="would fit") as found:
         infocap.estimate(u5, x, infocap.product_basis("legendre", 5, 14), method="raw", memory="60MB")
     room = int(str(found.value).split("the first ")[1].split(" functions")[0].replace(",", ""))
-    smaller = infocap.product_basis(
-        "legendre", 5, indices=infocap.product_basis("legendre", 5, 14).indices[:room]
-    )
+    smaller = infocap.product_basis("legendre", 5, indices=infocap.product_basis("legendre", 5, 14).indices[:room])
     assert 100 < len(smaller) == room
     with pytest.warns(infocap.errors.DataWarning):
         infocap.estimate(u5, x, smaller, method="raw", memory="60MB")
@@ -280,9 +272,7 @@ def test_channels_keep_their_names_in_the_file(tmp_path):
 
 def test_repeats_that_do_not_fit_are_refused_before_they_are_read():
     with pytest.raises(ParameterError, match="is too little"):
-        infocap.estimate(
-            Zeros(10**8, 3), Zeros(10**8, K), BASIS, method="raw", repeats=Zeros(10**8, K), memory="1GB"
-        )
+        infocap.estimate(Zeros(10**8, 3), Zeros(10**8, K), BASIS, method="raw", repeats=Zeros(10**8, K), memory="1GB")
 
 
 def test_what_cannot_stay_in_its_file_is_read_whole(tmp_path):
@@ -329,9 +319,7 @@ class Zeros:
 
 def test_a_pass_can_be_interrupted():
     """Ctrl-C ends it soon, though most is still to come, and nobody goes on reading."""
-    before = signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # ignored where tests run in the background
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     try:
         _interrupt_a_pass()
     finally:
@@ -402,8 +390,6 @@ def test_resident_memory_stays_within_the_budget(tmp_path):
             rng.uniform(-1, 1, (100_000, 3)).tofile(inputs)
             rng.standard_normal((100_000, 40)).tofile(readouts)
     command = [sys.executable, "-c", CHILD, str(tmp_path), "100MB"]
-    before, after = map(
-        int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-    )
+    before, after = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
     assert (after - before) * 1024 < 100e6
     assert after * 1024 < 400e6

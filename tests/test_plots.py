@@ -70,9 +70,7 @@ def test_bars_stack_by_interactions_and_say_their_height():
 def test_bars_have_error_bars_when_the_result_has_errors():
     u = infocap.draw(TWO, 512, seed=0)
     x = infocap.systems.RandomFeatures(2, 5)(u)
-    result = infocap.estimate(
-        u, x, TWO, method=lambda e: infocap.Estimate(e.raw, standard_error=0 * e.raw + 0.1)
-    )
+    result = infocap.estimate(u, x, TWO, method=lambda e: infocap.Estimate(e.raw, standard_error=0 * e.raw + 0.1))
     ax = infocap.plot.capacity_bars(result)
     segments = ax.collections[0].get_segments()
     reach = [(segment[1][1] - segment[0][1]) / 2 for segment in segments]
@@ -175,9 +173,7 @@ def test_the_light_is_shown_at_each_stage():
     stages = system.stages(np.array([[0.9, -0.5]]))
     assert len(panels) == 4
     laser, before, after = (line.get_ydata() for line in panels[0].lines)
-    assert_allclose(
-        np.sort(before), np.sort(np.abs(stages["before"][0]) ** 2 * system.pulse.density_unit * 1e6)
-    )
+    assert_allclose(np.sort(before), np.sort(np.abs(stages["before"][0]) ** 2 * system.pulse.density_unit * 1e6))
     assert before.sum() < laser.sum()
     assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
     powers = panels[1].lines[0].get_ydata()  # the laser in time

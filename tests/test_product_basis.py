@@ -135,9 +135,7 @@ def test_several_functions_are_combined_at_once(rng):
     assert_allclose(basis.combine(u, coefficients[:, 1]), basis(u) @ coefficients[:, 1], atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    "basis", [BASES["legendre"], MIXED, BASES["unit-domain"]], ids=["legendre", "mixed", "unit"]
-)
+@pytest.mark.parametrize("basis", [BASES["legendre"], MIXED, BASES["unit-domain"]], ids=["legendre", "mixed", "unit"])
 def test_orthonormal_under_its_own_measure(basis):
     nodes, weights = basis.quadrature()
     values = basis(nodes)
@@ -218,9 +216,7 @@ def test_indices_that_do_not_fit_are_refused_not_wrapped():
     max_degree=st.integers(0, 9),
     max_interactions=st.none() | st.integers(1, 4),
 )
-def test_the_set_is_that_of_its_definition_and_is_counted_right(
-    kind, limits, names, max_degree, max_interactions
-):
+def test_the_set_is_that_of_its_definition_and_is_counted_right(kind, limits, names, max_degree, max_interactions):
     names = names[: len(limits)]
     basis = product_basis(
         names,
@@ -239,9 +235,7 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(
     expected = set()
     for chosen in product(*own):
         degrees = [degree for _, degree in chosen]
-        inside = (
-            sum(degrees) <= max_degree if kind == "total" else prod(d + 1 for d in degrees) <= max_degree + 1
-        )
+        inside = sum(degrees) <= max_degree if kind == "total" else prod(d + 1 for d in degrees) <= max_degree + 1
         if inside and sum(d > 0 for d in degrees) <= joined:
             expected.add(tuple(index for index, _ in chosen))
     assert {tuple(row) for row in basis.indices.tolist()} == expected
@@ -252,8 +246,7 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(
 def count_of(basis, kind, max_degree, joined):
     """What is counted before the set is made."""
     own = [
-        family.degrees(int(column.max()) + 1)
-        for family, column in zip(basis.families, basis.indices.T, strict=True)
+        family.degrees(int(column.max()) + 1) for family, column in zip(basis.families, basis.indices.T, strict=True)
     ]
     if kind == "total":
         return _count(np.add, own, own, max_degree, joined)

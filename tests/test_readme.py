@@ -32,9 +32,7 @@ def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, cap
 
 
 def test_the_night_in_the_lab_runs_in_six_commands_or_fewer(tmp_path):
-    (block,) = re.findall(
-        r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
-    )
+    (block,) = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     commands = block.splitlines()
     assert len(commands) <= 6
     for command in commands:
@@ -55,9 +53,7 @@ def write_table(path, names, low, high):
     for _ in range(600):
         u = [random.uniform(-1, 1) for _ in range(2)]
         x = [tanh(a * u[0] + b * u[1] + c) + random.gauss(0, 0.01) for a, b, c in weights]
-        lines.append(
-            ",".join(f"{value:.6f}" for value in [*(low + (high - low) * (v + 1) / 2 for v in u), *x])
-        )
+        lines.append(",".join(f"{value:.6f}" for value in [*(low + (high - low) * (v + 1) / 2 for v in u), *x]))
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -64,9 +64,7 @@ def test_every_kind_of_result_makes_a_well_formed_page(kind):
     assert found.open == []
     ids = [value for key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))
-    assert not [
-        pair for pair in found.attributes if "nan" in str(pair[1]).split() or "inf" in str(pair[1]).split()
-    ]
+    assert not [pair for pair in found.attributes if "nan" in str(pair[1]).split() or "inf" in str(pair[1]).split()]
     said = words(page)
     assert f"of at most {result.maximum} linearly independent functions" in said
     assert f"{result.total:.1f}" in said
@@ -183,9 +181,7 @@ def test_the_table_by_degree_adds_up():
     table = re.search(r"<caption>Capacity by degree.*?</table>", page, re.DOTALL).group(0)
     last = re.findall(r"<td[^>]*>(.*?)</td>", table.split("<tfoot>")[1])
     sums = result.by_degree().sum()
-    assert [float(cell) for cell in last[1:]] == [
-        round(float(value), 2) for value in (*sums, result.capacity.sum())
-    ]
+    assert [float(cell) for cell in last[1:]] == [round(float(value), 2) for value in (*sums, result.capacity.sum())]
     assert last[0] == f"{np.sum(result.capacity > 0)} of {len(result.basis)}"
 
 
@@ -196,8 +192,7 @@ def test_the_strongest_functions_come_first():
     shown = [html.unescape(name) for name in re.findall(r"<tr><td>(.*?)</td>", rows)]
     order = np.argsort(-result.capacity, kind="stable")[: len(shown)]
     assert shown == [
-        result.basis.labels[one].replace("1", "constant") if one == 0 else result.basis.labels[one]
-        for one in order
+        result.basis.labels[one].replace("1", "constant") if one == 0 else result.basis.labels[one] for one in order
     ]
 
 
@@ -252,9 +247,7 @@ def test_a_spot_lies_on_the_point_that_it_tells_about():
     page = page_of("two inputs, everything measured")
     drift = re.search(r'<svg[^>]*aria-label="Drift.*?</svg>', page, re.DOTALL).group(0)
     spots = np.array(re.findall(r'<circle cx="(.*?)" cy="(.*?)" r="6"', drift), dtype=float)
-    markers = np.array(
-        re.findall(r'<use href="#drift-m\w+" x="(.*?)" y="(.*?)" fill="var\(--one', drift), dtype=float
-    )
+    markers = np.array(re.findall(r'<use href="#drift-m\w+" x="(.*?)" y="(.*?)" fill="var\(--one', drift), dtype=float)
     assert len(spots) == 32
     assert np.abs(spots - markers[:32]).max() < 0.02
 

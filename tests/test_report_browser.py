@@ -42,9 +42,7 @@ def open_page(browser, tmp_path):
         page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
         page.on(
             "request",
-            lambda request: (
-                None if request.url.startswith(("file:", "blob:")) else problems.append(request.url)
-            ),
+            lambda request: None if request.url.startswith(("file:", "blob:")) else problems.append(request.url),
         )
         page.goto(path.as_uri())
         return page
@@ -122,9 +120,7 @@ def download(page, button, tmp_path):
     return path
 
 
-@pytest.mark.parametrize(
-    "kind", ["two inputs, everything measured", "five inputs, everything measured", "raw"]
-)
+@pytest.mark.parametrize("kind", ["two inputs, everything measured", "five inputs, everything measured", "raw"])
 def test_the_downloaded_csv_is_the_result(kind, open_page, tmp_path):
     result = KINDS[kind]()
     path = download(open_page(result, title="Tube 7: 40 m"), "#save-csv", tmp_path)
@@ -180,11 +176,7 @@ def test_dark_follows_the_system_and_the_button(open_page):
 def test_the_page_can_be_printed(open_page):
     printed = open_page(FULL()).pdf(format="A4")
     assert printed.startswith(b"%PDF")
-    assert (
-        2
-        <= printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") + printed.count(b"/Type /Page/")
-        <= 6
-    )
+    assert 2 <= printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") + printed.count(b"/Type /Page/") <= 6
 
 
 def test_without_javascript_the_essentials_are_there(open_page):

@@ -92,9 +92,7 @@ def test_each_figure_leaves_picture_data_and_verdicts(quick, name):
 def test_only_known_statements_differ(quick, name):
     lines = json.loads((quick[0] / f"{name}.json").read_text(encoding="utf-8"))
     allowed = tuple(DIFFER.get(name, ()))
-    assert [
-        line for line in lines if line["verdict"] == "differs" and not line["statement"].startswith(allowed)
-    ] == []
+    assert [line for line in lines if line["verdict"] == "differs" and not line["statement"].startswith(allowed)] == []
 
 
 def test_the_validation_reproduces_the_claims_of_the_paper(quick):
@@ -158,9 +156,7 @@ def test_a_second_run_reads_the_cache(quick, monkeypatch):
     folder, _ = quick
     before = opened(folder, "fig6")
     monkeypatch.setattr(fig6, "compute", None)
-    outcome = CliRunner().invoke(
-        main, ["reproduce", "fig6", "--quick", "-o", str(folder)], catch_exceptions=False
-    )
+    outcome = CliRunner().invoke(main, ["reproduce", "fig6", "--quick", "-o", str(folder)], catch_exceptions=False)
     assert outcome.exit_code == 0
     assert "fig5" not in outcome.output
     xr.testing.assert_identical(opened(folder, "fig6"), before)
@@ -242,10 +238,7 @@ def test_a_job_is_done_once_and_a_broken_file_is_not_trusted(tmp_path, monkeypat
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     xr.testing.assert_identical(_work.Work(folder=tmp_path).do(jobs)["squares"], first)
-    assert (
-        _work.Work(folder=tmp_path).do({"squares": functools.partial(squares, 6)})["squares"].sizes["number"]
-        == 6
-    )
+    assert _work.Work(folder=tmp_path).do({"squares": functools.partial(squares, 6)})["squares"].sizes["number"] == 6
     assert len(list(tmp_path.glob("*.nc"))) == 2
     monkeypatch.setattr(infocap, "__version__", "another")
     _work.Work(folder=tmp_path).do(jobs)
@@ -282,9 +275,7 @@ def test_compute_needs_no_machinery():
 
 
 def test_a_sweep_has_the_numbers_that_probe_gives():
-    data = fig4.compute(
-        n_samples={2: 512}, max_degree={2: 6}, powers_dbm=[1.0], lengths_m=[5.0], tolerance=1e-3
-    )
+    data = fig4.compute(n_samples={2: 512}, max_degree={2: 6}, powers_dbm=[1.0], lengths_m=[5.0], tolerance=1e-3)
     system = FibreSystem(power_dbm=1.0, length_m=5.0, n_inputs=2, tolerance=1e-3)
     basis = infocap.product_basis("legendre", 2, 6)
     result = infocap.probe(system, basis, 512, seed=1, blocks=2, method="threshold-richardson")
@@ -346,9 +337,7 @@ def test_the_wheel_carries_every_script():
 
 
 def test_the_page_is_that_of_the_committed_verdicts(quick):
-    verdicts = {
-        name: json.loads((PAPER / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in FIGURES
-    }
+    verdicts = {name: json.loads((PAPER / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in FIGURES}
     assert (PAPER / "README.md").read_text(encoding="utf-8") == _page.page(verdicts, "figures")
     assert all((PAPER / "figures" / f"{name}.png").stat().st_size < 400_000 for name in FIGURES)
     for name in FIGURES:  # full and quick runs check the same statements

@@ -105,9 +105,7 @@ def test_files_come_back_exactly(tmp_path, suffix, basis):
 def test_files_of_the_first_format_are_still_read(suffix):
     """Written by infocap 0.1.0, which counted the constant among the readouts; the numbers are those it printed."""
     old = infocap.load_result(Path(__file__).parent / "old" / f"result.{suffix}")
-    assert repr(old).startswith(
-        "CapacityResult: total 4.926 ± 0.005 of at most 5 (4 readouts and the constant)"
-    )
+    assert repr(old).startswith("CapacityResult: total 4.926 ± 0.005 of at most 5 (4 readouts and the constant)")
     assert (old.n_readouts, old.maximum, old.rank, old.n_samples) == (4, 5, 5, 256)
     assert old.total == 4.926040109712219
     assert old.noise_limited_total == 4.928285536313067
@@ -120,9 +118,7 @@ def test_files_of_the_first_format_are_still_read(suffix):
     assert old.drift.size == 0.9219298028259522
     assert list(old.metadata) == ["provenance"]
     if suffix == "nc":
-        assert old.capacity_of(lambda u: u[:, 0] ** 2 + u[:, 1]) == pytest.approx(
-            0.792663080716732, abs=1e-12
-        )
+        assert old.capacity_of(lambda u: u[:, 0] ** 2 + u[:, 1]) == pytest.approx(0.792663080716732, abs=1e-12)
 
 
 def test_files_that_are_cut_short_are_refused(tmp_path):

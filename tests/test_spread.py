@@ -301,9 +301,7 @@ def test_a_sweep_runs_on_a_cluster(client):
 
 
 def test_what_cannot_work_is_refused():
-    with pytest.raises(
-        ParameterError, match=r"must be a concurrent\.futures\.Executor or a dask\.distributed\.Client"
-    ):
+    with pytest.raises(ParameterError, match=r"must be a concurrent\.futures\.Executor or a dask\.distributed\.Client"):
         infocap.estimate(U, X, BASIS, executor=4)
     strict = pytest.importorskip("array_api_strict")
     with (
@@ -363,9 +361,7 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("infocap.cli._estimate.CONNECT_S", 0.5)
     infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
-    found = CliRunner().invoke(
-        main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"]
-    )
+    found = CliRunner().invoke(main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"])
     assert "--scheduler tcp://127.0.0.1:1 cannot be reached" in str(found.exception)
 
 

@@ -55,9 +55,7 @@ def test_options_of_probe_pass_through():
         fit="least-squares",
         progress=False,
     )
-    alone = infocap.probe(
-        make(gain=1.0), BASIS, 256, seed=3, design="halton", constant=False, fit="least-squares"
-    )
+    alone = infocap.probe(make(gain=1.0), BASIS, 256, seed=3, design="halton", constant=False, fit="least-squares")
     assert_allclose(swept.at(gain=1.0).capacity, alone.capacity, atol=1e-12)
 
 

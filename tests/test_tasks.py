@@ -25,18 +25,14 @@ def blobs(n=300, classes=3, seed=0):
     """Classes that a linear readout tells apart, mostly."""
     generator = np.random.default_rng(seed)
     labels = np.arange(n) % classes
-    centres = 0.6 * np.column_stack(
-        [np.cos(2 * np.pi * labels / classes), np.sin(2 * np.pi * labels / classes)]
-    )
+    centres = 0.6 * np.column_stack([np.cos(2 * np.pi * labels / classes), np.sin(2 * np.pi * labels / classes)])
     return Task(np.clip(centres + 0.15 * generator.normal(size=(n, 2)), -1, 1), labels, name="blobs")
 
 
 def test_the_second_arm_is_minus_the_first():
     task = two_spirals()
     assert task.inputs.shape == (2000, 2)
-    first, second = (
-        sorted(map(tuple, sign * task.inputs[task.labels == arm])) for arm, sign in ((0, 1), (1, -1))
-    )
+    first, second = (sorted(map(tuple, sign * task.inputs[task.labels == arm])) for arm, sign in ((0, 1), (1, -1)))
     assert first == second
     assert np.bincount(task.labels).tolist() == [1000, 1000]
     assert np.abs(task.inputs).max() <= 1
@@ -145,9 +141,7 @@ def test_any_classifier_can_be_the_readout_and_is_left_untrained():
     folds = PredefinedSplit(stratified_folds(task.codes, 5, 0, task.classes))
     for classifier in (RidgeClassifier(0.1), LogisticRegression(C=0.1)):
         found = accuracy(system, task, readout=classifier)
-        assert_allclose(
-            found.per_fold, cross_val_score(classifier, system(task.inputs), task.labels, cv=folds)
-        )
+        assert_allclose(found.per_fold, cross_val_score(classifier, system(task.inputs), task.labels, cv=folds))
         assert type(classifier).__name__ in repr(found)
         assert not hasattr(classifier, "coef_")
 
@@ -267,9 +261,7 @@ def test_digits_come_from_files_too(tmp_path):
     np.savetxt(tmp_path / "plain.csv", flat, delimiter=",", fmt="%d")
     header = ",".join(["label", *(f"pixel{k}" for k in range(784))])
     np.savetxt(tmp_path / "named.csv.gz", flat, delimiter=",", fmt="%d", header=header, comments="")
-    tasks = [
-        digits(50, 3, source=tmp_path / name, seed=1) for name in ("mnist.npz", "plain.csv", "named.csv.gz")
-    ]
+    tasks = [digits(50, 3, source=tmp_path / name, seed=1) for name in ("mnist.npz", "plain.csv", "named.csv.gz")]
     for task in tasks:
         assert np.array_equal(task.inputs, tasks[0].inputs)
         assert np.array_equal(task.labels, tasks[0].labels)
@@ -447,9 +439,7 @@ def test_factors_and_total_capacity_count_nearly_the_same_dimensions(n_inputs, d
     u = infocap.draw(basis, n_samples, seed=1)
     factors, totals = [], []
     for power in (-9.1, -1.9, 1.0, 4.5, 7.1):
-        system = infocap.systems.FibreSystem(
-            power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3
-        )
+        system = infocap.systems.FibreSystem(power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3)
         x = system(u, seed=1)
         repeats = system(np.ones((100, n_inputs)), seed=2)
         factors.append(infocap.dimension.indicator(x, repeats=repeats).n_factors)

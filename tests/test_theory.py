@@ -154,9 +154,7 @@ def test_the_mixture_is_what_it_says():
     assert_allclose(noise.std(axis=0), 0.2 * np.sqrt(np.mean(clean**2, axis=0)), rtol=0.02)
     assert np.array_equal(system(u[:9], seed=0), system(u[:9], seed=0))
     assert not np.array_equal(system(u[:9]), system(u[:9]))
-    assert random_mixture(BASIS, n_active=6, n_readouts=6, seed=3).exact(
-        constant=False
-    ).sum() == pytest.approx(6)
+    assert random_mixture(BASIS, n_active=6, n_readouts=6, seed=3).exact(constant=False).sum() == pytest.approx(6)
 
 
 @settings(max_examples=10)

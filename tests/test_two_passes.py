@@ -111,7 +111,6 @@ def test_independent_groups_are_told_by_the_inputs_alone(basis, seed):
 
 @pytest.mark.parametrize("blocks", [4, 8, 16])
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.xfail(strict=False, reason="the order of all points is cut into cells that a missing one shifts")
 def test_a_few_missing_rows_do_not_hide_the_blocks(blocks, seed):
     u = infocap.draw(BASIS, 1024, seed=seed, blocks=blocks)
     x = DEVICE(u, seed=2)
@@ -127,8 +126,7 @@ def test_group_edges_share_the_rows_out(n):
     assert edges[-1] == n
     assert len(edges) >= 3
     assert np.ptp(np.diff(edges)) <= 1
-    assert found.middle in edges
-    assert n // 3 <= found.middle <= (2 * n) // 3
+    assert n // 3 <= edges[len(edges) // 2] <= (2 * n) // 3
 
 
 def test_levels_need_no_blocks_to_be_found():
@@ -141,17 +139,17 @@ def test_levels_need_no_blocks_to_be_found():
 @pytest.mark.parametrize("n", [48, 512])  # 48: not all functions are controls
 @pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])
 def test_functions_a_few_at_a_time_change_nothing(n, fit, monkeypatch):
-    """`moved`, which is a mean over functions in each slab, is the one thing that may differ."""
     u = infocap.draw(BASIS, n, design="random", seed=1)
     found = evidence(u)
-    chosen = fit_readouts(found, fit)
+    edges = found.group_edges
+    chosen = fit_readouts(found, fit, edges)
     assert (len(controls(found)) < len(BASIS)) == (n == 48)
-    whole = second_order(found, chosen)
+    whole = second_order(found, chosen, edges)
     monkeypatch.setattr("infocap.estimators._second_order.SUMS_BYTES", 5 * 8 * found.rank * 16)
-    parts = second_order(found, chosen)
-    for name in ("inside", "bias", "variance", "scatter", "totals", "pooled", "covariance"):
+    parts = second_order(found, chosen, edges)
+    for name in ("inside", "bias", "variance", "scatter", "totals", "pooled", "response", "covariance"):
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-12, err_msg=name)
-    for name in ("crowding", "contributors", "capped", "smallest_eigenvalue", "unexplained", "jackknife"):
+    for name in ("crowding", "contributors", "capped", "smallest_eigenvalue", "unexplained"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-10), name
     assert_allclose(parts.p_value, whole.p_value, atol=1e-10)
 

@@ -39,9 +39,7 @@ def doubted(*why):
 
 
 def headline(result, *why):
-    return (
-        f"about {rounded(result.total, result.total_standard_error)} (unreliable: {'; '.join(why or [WHY])})"
-    )
+    return f"about {rounded(result.total, result.total_standard_error)} (unreliable: {'; '.join(why or [WHY])})"
 
 
 @pytest.fixture(autouse=True)
@@ -80,10 +78,7 @@ def test_an_unreliable_number_has_two_digits_at_most_and_none_below_its_error(va
 
 def test_the_phrases_of_all_warnings_make_a_total_unreliable():
     assert sound().unreliable == sound().qualified_total == ""
-    assert (
-        doubted("few samples", "readouts shifted", "few samples").unreliable
-        == "few samples; readouts shifted"
-    )
+    assert doubted("few samples", "readouts shifted", "few samples").unreliable == "few samples; readouts shifted"
     unconcerned = (Check("3 channels are saturated."), Check("put right.", "note", unreliable="never"))
     assert replace(sound(), checks=unconcerned).unreliable == ""
     assert doubted().total_interval() == sound().total_interval()  # still there for who wants it
@@ -91,9 +86,7 @@ def test_the_phrases_of_all_warnings_make_a_total_unreliable():
 
 def test_the_summary_qualifies_the_total():
     lines = repr(doubted()).splitlines()
-    assert (
-        lines[0] == f"CapacityResult: total {headline(sound())} of at most 10 (9 readouts and the constant)"
-    )
+    assert lines[0] == f"CapacityResult: total {headline(sound())} of at most 10 (9 readouts and the constant)"
     assert f"found about {rounded(sound().total, None)} of at most" in lines[2]
     assert f"total {sound().total:.3f} ± " in repr(sound())
 
@@ -165,9 +158,7 @@ def test_growth_of_an_unreliable_total_has_open_symbols_and_no_interval():
 def test_a_comparison_qualifies_totals_and_their_differences():
     comparison = infocap.compare(sound(), doubted(), sound(), names=["a", "b", "c"])
     rows = {
-        line.split()[0]: line
-        for line in repr(comparison).splitlines()
-        if line.startswith(("  a ", "  b ", "  c "))
+        line.split()[0]: line for line in repr(comparison).splitlines() if line.startswith(("  a ", "  b ", "  c "))
     }
     assert headline(sound()) in rows["b"]
     assert rows["b"].split()[-2:] == ["about", "0"]
@@ -190,9 +181,7 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
     first, second = repr(found).splitlines()[-2:]
     assert " ± " in first
     assert second.startswith(f"  n_readouts=6: {headline(found.results[1])} of 7")
-    assert (
-        found.to_dataframe().unreliable.tolist() == found.to_xarray().unreliable.values.tolist() == ["", WHY]
-    )
+    assert found.to_dataframe().unreliable.tolist() == found.to_xarray().unreliable.values.tolist() == ["", WHY]
 
     task = infocap.tasks.two_spirals(200)
     scores = [infocap.tasks.accuracy(make(**point), task) for point in found.points]
@@ -202,14 +191,9 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
     for against in (None, "n_readouts"):
         ax = infocap.plot.capacity_accuracy(relation, against=against)
         rings = [
-            line
-            for one in ax.figure.axes
-            for line in one.lines
-            if line.get_markersize() == 9 and len(line.get_xdata())
+            line for one in ax.figure.axes for line in one.lines if line.get_markersize() == 9 and len(line.get_xdata())
         ]
-        assert [line.get_xdata().tolist() for line in rings] == [
-            [relation.total[1]] if against is None else [6]
-        ]
+        assert [line.get_xdata().tolist() for line in rings] == [[relation.total[1]] if against is None else [6]]
         bars = [one for one in ax.figure.axes[-1].containers if one.has_xerr or against is not None]
         lengths = [np.ptp(bar, axis=0).max() for bar in bars[0].lines[2][0].get_segments() if len(bar)]
         assert np.isfinite(lengths).tolist() in (

@@ -91,7 +91,5 @@ def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warnin
     fair = infocap.estimate(u, x, basis, repeats=np.where(chosen[:, None], again, np.nan))
     assert not any("repeated inputs" in check for check in fair.checks)
     striped = np.arange(1024) % 4 == 0
-    with pytest.warns(
-        DataWarning, match=r"the repeated inputs do not follow the declared distribution: the mean of P"
-    ):
+    with pytest.warns(DataWarning, match=r"the repeated inputs do not follow the declared distribution: the mean of P"):
         infocap.estimate(u, x, basis, repeats=np.where(striped[:, None], again, np.nan))

@@ -113,20 +113,14 @@ def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
     return xp.linalg.solve(lower.T if transposed else lower, right)
 
 
-def identity(count: int, like: Any) -> Any:
-    """The identity matrix of so many rows, where another array is."""
-    if on_host(like):
-        return np.eye(count)
-    return array_namespace(like).eye(count, dtype=like.dtype, device=like.device)
-
-
 def inverse_of_triangle(triangle: Any) -> Any:
     """The inverse of an upper triangle without zeros on its diagonal."""
     if on_host(triangle):
         from scipy.linalg.lapack import dtrtri
 
         return dtrtri(triangle)[0]
-    return solve_triangle(triangle.T, identity(triangle.shape[0], triangle), transposed=True)
+    one = array_namespace(triangle).eye(triangle.shape[0], dtype=triangle.dtype, device=triangle.device)
+    return solve_triangle(triangle.T, one, transposed=True)
 
 
 def _transforms(array: Any) -> Any:

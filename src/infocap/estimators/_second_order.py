@@ -139,15 +139,11 @@ class Found:
     totals: Floats  # sums of capacities, each without one group of samples
     pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
     covariance: Floats  # of e in the metric, (rank, rank)
+    unexplained: float  # its trace: the part of the rank that is noise or outside the fit
     crowding: float  # S_N / (K N): how much single samples weigh
     contributors: float  # how many samples the noise of the total rests on
     capped: float  # mean of |e|², in the metric, that the least margin takes away
     smallest_eigenvalue: float  # of G
-
-    @property
-    def unexplained(self) -> float:
-        """The part of the rank that is noise or outside the fit."""
-        return float(np.trace(self.covariance))
 
     @property
     def p_value(self) -> Floats:
@@ -222,6 +218,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         totals=totals,
         pooled=pooled,
         covariance=covariance,
+        unexplained=float(np.trace(covariance)),
         crowding=float(weight[0]) / (len(gram) * n**2),
         contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
         capped=float(weight[3]) / n,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, cholesky, identity, solve_triangle, take_rows, to_numpy
+from .._array import array_namespace, as_like, cholesky, solve_triangle, take_rows, to_numpy
 from ..typing import Floats, Integers
 
 # Share of a function's square that must be independent of the functions before it; less is rounding.
@@ -39,7 +39,7 @@ class Ridge:
         xp, count = array_namespace(products), len(kept)
         where = as_like(kept, products)
         a = products if count == products.shape[0] else take_rows(take_rows(products, where).T, where).T
-        a = a + identity(count, a) * as_like(penalty, a)
+        a = a + xp.eye(count, dtype=a.dtype, device=a.device) * as_like(penalty, a)
         factor = cholesky(a)
         if factor is None:
             return None
