@@ -168,7 +168,7 @@ def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_wi
 def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
     heavy = {"family": "hermite", "n_inputs": 2, "max_degree": 6, "n_samples": 512}
     assert Plan(**heavy, weighted=False).weights is None
-    assert not Plan(**heavy, repeat_every=4).weighted
+    assert Plan(**heavy, repeat_every=4).weighted
     assert Plan(**heavy).extended(1 << 20).weighted
     assert not Plan(**{**heavy, "n_samples": 1 << 20}).weighted
     assert Plan(n_inputs=2, n_samples=512, weighted=True).weights.std() > 0

@@ -59,8 +59,8 @@ class Plan:
     n_samples, seed, design, blocks
         The design, as for `draw`; the number of blocks is kept in the plan's file.
     weighted
-        Draw as `draw_weighted` does. By default where a function has E[y^4] above a tenth of the samples and no input
-        is measured twice; `analyse` then finds the weights by itself.
+        Draw as `draw_weighted` does. By default where a function has E[y^4] above a tenth of the samples; `analyse`
+        then finds the weights by itself.
     shuffled
         False for plans of earlier versions, which keep the points that they had.
     order
@@ -127,7 +127,7 @@ class Plan:
         families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning
         blocks, weighted = self.blocks, self.weighted
         if weighted is None:
-            weighted = needs_weights(self.basis, self.n_samples) and not self.repeat_every
+            weighted = needs_weights(self.basis, self.n_samples)
         if yes_or_no("shuffled", self.shuffled):
             blocks = block_count(self.basis, self.n_samples, self.design, blocks)
         object.__setattr__(self, "blocks", whole_number("blocks", blocks, 1))
