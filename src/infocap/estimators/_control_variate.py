@@ -84,7 +84,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
     n, terms = evidence.n_samples, len(evidence.basis)
-    if n < ENOUGH_FOR_TOTAL * terms:
+    if n < ENOUGH_FOR_TOTAL * terms and found.unexplained > SMALLEST:
         yield Check(
             f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
             f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree.",
@@ -137,12 +137,12 @@ def control_variate_bytes(n_samples: int, n_columns: int, terms: int, threads: i
     controls = most_controls(n_samples, terms)
     sums = 3 * GROUPS * n_columns * min(controls + terms, SUMS_BYTES // (8 * GROUPS * n_columns))
     values = 6 * threads * min(HOST_NUMBERS, n_samples * controls)
-    return 8.0 * (2 * (len(TUNING.penalties) + threads) * controls**2 + sums + values)
+    return 8.0 * (2 * (len(TUNING.penalties[1]) + threads) * controls**2 + sums + values)
 
 
 def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
     """Operations beside the passes: sums of the controls, the ridge fits, and the second pass."""
     controls = most_controls(n_samples, terms)
-    fits = 2 * len(TUNING.penalties) * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
+    fits = 2 * len(TUNING.penalties[1]) * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
     passes = controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
     return fits + n_samples * passes

@@ -81,13 +81,13 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     sums: Sums = evidence.engine.fold(evidence.samples, work)
     contest = _Contest(evidence, dictionary, sums, int(np.searchsorted(judges, edges[len(edges) // 2])))
     weights = np.where(dictionary.places(evidence.basis) < 0, np.inf, 1.0)
-    penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.first_penalties}[kind]
+    penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.penalties[0]}[kind]
     first = contest.enter(weights, penalties)
     best = contest.winner(first)
     prior = contest.prior(best) if kind == "auto" else None
     if prior is None:
         return best
-    return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties)), key=lambda one: one.left)
+    return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties[1])), key=lambda one: one.left)
 
 
 def _sums(samples: Samples, start: int, stop: int, *, dictionary: ProductBasis, judges: Integers, **frame: Any) -> Sums:

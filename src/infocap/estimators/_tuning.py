@@ -9,8 +9,7 @@ class Tuning:
 
     # Penalties of the ridge fits, per sample: first without a prior, then with one. The residual of a fit changes
     # little within a factor of ten of its best penalty: twice as many penalties gave the same errors.
-    first_penalties: tuple[float, ...] = (0.0, 1e-2, 1.0)
-    penalties: tuple[float, ...] = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1)
+    penalties: tuple[tuple[float, ...], ...] = ((0.0, 1e-2, 1.0), (1e-6, 1e-4, 1e-3, 1e-2, 1e-1))
     # Functions that serve as controls: per sample, because leverages come near 1 beyond; per reported function, because
     # higher degrees than that were found to hold nothing; a number that costs no time; and one that fits everywhere.
     controls_per_sample: float = 0.4
