@@ -22,7 +22,7 @@ from _common import run_tables
 
 INPUTS, READOUTS, DEGREE = 5, 72, 3
 BLOCK = 250_000
-METHOD = "threshold-richardson"
+METHOD = "control-variate"
 BASIS = infocap.product_basis("legendre", INPUTS, DEGREE)
 
 
@@ -58,7 +58,7 @@ def table(folder: Path, n_samples: int, budgets: list[str]) -> list[str]:
     write(folder, n_samples)
     size = (folder / "x.bin").stat().st_size / 1e9
     lines = [
-        f"{n_samples:,} samples, {READOUTS} readouts ({size:.1f} GB in a memmap), {len(BASIS)} functions, {METHOD}: three passes over "
+        f"{n_samples:,} samples, {READOUTS} readouts ({size:.1f} GB in a memmap), {len(BASIS)} functions, {METHOD}: five passes over "
         "the data. Memory is VmHWM of the process, its largest resident memory; mapped pages would be counted.",
         "",
         "| budget | time | memory before | largest memory | total |",

@@ -21,7 +21,7 @@ import infocap
 from _common import run_tables
 
 INPUTS, READOUTS, DEGREE, CHUNK = 5, 72, 8, 20_000
-METHOD = "threshold-richardson"
+METHOD = "control-variate"
 BASIS = infocap.product_basis("legendre", INPUTS, DEGREE)
 TICK = os.sysconf("SC_CLK_TCK")
 

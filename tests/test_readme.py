@@ -42,7 +42,7 @@ def test_the_night_in_the_lab_runs_in_six_commands_or_fewer(tmp_path):
         done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert infocap.load_result(tmp_path / "result.nc").metadata["provenance"]["plan"]["n_samples"] == 1024
+    assert infocap.load_result(tmp_path / "result.nc").metadata["provenance"]["plan"]["n_samples"] == 2048
 
 
 def write_table(path, names, low, high):
