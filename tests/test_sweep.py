@@ -187,7 +187,7 @@ def test_an_error_says_at_which_setting_it_happened():
         return (lambda u: u[:3]) if gain == 2.0 else make(gain=gain)
 
     with pytest.raises(DataError, match=r"gave \(3, 2\)") as caught:
-        infocap.sweep(broken, {"gain": [1.0, 2.0]}, BASIS, 256, progress=False)
+        infocap.sweep(broken, {"gain": [1.0, 2.0]}, BASIS, 256, seed=1, progress=False)
     assert caught.value.__notes__ == ["This happened in a sweep, at gain=2.0."]
 
 
