@@ -162,7 +162,8 @@ class Evidence:
         rows = rows[np.argsort(u)]
         even = [k for k in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1) if _evenness(rows, n, k) < EVEN_STEPS]
         if even:
-            count = min(even) if len(even) > 2 else max(even)  # parts of blocks are even too where nothing is shuffled
+            in_order = _evenness(rows, n, len(u) // LEAST_STRETCH) < 2 * EVEN_STEPS  # not shuffled
+            count = min(even) if in_order else max(even)
             return count if count > 3 else 0
         low = low_functions(self.basis)
         total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
