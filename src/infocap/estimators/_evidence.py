@@ -148,8 +148,8 @@ class Evidence:
         """Into how many stretches of equal length the samples can be cut that are independent of each other.
 
         That is 16 for independent points and the number of blocks for a design of independent blocks, which are told
-        by one input: in the order of size, every block of a low-discrepancy design holds one in so many points
-        exactly. It is 0 where fewer than four blocks are found, or none although the means of low-degree functions
+        by one input: in the order of size, every block of a low-discrepancy design holds one in so many points.
+        It is 0 where fewer than four blocks are found, or none although the means of low-degree functions
         are too small for independent points: then the samples are one low-discrepancy design.
         """
         n, families = self.n_samples, self.basis.families

@@ -24,6 +24,9 @@ from ..typing import Floats, Integers
 from ._evidence import Evidence
 from ._tuning import TUNING
 
+# Values of the dictionary that are made at a time: few enough to stay near the processor, or on a device in its memory.
+HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Sums:
@@ -196,10 +199,6 @@ def pieces(samples: Samples, start: int, stop: int, functions: int) -> list[tupl
     numbers = DEVICE_NUMBERS if samples.x.on_device else HOST_NUMBERS
     step = max(numbers // functions, 64)
     return [(first, min(first + step, stop)) for first in range(start, stop, step)]
-
-
-# Values of the dictionary that are made at a time: few enough to stay near the processor, or on a device in its memory.
-HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
 
 
 def controls(evidence: Evidence) -> ProductBasis:

@@ -191,7 +191,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     every = reduce(add, groups)
     parts = [_rows(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
     # Coefficients of the fit, less what the samples left out take with them.
-    first_half = len(job.edges) // 2
+    first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved = _moved(fit, [one.fitted for one in halves])
     b = (fit.halves[0].coefficients + fit.halves[1].coefficients) / 2
@@ -208,10 +208,10 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
-    unexplained = max(float(np.trace(covariance)), TINY)
+    unexplained = float(np.trace(covariance))
     variance = widened * (second - first**2 / n) / n**2
-    variance += 2 * np.abs(bias) * np.sum(covariance**2) / (unexplained * n)
-    scatter, pooled, totals = _left_out(c, gram, final, groups, parts)
+    variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(unexplained, TINY) * n)
+    scatter, pooled, totals = _left_out(c, gram, final, every, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
     changing = [part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
@@ -226,7 +226,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         totals=totals,
         pooled=pooled,
         covariance=covariance,
-        unexplained=float(np.trace(covariance)),
+        unexplained=unexplained,
         crowding=float(weight[0]) / (len(gram) * n**2),
         contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
         capped=float(weight[3]) / n,
@@ -235,14 +235,14 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
 
 
 def _left_out(
-    c: Any, gram: Floats, root: Floats, groups: list[Residuals], parts: list[Any]
+    c: Any, gram: Floats, root: Floats, every: Residuals, groups: list[Residuals], parts: list[Any]
 ) -> tuple[Floats, Floats, Floats]:
     """How c scatters from group to group (terms,), its covariance, and totals without each group (groups,).
 
     `parts` are what each group adds to N c. The noise that squares add to a total is the same for all groups to first
     order, but for their size and their residuals.
     """
-    every, count, xp = reduce(add, groups), len(groups), array_namespace(c)
+    count, xp = len(groups), array_namespace(c)
     n, all_c = every.count, sum(parts)
     scatter, pooled, totals = 0.0 * c[:, 0], np.zeros_like(gram), []
     for part, one in zip(parts, groups, strict=True):
