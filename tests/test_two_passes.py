@@ -8,6 +8,7 @@ import infocap
 from infocap.errors import DataWarning
 from infocap.estimators._fit import controls, fit_readouts
 from infocap.estimators._second_order import second_order
+from infocap.estimators._tuning import TUNING
 from infocap.kernels import Ridge
 from infocap.kernels._regression import EXACT_ABOVE
 
@@ -47,7 +48,7 @@ def test_ridge_coefficients_are_those_of_augmented_least_squares(kept, penalty):
 def test_margins_are_one_minus_the_diagonal_of_the_hat_matrix(kept):
     """Large leverages exactly, small ones to a fifth with 64 vectors of signs."""
     y, z = tables()
-    y[:4] *= 8  # a few samples that decide their own fit
+    y[:4] *= 20  # a few samples that decide their own fit
     penalties = np.linspace(1, 5, len(kept))
     hat = y[:, kept] @ np.linalg.solve(y[:, kept].T @ y[:, kept] + np.diag(penalties), y[:, kept].T)
     exact, fit = np.diag(hat), Ridge.of(y.T @ y, y.T @ z, kept, penalties, 64)
@@ -147,11 +148,35 @@ def test_functions_a_few_at_a_time_change_nothing(n, fit, monkeypatch):
     whole = second_order(found, chosen, edges)
     monkeypatch.setattr("infocap.estimators._second_order.SUMS_BYTES", 5 * 8 * found.rank * 16)
     parts = second_order(found, chosen, edges)
-    for name in ("inside", "bias", "variance", "scatter", "totals", "pooled", "response", "covariance"):
+    for name in ("inside", "bias", "variance", "scatter", "totals", "of_halves", "pooled", "response", "covariance"):
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-12, err_msg=name)
     for name in ("crowding", "contributors", "capped", "smallest_eigenvalue", "unexplained"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-10), name
     assert_allclose(parts.p_value, whole.p_value, atol=1e-10)
+
+
+@pytest.mark.parametrize("groups", [8, 5])  # three fifths of the samples are the first half
+def test_every_sample_counts_once_however_long_the_halves_are(groups):
+    u = infocap.draw(BASIS, 600, design="random", seed=1)
+    found, edges = evidence(u), 600 * np.arange(groups + 1) // groups
+    fit = fit_readouts(found, "auto", edges)
+    z, phi = found.samples.whitened(0, 600, **found.whitener), fit.dictionary(u)
+    c, gram = np.zeros_like(fit.b), np.zeros((found.rank, found.rank))
+    for half, rows in zip(fit.halves, np.split(np.arange(600), [edges[(groups + 1) // 2]]), strict=True):
+        assert half.share == len(rows) / 600
+        turned = z[rows] @ half.rotation - phi[rows] @ half.b
+        for k in np.unique(half.choice[half.choice >= 0]):
+            one, here = fit.candidates[k], half.choice == k
+            margin = np.maximum(one.fit.margin(phi[rows].T), TUNING.least_margins[0] * one.margin)
+            turned[:, here] /= margin[:, None]
+            without = one.fit.solve(phi[rows].T @ turned[:, here])  # what the samples take with them when left out
+            c -= without @ half.rotation[:, here].T
+        e = turned @ half.rotation.T
+        c += len(rows) * half.coefficients + phi[rows].T @ e
+        gram += len(rows) * half.coefficients.T @ half.coefficients + z[rows].T @ e + e.T @ z[rows] - e.T @ e
+    c = c[fit.dictionary.places(BASIS) >= 0] / 600
+    expected = np.sum(c @ np.linalg.inv(gram / 600) * c, axis=1)
+    assert_allclose(np.sum(second_order(found, fit, edges).inside ** 2, axis=1), expected, rtol=1e-10, atol=1e-12)
 
 
 NOISE = np.random.default_rng(5)
@@ -208,6 +233,13 @@ class TestDoubts:
         assert result.unreliable.startswith("it rests on")
         plain = u @ np.ones((2, 4)) + 0.5 * np.random.default_rng(0).standard_normal((512, 4))
         assert not silent_about("rests on about", u, plain).unreliable
+
+    def test_a_device_that_changed_between_the_halves(self):
+        u = random_points(1024)
+        other = infocap.systems.RandomFeatures(2, DEVICE.n_readouts, gain=0.2, noise=0.05, seed=9)
+        result = saying("the first half of the samples gives", u, np.vstack([DEVICE(u[:512]), other(u[512:])]))
+        assert "the halves of the samples disagree" in result.unreliable
+        silent_about("half of the samples", u, DEVICE(u, seed=1))
 
     def test_an_unstable_fit(self):
         basis = infocap.product_basis("legendre", 2, 8)

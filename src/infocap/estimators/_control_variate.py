@@ -21,6 +21,9 @@ ENOUGH_FOR_TOTAL = 2
 CROWDED, ROOMY = 0.12, 0.06
 # Samples that the noise of the total should rest on, and the error from which that matters.
 FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 0.01
+# Error bars by which the mean total of both halves may differ from that of all samples (by three times the bias that
+# is left, which goes with 1 / N²), and the two from each other (their difference scatters by two error bars).
+DISAGREEING = 6.0, 10.0
 # E[y^4] per sample, and at least, above which a few samples decide the mean of y².
 HEAVY, LEAST_HEAVY = 0.1, 100.0
 
@@ -51,9 +54,11 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     edges = evidence.group_edges
     found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
     plain, bias, variance, p = np.sum(found.inside**2, axis=1), found.bias, found.variance, found.p_value
-    # What is left of the bias: the next term of the series, and what a fit that changes with the samples adds.
+    # A fit that moves with the samples adds up to (moved - 1) times the bias: half of it is removed, half allowed for,
+    # and so is the next term of the series.
     moved = max(float(found.response[1] / max(found.response[0], TINY)), 1.0)
     third = TUNING.third_order * (found.crowding + moved - 1) * np.abs(bias)
+    bias = bias * (1 + moved) / 2
     variance = moved * variance + third**2
     if evidence.samples.constant:  # the constant readout gives the constant function
         plain[0], bias[0], variance[0], p[0] = 1.0, 0.0, 0.0, 0.0
@@ -108,6 +113,16 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             "noise, or the edge of the inputs) and may be too short; look at the largest readouts, take more samples.",
             unreliable=f"it rests on {contributors:.0f} samples",
             contributors=contributors,
+        )
+    (first, second), every = found.of_halves, float(found.totals.mean())
+    apart = max(abs((first + second) / 2 - every) / DISAGREEING[0], abs(first - second) / DISAGREEING[1])
+    if apart > error > NOTICEABLE:
+        yield Check(
+            f"the first half of the samples gives a total of {first:.4g}, the second {second:.4g}, all together "
+            f"{every:.4g} with an error bar of {error:.2g}: either the device changed in between (look at the drift), or "
+            "the samples are too few; measure again, or take more samples.",
+            unreliable="the halves of the samples disagree",
+            halves=found.of_halves.tolist(),
         )
     if found.smallest_eigenvalue < TUNING.least_eigenvalue:
         yield Check(

@@ -44,6 +44,7 @@ class Sums:
 class Half:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
+    share: float  # of all samples: one half, unless the number of groups is odd
     rotation: Floats  # the directions as columns, (rank, rank)
     choice: Integers  # the fit of each direction, -1 for none
     b: Any  # its coefficients, (dictionary, rank)
@@ -66,6 +67,7 @@ class Fit:
     dictionary: ProductBasis
     candidates: list[Candidate]
     halves: tuple[Half, Half]
+    b: Any  # coefficients of the fit, their mean over samples, (dictionary, rank)
     c: Any  # of all functions of the dictionary, (dictionary, rank)
     gram: Floats  # (rank, rank)
     products: Any  # sums of phi phi'
@@ -82,7 +84,7 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     judges = np.sort(np.random.default_rng(0).permutation(n)[: TUNING.judges])
     work = partial(_sums, dictionary=dictionary, judges=judges, **evidence.whitener)
     sums: Sums = evidence.engine.fold(evidence.samples, work)
-    contest = _Contest(evidence, dictionary, sums, int(np.searchsorted(judges, edges[len(edges) // 2])))
+    contest = _Contest(evidence, dictionary, sums, judges, int(edges[len(edges) // 2]))
     weights = np.where(dictionary.places(evidence.basis) < 0, np.inf, 1.0)
     penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.penalties[0]}[kind]
     first = contest.enter(weights, penalties)
@@ -110,14 +112,15 @@ def _sums(samples: Samples, start: int, stop: int, *, dictionary: ProductBasis, 
 class _Contest:
     """Fits compete for each direction of the readouts by what they leave of rows that were left out."""
 
-    def __init__(self, evidence: Evidence, dictionary: ProductBasis, sums: Sums, edge: int) -> None:
+    def __init__(self, evidence: Evidence, dictionary: ProductBasis, sums: Sums, judges: Integers, middle: int) -> None:
         self._n, self._skip = evidence.n_samples, int(evidence.samples.constant)
         self._dictionary, self._products, self._cross = dictionary, sums.products, sums.cross
         xp = array_namespace(sums.cross)
         self._phi, self._z = (
             xp.concat(list(part), axis=1 - k) for k, part in enumerate(zip(*sums.judges, strict=True))
         )
-        self._edge = edge  # the first judge of the second half
+        self._edge = int(np.searchsorted(judges, middle))  # the first judge of the second half
+        self._shares = middle / self._n, 1 - middle / self._n
         self._plain = self._squares(self._z)
 
     def _squares(self, left: Any) -> Floats:
@@ -150,15 +153,15 @@ class _Contest:
             choice = np.argmin(along, axis=0)
             choice[along.min(axis=0) > TUNING.clearly_better * along[common]] = common
             left += float(np.take_along_axis(along, choice[None], axis=0).sum()) / (2 * self._z.shape[0])
-            halves.append(self._half(turn, choice - 1, candidates))
-        b = (halves[0].coefficients + halves[1].coefficients) / 2
+            halves.append(self._half(self._shares[half], turn, choice - 1, candidates))
+        b = halves[0].share * halves[0].coefficients + halves[1].share * halves[1].coefficients
         used = [candidates[k].margin for half in halves for k in half.choice if k >= 0]
         rest = self._cross - self._products @ b
         c = b + rest / (self._n * float(np.mean(used or 1.0)))
         gram = np.eye(b.shape[1]) + to_numpy(b.T @ (b - self._products @ b / self._n))
-        return Fit(self._dictionary, candidates, (halves[0], halves[1]), c, gram, self._products, left)
+        return Fit(self._dictionary, candidates, (halves[0], halves[1]), b, c, gram, self._products, left)
 
-    def _half(self, turn: Floats, choice: Integers, candidates: list[Candidate]) -> Half:
+    def _half(self, share: float, turn: Floats, choice: Integers, candidates: list[Candidate]) -> Half:
         """Coefficients in the rotated frame; the constant readout, which comes first, is known exactly."""
         skip, rank = self._skip, len(turn) + self._skip
         rotation, chosen = np.eye(rank), np.full(rank, -1)
@@ -166,7 +169,7 @@ class _Contest:
         b = as_like(np.eye(len(self._dictionary), rank) * (np.arange(rank) < skip), self._cross)
         for k in np.unique(choice[choice >= 0]).tolist():
             b = b + candidates[k].fit.coefficients @ as_like(rotation * (chosen == k), b)
-        return Half(rotation, chosen, b, b @ as_like(rotation.T, b))
+        return Half(share, rotation, chosen, b, b @ as_like(rotation.T, b))
 
     def prior(self, found: Fit) -> Floats | None:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""

@@ -40,7 +40,7 @@ CACHED_NUMBERS = 16_000
 # What is known of each function by itself.
 JOINED = ("inside", "bias", "variance", "scatter")
 # What is a sum over functions.
-ADDED = ("totals", "pooled", "response")
+ADDED = ("totals", "of_halves", "pooled", "response")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
     out: dict[int, Residuals] = {}
     edges, dictionary = np.clip(job.edges - samples.first_row, start, stop).tolist(), job.fit.dictionary
     for group, (begin, end) in enumerate(pairwise(edges)):
-        for first, last in pieces(samples, begin, end, 4 * len(dictionary)):
+        for first, last in pieces(samples, begin, end, 2 * len(dictionary)):
             u, z = samples.inputs(first, last), samples.whitened(first, last, **frame)
             phi = samples.weighted(dictionary.values(u).T, first).T
             y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
@@ -145,6 +145,7 @@ class Found:
     scatter: Floats  # variance of c from group to group, in the metric, (terms,)
     response: Floats  # power of c's change from half to half, with a fit that stays and one that moves with the samples
     totals: Floats  # sums of capacities, each without one group of samples
+    of_halves: Floats  # sums of capacities from each half of the samples alone
     pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
     covariance: Floats  # of e in the metric, (rank, rank)
     unexplained: float  # its trace: the part of the rank that is noise or outside the fit
@@ -184,19 +185,17 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     weights = _rows(fit.c, places) @ (metric @ metric.T)
     used = {k for half in fit.halves for k in half.choice.tolist()}
     kept: Any = [one if k in used else None for k, one in enumerate(fit.candidates)]  # the others need not travel
-    sent = replace(fit, candidates=kept, c=None, products=None)
+    sent = replace(fit, candidates=kept, b=None, c=None, products=None)
     job = Job(sent, basis, places if inside else None, weights, metric, edges)
     found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
     groups = [found[group] for group in sorted(found)]
     every = reduce(add, groups)
     parts = [_rows(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
-    # Coefficients of the fit, less what the samples left out take with them.
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
-    moved = _moved(fit, [one.fitted for one in halves])
-    b = (fit.halves[0].coefficients + fit.halves[1].coefficients) / 2
-    known = sum(half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for half in fit.halves) / 2
-    c = _rows(b - sum(moved) / n, places) + sum(parts) / n
+    moved, own = _moved(fit, [one.fitted for one in halves])
+    known = sum(half.share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for half in fit.halves)
+    c = _rows(fit.b - own / n, places) + sum(parts) / n
     gram = known + to_numpy(every.mixed) / n
     final, smallest = inverse_root(gram)
     covariance = final.T @ to_numpy(every.square) @ final / n
@@ -216,6 +215,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
     changing = [part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
     between = [np.sum(to_numpy((one - two) @ as_like(final, c)) ** 2) for one, two in (fixed, changing)]
+    _, _, of_halves = _left_out(c, gram, final, every, halves, fixed)
     weight = to_numpy(every.weight)
     return Found(
         inside=inside_c,
@@ -224,6 +224,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         scatter=scatter,
         response=np.array(between),
         totals=totals,
+        of_halves=of_halves[::-1],
         pooled=pooled,
         covariance=covariance,
         unexplained=unexplained,
@@ -250,9 +251,9 @@ def _left_out(
         scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
         m = n - one.count
         left = c + (all_c - part) / m - all_c / n
-        power = to_numpy(left.T @ left - (every.square - one.square) * (left.shape[0] / m**2))
         mixed = to_numpy((every.mixed - one.mixed) / m - every.mixed / n)
-        totals.append(np.trace(np.linalg.solve(gram + mixed, power)))
+        bias = float(xp.sum(every.bias - one.bias)) / m**2
+        totals.append(np.trace(np.linalg.solve(gram + mixed, to_numpy(left.T @ left))) - bias)
     return to_numpy(scatter) / (count - 1), pooled, np.array(totals)
 
 
@@ -263,16 +264,20 @@ def _joined(parts: list[Found]) -> Found:
     return replace(parts[0], **changed)
 
 
-def _moved(fit: Fit, fitted: list[Any]) -> list[Any]:
-    """(A + P)^-1 phi e' for each group: by how much its samples move the coefficients of the fit."""
-    xp, rank = array_namespace(fit.c), len(fit.gram)
-    together, out = xp.concat(fitted, axis=1), [0.0 * one for one in fitted]
+def _moved(fit: Fit, fitted: list[Any]) -> tuple[list[Any], Any]:
+    """By how much the samples of each half move the coefficients of the fit, (A + P)^-1 phi e'.
+
+    The second is what they move in the fit of their own half, which leaves each of them out, summed over both.
+    """
+    moved, own = [0.0 * one for one in fitted], 0.0 * fitted[0]
     for k, candidate in enumerate(fit.candidates):
-        onto = sum((half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves) / 2
-        if onto.any():
-            solved = candidate.fit.solve(together)
-            out = [one + solved[:, g * rank : (g + 1) * rank] @ as_like(onto, solved) for g, one in enumerate(out)]
-    return out
+        onto = [(half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves]
+        mean = fit.halves[0].share * onto[0] + fit.halves[1].share * onto[1]
+        for half, one in enumerate(fitted if mean.any() else ()):
+            solved = candidate.fit.solve(one)
+            moved[half] = moved[half] + solved @ as_like(mean, solved)
+            own = own + solved @ as_like(onto[half], solved)
+    return moved, own
 
 
 def _rows(array: Any, places: Integers) -> Any:

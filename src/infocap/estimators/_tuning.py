@@ -28,7 +28,7 @@ class Tuning:
     least_margins: tuple[float, float] = (0.25, 0.02)
     # Share of what the first of them takes away that the error bar of the total allows for: dividing by smaller margins
     # would change the total by about as much, and so do the errors of nearly noise-free devices.
-    capped: float = 1.0
+    capped: float = 2.0
     # Standard errors from which a capacity stands out and keeps its own prior; share of the noise of one capacity below
     # which a control is left out; least prior, relative to the largest.
     clear: float = 2.0

@@ -13,7 +13,7 @@ from ..typing import Floats, Integers
 # Share of a function's square that must be independent of the functions before it; less is rounding.
 LEAST_PIVOT = 1e-10
 # Leverages above this are computed exactly, those below from random signs, with a relative error sqrt(2 / signs).
-EXACT_ABOVE = 0.4
+EXACT_ABOVE = 0.6
 # Least margin: a sample that is fitted exactly leaves nothing but rounding.
 LEAST_MARGIN = 1e-12
 
