@@ -119,7 +119,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if apart > error > NOTICEABLE:
         yield Check(
             f"the first half of the samples gives a total of {first:.4g}, the second {second:.4g}, all together "
-            f"{every:.4g} with an error bar of {error:.2g}: either the device changed in between (look at the drift), or "
+            f"{every:.4g} with an error bar of {error:.2g}: the device changed in between (look at the drift), or "
             "the samples are too few; measure again, or take more samples.",
             unreliable="the halves of the samples disagree",
             halves=found.of_halves.tolist(),
