@@ -155,8 +155,8 @@ class DelayReservoir(_Reservoir):
 
     The node obeys x'(s) = -x(s) + feedback f(x(s - delay) + input_scale m(s) u[t] + bias), time in units of its own
     response time. Every input is held for one delay and multiplied by a mask m, one random level within ± 1 per virtual
-    node. f is ``"mackey-glass"``, s / (1 + \\|s\\|^exponent) (Appeltant et al., Nat. Commun. 2, 468, 2011), or ``"ikeda"``,
-    sin²(s), the opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012).
+    node. f is ``"mackey-glass"``, s / (1 + abs(s)^exponent) (Appeltant et al., Nat. Commun. 2, 468, 2011), or
+    ``"ikeda"``, sin²(s), the opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012).
     From one virtual node to the next the delayed value is held, and the low-pass part is then integrated exactly:
     x_i[t] = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
 
@@ -193,7 +193,9 @@ class DelayReservoir(_Reservoir):
     def _low_pass(self) -> tuple[Floats, Floats]:
         """What f of each virtual node adds to each, (nodes, nodes), and what is left there of the last one's value."""
         later = np.subtract.outer(np.arange(self.n_nodes), np.arange(self.n_nodes)).T
-        response = np.where(later < 0, 0.0, -np.expm1(-self.separation) * np.exp(-self.separation * np.maximum(later, 0)))
+        response = np.where(
+            later < 0, 0.0, -np.expm1(-self.separation) * np.exp(-self.separation * np.maximum(later, 0))
+        )
         return response, np.exp(-self.separation * np.arange(1, self.n_nodes + 1))
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
