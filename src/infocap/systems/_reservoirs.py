@@ -167,9 +167,9 @@ class DelayReservoir(_Reservoir):
 
     n_nodes: int = 50
     nonlinearity: str = "mackey-glass"
-    feedback: float = 0.8
-    input_scale: float = 0.5
-    bias: float = 0.3
+    feedback: float = 0.95
+    input_scale: float = 0.1
+    bias: float = 0.2
     separation: float = 0.2  # of two virtual nodes, in units of the node's response time
     exponent: float = 1.0  # of the Mackey-Glass nonlinearity
     n_inputs: int = 1
