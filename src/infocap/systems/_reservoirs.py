@@ -12,6 +12,8 @@ from ..errors import DataError, ParameterError
 from ..typing import Floats
 from ._networks import ACTIVATIONS
 
+NOT_NEGATIVE = ("radius", "input_scale", "feedback", "exponent", "noise", "state_noise")
+
 
 class _Reservoir:
     """What reservoirs share: sequences in and out, one step after the other, and noise in the state and on readouts."""
@@ -20,13 +22,14 @@ class _Reservoir:
     n_inputs: int
     noise: float
     state_noise: float
-    _input_weights: Any  # (inputs, nodes)
+    input_weights: Any  # (nodes, inputs)
 
     def __post_init__(self) -> None:
         whole_number("n_nodes", self.n_nodes, 1)
         whole_number("n_inputs", self.n_inputs, 1)
-        number("noise", self.noise, 0.0)
-        number("state_noise", self.state_noise, 0.0)
+        number("bias", getattr(self, "bias", 0.0))
+        for name in NOT_NEGATIVE:
+            number(name, getattr(self, name, 0.0), 0.0)
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
         """Readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the noise reproducible.
@@ -40,7 +43,7 @@ class _Reservoir:
             wanted = f"(steps, {self.n_inputs}) or (runs, steps, {self.n_inputs})"
             raise DataError(f"u has shape {u.shape}; this system wants a sequence {wanted}.")
         generator = np.random.default_rng(seed)
-        x = np.swapaxes(runs, 0, 1) @ self._input_weights  # what enters each node; replaced by its state
+        x = np.swapaxes(runs, 0, 1) @ self.input_weights.T  # what enters each node; replaced by its state
         state = np.zeros(x.shape[1:])
         for step, entering in enumerate(x):
             state = self._step(state, entering)
@@ -83,9 +86,6 @@ class EchoState(_Reservoir):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("radius", self.radius, 0.0)
-        number("input_scale", self.input_scale, 0.0)
-        number("bias", self.bias, 0.0)
         one_of("activation", self.activation, ACTIVATIONS)
         if not 0 < number("leak", self.leak) <= 1:
             raise ParameterError(f"`leak={self.leak!r}` must lie above 0 and be at most 1.")
@@ -95,7 +95,7 @@ class EchoState(_Reservoir):
         generator = np.random.default_rng(self.seed)
         w = generator.standard_normal((self.n_nodes, self.n_nodes))
         w *= self.radius / np.abs(np.linalg.eigvals(w)).max()
-        entering = self.input_scale * generator.uniform(-1, 1, (self.n_inputs, self.n_nodes))
+        entering = self.input_scale * generator.uniform(-1, 1, (self.n_nodes, self.n_inputs))
         return w, entering, self.bias * generator.uniform(-1, 1, self.n_nodes)
 
     @property
@@ -106,10 +106,6 @@ class EchoState(_Reservoir):
     @property
     def input_weights(self) -> Floats:
         """The input weights w (nodes, inputs)."""
-        return self._weights[1].T
-
-    @property
-    def _input_weights(self) -> Floats:
         return self._weights[1]
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
@@ -136,8 +132,9 @@ class DelayLine(_Reservoir):
     state_noise = 0.0
 
     @property
-    def _input_weights(self) -> Floats:
-        return np.eye(1, self.n_nodes)
+    def input_weights(self) -> Floats:
+        """The input enters the first node: (nodes, 1)."""
+        return np.eye(self.n_nodes, 1)
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
         return np.hstack([entering[:, :1], state[:, :-1]])
@@ -180,23 +177,19 @@ class DelayReservoir(_Reservoir):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("nonlinearity", self.nonlinearity, NONLINEARITIES)
-        for name in ("feedback", "input_scale", "exponent"):
-            number(name, getattr(self, name), 0.0)
-        number("bias", self.bias)
         positive("separation", self.separation)
 
     @cached_property
-    def _input_weights(self) -> Floats:
-        return self.input_scale * np.random.default_rng(self.seed).uniform(-1, 1, (self.n_inputs, self.n_nodes))
+    def input_weights(self) -> Floats:
+        """The mask times `input_scale`, (nodes, inputs)."""
+        return self.input_scale * np.random.default_rng(self.seed).uniform(-1, 1, (self.n_nodes, self.n_inputs))
 
     @cached_property
     def _low_pass(self) -> tuple[Floats, Floats]:
         """What f of each virtual node adds to each, (nodes, nodes), and what is left there of the last one's value."""
-        later = np.subtract.outer(np.arange(self.n_nodes), np.arange(self.n_nodes)).T
-        response = np.where(
-            later < 0, 0.0, -np.expm1(-self.separation) * np.exp(-self.separation * np.maximum(later, 0))
-        )
-        return response, np.exp(-self.separation * np.arange(1, self.n_nodes + 1))
+        node = np.arange(self.n_nodes)
+        response = -np.expm1(-self.separation) * np.exp(-self.separation * np.abs(node - node[:, None]))
+        return np.triu(response), np.exp(-self.separation * (node + 1))
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
         response, left = self._low_pass

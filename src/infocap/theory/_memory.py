@@ -56,7 +56,8 @@ def linear_memory(
     inside = number("state_noise", state_noise, 0.0) * np.eye(len(a))
     root, power = np.hstack([b, inside]), a
     while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
-        root = np.linalg.qr(np.hstack([root, power @ root]).T, mode="r").T
+        triangle: Floats = np.linalg.qr(np.hstack([root, power @ root]).T, mode="r")  # type: ignore[assignment]
+        root = triangle.T
         power = power @ power
     root = np.hstack([root, np.diag(np.broadcast_to(outside, len(a)))])
     scale = np.linalg.norm(root, axis=1, keepdims=True)
