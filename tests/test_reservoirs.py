@@ -118,8 +118,18 @@ def test_repeatable_noise_does_not_hide_that_the_start_is_forgotten():
         check_fading(lambda u: noisy(u), UNIFORM, n_steps=200)
 
 
+def test_a_start_from_rest_that_pasts_never_show_counts_too():
+    def slow_start(u, seed=None):
+        """At first twice as sensitive, fading over 300 steps; with a little noise where a seed is given."""
+        noise = 0.0 if seed is None else 0.01 * np.random.default_rng(seed).normal(size=u.shape)
+        return u * (1 + np.exp(-np.arange(len(u)) / 43.4))[:, None] + noise
+
+    assert check_fading(lambda u: slow_start(u), UNIFORM) == pytest.approx(300, abs=50)  # exp(-300 / 43.4) = 0.001
+    assert 50 < check_fading(slow_start, UNIFORM) < 250  # hidden by the noise sooner
+
+
 def test_chaos_and_a_choice_of_two_states_are_seen():
-    with pytest.raises(DataError, match="standard deviations after 2000 steps: the system is chaotic"):
+    with pytest.raises(DataError, match="after 2000 steps, .* the system is chaotic"):
         check_fading(EchoState(50, radius=3.0), UNIFORM)
 
     def latch(u):

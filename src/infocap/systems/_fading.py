@@ -7,8 +7,11 @@ import numpy as np
 from .._array import to_numpy
 from .._check import positive, whole_number
 from ..errors import DataError
-from ..typing import System
+from ..typing import Floats, System
 from ._measure import measure
+
+# Runs with different noise are told apart by more than this times the largest distance that noise alone has made.
+NOISE = 1.5
 
 
 def check_fading(
@@ -23,8 +26,8 @@ def check_fading(
     """The washout that a system needs: steps after which its readouts no longer tell from which state it started.
 
     Capacities of sequences need fading memory: readouts may depend on recent inputs, not on how it all began. Here
-    different pasts, `n_steps` inputs in an order of their own, lead a system into different states; then the same
-    inputs drive it, and the readouts must become equal. If they do not, a DataError says how far apart they stay.
+    different pasts, `n_steps` inputs in an order of their own, lead a system into different states, and once it starts
+    from rest; then the same inputs drive it, and the readouts must become equal. If they do not, a DataError says so.
 
     Parameters
     ----------
@@ -54,16 +57,24 @@ def check_fading(
     if len(u) < 2 * n_steps:
         raise DataError(f"drive has {len(u)} steps; give {2 * n_steps}, or `n_steps={len(u) // 2}`.")
     future = u[n_steps : 2 * n_steps]
-    pasts = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(runs)]
-    x = np.array([to_numpy(measure(system, past, seed))[n_steps:] for past in pasts])
-    deviation = x[0].std(axis=0)
-    scaled = (x - x[0]) / np.where(deviation > 0, deviation, np.inf)
-    distance = np.sqrt(np.mean(scaled**2, axis=2)).max(axis=0)  # (steps,)
-    apart = np.flatnonzero(~(distance < positive("tolerance", tolerance)))
-    if len(apart) and apart[-1] == n_steps - 1:
+    driven = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(runs)]
+    first, *others = (to_numpy(measure(system, past, seed))[n_steps:] for past in driven)
+    # From rest the noise is another one: two such runs tell how much that alone is.
+    rest, again = (to_numpy(measure(system, future, one)) for one in (seed, None if seed is None else seed + 1))
+    deviation = first.std(axis=0)
+
+    def distance(x: Floats, y: Floats) -> Floats:
+        """Root mean square over the readouts, in standard deviations of each, at every step."""
+        return np.sqrt(np.mean(((x - y) / np.where(deviation > 0, deviation, np.inf)) ** 2, axis=1))
+
+    tolerance = positive("tolerance", tolerance)
+    alone = max(tolerance, NOISE * distance(rest, again).max())
+    apart = np.max([*(distance(first, x) / tolerance for x in others), distance(first, rest) / alone], axis=0)
+    late = np.flatnonzero(~(apart < 1))
+    if len(late) and late[-1] == n_steps - 1:
         raise DataError(
-            f"runs from different states still differ by {distance[-1]:.2g} standard deviations after {n_steps} steps: "
-            "the system is chaotic, has several states to settle in, or noise that no `seed` repeats; lower its "
-            "feedback, or give more `n_steps` if it is only slow."
+            f"after {n_steps} steps, runs from different states are {apart[-1]:.2g} times farther apart than noise and "
+            f"`tolerance={tolerance:g}` allow: the system is chaotic, has several states to settle in, or noise that no "
+            "`seed` repeats; lower its feedback, or give more `n_steps` if it is only slow."
         )
-    return int(apart[-1]) + 1 if len(apart) else 0
+    return int(late[-1]) + 1 if len(late) else 0
