@@ -31,19 +31,20 @@ def main(n_steps: int = 20_000) -> None:
             network = infocap.systems.EchoState(NODES, radius=0.95, activation="linear", noise=noise)
             line = infocap.systems.DelayLine(NODES, noise)
             for name, system, a, colour in (
-                ("delay line", line, np.eye(NODES, k=-1), infocap.plot.COLOURS[0]),
-                ("random network", network, network.recurrent_weights, infocap.plot.COLOURS[5]),
+                ("line", line, np.eye(NODES, k=-1), infocap.plot.COLOURS[0]),
+                ("network", network, network.recurrent_weights, infocap.plot.COLOURS[5]),
             ):
                 options = {"noise": noise, "variance": 1 / 3, "max_delay": 2000}
                 exact = infocap.theory.linear_memory(a, system.input_weights, **options)[:, 0]
                 x = system(u, seed=2)
                 found = np.array([infocap.tasks.accuracy(x, recall, washout=500).mean for recall in recalls])
                 apart = np.abs(found - exact[shown]).max()
-                print(f"{name}, noise {noise:g}: memory {exact.sum():.2f}, simulated and exact differ by {apart:.4f}")
+                said = f"{name} of {NODES} nodes, noise {noise:g}: memory {exact.sum():.2f}"
+                print(f"{said}, simulated and exact differ by {apart:.4f}")
                 ax.plot(exact[: LONGEST + 1], style, color=colour, label=f"{name}, noise {noise:g}")
                 ax.plot(shown, found, "o", color=colour, markersize=3)
         ax.set(xlabel="delay (steps)", ylabel="capacity of the delayed input", ylim=(-0.03, 1.05))
-        ax.legend(loc="upper right")
+        ax.legend(loc="upper right", handlelength=1.6)
         figure.savefig(OUTPUT / "delay-line.png")
     print(f"Written: {OUTPUT / 'delay-line.png'}")
 

@@ -36,7 +36,9 @@ def main(n_nodes: int = 100, n_steps: int = 4000) -> None:
                     break
                 found[feedback] = infocap.tasks.accuracy(node, task, washout=washout)
                 print(f"{name}, feedback {feedback}: forgets its start in {washout} steps\n{found[feedback]}")
-            ax.plot(list(found), [one.nrmse for one in found.values()], "o-", color=colour, markersize=4, label=name)
+            ax.plot(
+                list(found), [one.nrmse for one in found.values()], "o-", color=colour, markersize=4, label=name.title()
+            )
         linear = infocap.tasks.accuracy(infocap.systems.DelayLine(task.memory + 1), task)
         ax.axhline(linear.nrmse, color="0.4", linestyle="--", linewidth=0.8, label="linear memory alone")
         ax.set(xlabel="feedback", ylabel="NRMSE of NARMA10, held out", ylim=(0, 1.05), xlim=(0, 2.1))

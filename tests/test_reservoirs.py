@@ -129,7 +129,7 @@ def test_a_start_from_rest_that_pasts_never_show_counts_too():
 
 
 def test_chaos_and_a_choice_of_two_states_are_seen():
-    with pytest.raises(DataError, match="after 2000 steps, .* the system is chaotic"):
+    with pytest.raises(DataError, match=r"after 2000 steps, .* the system is chaotic"):
         check_fading(EchoState(50, radius=3.0), UNIFORM)
 
     def latch(u):

@@ -120,6 +120,8 @@ def test_the_tasks_are_the_same_for_the_same_seed_and_say_so(task):
         (lambda: Task(np.zeros((2, 1)), [1.0, np.nan], regression=True), "labels has 1 NaN"),
         (lambda: Task(np.zeros((2, 1)), [1.0, 2.0], regression=1), "regression=1` must be True or False"),
         (lambda: accuracy(DelayLine(2), TASKS["narma"], folds=40), "folds=40` cuts 900 rows into stretches no longer"),
+        (lambda: accuracy(DelayLine(2), TASKS["narma"], washout=5000), "folds=5` cuts 0 rows into stretches"),
+        (lambda: accuracy(DelayLine(2), step_task()), "target of step is 0 in a whole fold"),
         (lambda: accuracy(RandomFeatures(1, 3), flat()[0], folds=501), "folds=501` is more than the 500 samples"),
         (lambda: accuracy(lambda u: u, infocap.tasks.two_spirals(100)).nrmse, "two spirals has classes"),
     ],
@@ -127,6 +129,11 @@ def test_the_tasks_are_the_same_for_the_same_seed_and_say_so(task):
 def test_what_cannot_be_is_refused(make, message):
     with pytest.raises((ParameterError, DataError), match=message):
         make()
+
+
+def step_task():
+    """A sequence whose target changes only once, near its end."""
+    return Task(np.random.default_rng(0).normal(size=(300, 1)), np.arange(300) > 250, "step", regression=True, memory=1)
 
 
 def flat(noise=0.0):

@@ -74,7 +74,7 @@ def check_fading(
     if len(late) and late[-1] == n_steps - 1:
         raise DataError(
             f"after {n_steps} steps, runs from different states are {apart[-1]:.2g} times farther apart than noise and "
-            f"`tolerance={tolerance:g}` allow: the system is chaotic, has several states to settle in, or noise that no "
-            "`seed` repeats; lower its feedback, or give more `n_steps` if it is only slow."
+            f"`tolerance={tolerance:g}` allow: the system is chaotic, has several states to settle in, or noise that "
+            "no `seed` repeats; lower its feedback, or give more `n_steps` if it is only slow."
         )
     return int(late[-1]) + 1 if len(late) else 0

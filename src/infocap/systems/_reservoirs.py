@@ -152,7 +152,7 @@ class DelayReservoir(_Reservoir):
 
     The node obeys x'(s) = -x(s) + feedback f(x(s - delay) + input_scale m(s) u[t] + bias), time in units of its own
     response time. Every input is held for one delay and multiplied by a mask m, one random level within ± 1 per virtual
-    node. f is ``"mackey-glass"``, s / (1 + abs(s)^exponent) (Appeltant et al., Nat. Commun. 2, 468, 2011), or
+    node. f is ``"mackey-glass"``, s / (1 + abs(s)^exponent) (Appeltant et al., Nature Communications 2, 468, 2011), or
     ``"ikeda"``, sin²(s), the opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012).
     From one virtual node to the next the delayed value is held, and the low-pass part is then integrated exactly:
     x_i[t] = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).

@@ -139,8 +139,8 @@ def accuracy(
         raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
     if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
-            f"`readout={readout!r}` is neither 'least-squares' nor an object with fit and predict; give one of "
-            "scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
+            f"`readout={readout!r}` is neither 'least-squares' nor a classifier or regressor with fit and predict; "
+            "give one of scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
         )
     leak_free, folds = yes_or_no("leak_free", leak_free), whole_number("folds", folds, 2)
     splits = task.splits(folds, seed, max(whole_number("washout", washout, 0), task.memory))
@@ -191,7 +191,9 @@ def _score(x: Floats, task: Task, train: np.ndarray, test: np.ndarray, readout: 
         predicted = _least_squares(x, task.targets, train, test)
         predicted = predicted[:, 0] if task.regression else np.argmax(predicted, axis=1)
     if task.regression:
-        return float(1 - np.mean((predicted - wanted[test]) ** 2) / np.var(wanted[test]))
+        if not (variance := np.var(wanted[test])):
+            raise DataError(f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`.")
+        return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
     return float(np.mean(predicted == wanted[test]))
 
 

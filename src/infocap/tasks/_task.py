@@ -142,7 +142,7 @@ class Task:
         edges = np.linspace(min(washout, len(row)), len(row), folds + 1).astype(int)
         if np.diff(edges).min() <= self.memory:
             raise ParameterError(
-                f"`folds={folds}` cuts {len(row) - washout} rows into stretches no longer than the memory of "
+                f"`folds={folds}` cuts {edges[-1] - edges[0]} rows into stretches no longer than the memory of "
                 f"{self.memory} steps; give fewer, or a longer sequence."
             )
         return [
