@@ -129,13 +129,12 @@ def _mackey_glass_series(n_steps: int, delay: float, generator: np.random.Genera
     size = max(round(FINE * delay), 1)  # fine steps per delay
     step = delay / size
     decay = np.exp(-0.1 * step)
-    gain = (1 - decay) / 0.1  # exact where the feedback is a straight line between two fine steps
-    late = gain - (gain - step * decay) / (0.1 * step)
+    gain = (1 - decay) / 0.1  # of a feedback that is constant over a fine step
     x = [1.2 + 0.2 * (generator.random(size + 1) - 0.5)]
     for _ in range(int(np.ceil((n_steps + 1) / delay)) + 1):
         past = x[-1]
         f = 0.2 * past / (1 + past**10)
-        drive = (gain - late) * f[:-1] + late * f[1:]
+        drive = gain * (f[:-1] + f[1:]) / 2
         x.append(np.concatenate([past[-1:], lfilter([1.0], [1.0, -decay], drive, zi=[decay * past[-1]])[0]]))
     fine = np.concatenate([piece[1:] for piece in x])
     return np.interp(np.arange(1, n_steps + 1), step * np.arange(1, len(fine) + 1), fine)
