@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.tasks import Task, accuracy, capacity_accuracy, digits, two_spirals
-from infocap.tasks._accuracy import stratified_folds
-from infocap.tasks._task import reduction
+from infocap.tasks._task import reduction, stratified_folds
 
 POWERS_DBM = (-9.1, -1.9, 1.0, 4.5, 7.1)
 

@@ -145,7 +145,7 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
         low, high = relation.interval()
         ax.set_title(f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left")
         setting = f"{words} ({unit})" if unit else words
-        ax.set(xlabel="total capacity" if right is None else setting, ylabel="accuracy")
+        ax.set(xlabel="total capacity" if right is None else setting, ylabel=relation.measure)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
         if relation.doubtful.any():

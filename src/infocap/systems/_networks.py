@@ -17,6 +17,7 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "relu": lambda a: np.maximum(a, 0.0),
     "sin": np.sin,
     "square": np.square,
+    "linear": lambda a: a,
 }
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 from ._accuracy import Accuracy, CapacityAccuracy, accuracy, capacity_accuracy
 from ._demand import Demand, demand
+from ._sequences import channel_equalisation, mackey_glass, narma, parity
 from ._task import Task, digits, two_spirals
 
 __all__ = [
     "Accuracy", "CapacityAccuracy", "Demand", "SystemFeatures", "Task", "accuracy", "capacity_accuracy",
-    "demand", "digits", "two_spirals",
+    "channel_equalisation", "demand", "digits", "mackey_glass", "narma", "parity", "two_spirals",
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult
 from ..samples._table import Table
 from ..systems._measure import measure
-from ..typing import ArrayLike, Floats, Integers, System
+from ..typing import ArrayLike, Floats, System
 from ._task import Task, reduction
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ SAMPLES_PER_READOUT = 4
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Accuracy:
-    """Share of samples classified correctly when they are not trained on, fold by fold.
+    """How well samples are predicted that were not trained on, fold by fold: the share of right classes, or R².
 
     The standard error is that of the mean over the folds, as in the paper. `linear_per_fold` is for the same readout,
-    trained on the inputs without the system.
+    trained on the inputs without the system. For real targets `per_fold` is R² = 1 - mean squared error / variance of
+    the target within the fold, and `nrmse` the root of mean squared error over variance, the square root of 1 - R².
 
     >>> score = Accuracy(np.array([0.9, 0.8]), np.array([0.5, 0.5]), "spirals", "drawn", 200, "least-squares", False)
     >>> round(score.mean, 3), round(score.standard_error, 3), score.linear_mean
@@ -50,10 +51,14 @@ class Accuracy:
     readout: str
     leak_free: bool
     checks: tuple[str, ...] = ()
+    measure: str = "accuracy"  # or "R²", of a real target
 
     def __repr__(self) -> str:
+        error = ""
+        if self.measure == "R²":
+            error = f", NRMSE {self.nrmse:.3f} ± {_standard_error(self.nrmse_per_fold):.3f}"
         lines = [
-            f"Accuracy: {self.mean:.1%} ± {self.standard_error:.1%} on {self.task}",
+            f"{self.measure.capitalize()}: {self.mean:.1%} ± {self.standard_error:.1%}{error} on {self.task}",
             f"linear model {self.linear_mean:.1%} ± {_standard_error(self.linear_per_fold):.1%}",
             f"{self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
             *(f"check: {check}" for check in self.checks),
@@ -75,6 +80,18 @@ class Accuracy:
         """The mean accuracy over the folds without the system."""
         return float(np.mean(self.linear_per_fold))
 
+    @property
+    def nrmse_per_fold(self) -> Floats:
+        """Root mean squared error of a real target over its standard deviation within the fold."""
+        if self.measure != "R²":
+            raise ParameterError(f"`nrmse` is for real targets; {self.task} has classes, whose accuracy is `mean`.")
+        return np.sqrt(1 - self.per_fold)
+
+    @property
+    def nrmse(self) -> float:
+        """The mean over the folds of `nrmse_per_fold`."""
+        return float(np.mean(self.nrmse_per_fold))
+
 
 def accuracy(
     system: System | ArrayLike,
@@ -83,11 +100,15 @@ def accuracy(
     *,
     readout: Any = LEAST_SQUARES,
     leak_free: bool = False,
+    washout: int = 100,
     seed: int | None = 0,
 ) -> Accuracy:
     """Cross-validated accuracy of a linear readout on a system's answers, next to the linear model alone.
 
-    Folds are shuffled and stratified: each has its share of every class.
+    For classes it is the share of samples classified correctly; for real targets R², with NRMSE beside it.
+    Folds are shuffled, and each has its share of every class. Those of a sequence are contiguous stretches, with a gap
+    of ``task.memory`` rows on both sides that neither train nor test, and its linear model sees all inputs of that
+    memory.
 
     Parameters
     ----------
@@ -95,12 +116,15 @@ def accuracy(
         A callable (samples, inputs) -> (samples, readouts), or the readouts already measured at ``task.inputs``.
     readout
         ``"least-squares"``, the paper's: an indicator of each class is regressed on the readouts, and the highest score
-        wins. Or a classifier of scikit-learn, such as ``make_pipeline(StandardScaler(), RidgeClassifier())``: any
-        object with ``fit(x, labels)`` and ``predict(x)``.
+        wins; a real target is regressed itself. Or a classifier or regressor of scikit-learn, such as
+        ``make_pipeline(StandardScaler(), RidgeClassifier())``: any object with ``fit(x, labels)`` and ``predict(x)``.
     leak_free
         A reduced task such as `digits` has principal components and scale from all samples, as in the paper: the test
         samples' features, though not their labels, had a say. True fits both to the training part of each fold; the
         system is then measured anew in each, and test inputs beyond [-1, 1] are clipped. Other tasks do not change.
+    washout
+        Of a sequence: rows at its start that are left out while the system forgets its initial state, at least
+        ``task.memory``. `infocap.systems.check_fading` tells how many a system needs.
     seed
         Of the folds and, where the system takes one, of its noise.
 
@@ -115,12 +139,11 @@ def accuracy(
         raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
     if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
-            f"`readout={readout!r}` is neither 'least-squares' nor a classifier with fit and predict; give one of "
-            "scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
+            f"`readout={readout!r}` is neither 'least-squares' nor a classifier or regressor with fit and predict; "
+            "give one of scikit-learn's, such as make_pipeline(StandardScaler(), RidgeClassifier())."
         )
     leak_free, folds = yes_or_no("leak_free", leak_free), whole_number("folds", folds, 2)
-    codes = task.codes
-    fold_of = stratified_folds(codes, folds, seed, task.classes)
+    splits = task.splits(folds, seed, max(whole_number("washout", washout, 0), task.memory))
     checks: list[str] = []
     seeds = [None] * (folds + 1) if seed is None else np.random.SeedSequence(seed).spawn(folds + 1)
     features = task.features if leak_free else None
@@ -132,31 +155,19 @@ def accuracy(
     inputs = task.inputs
     x = inputs if features is not None else _readouts(system, inputs, seeds[0], checks)
     scores = []
-    for fold in range(folds):
-        train = fold_of != fold
+    for fold, (train, test) in enumerate(splits):
         if features is not None:  # principal components and scale of the training samples alone
             free = reduction(features[train], task.n_inputs)(features)
-            if clipped := int(np.sum(np.any(np.abs(free[~train]) > 1, axis=1))):
+            if clipped := int(np.sum(np.any(np.abs(free[test]) > 1, axis=1))):
                 checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
             inputs = np.clip(free, -1.0, 1.0)
             x = _readouts(system, inputs, seeds[fold + 1], checks)
-        scores.append([_score(z, codes, train, readout) for z in (x, inputs)])
+        past = np.hstack([np.roll(inputs, delay, axis=0) for delay in range(task.memory + 1)])
+        scores.append([_score(z, task, train, test, readout) for z in (x, past)])
     per_fold, linear = np.array(scores).T
     name, once = " ".join(str(readout).split()), tuple(dict.fromkeys(checks))
-    return Accuracy(per_fold, linear, task.name, task.source, len(codes), name, leak_free, once)
-
-
-def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
-    """The fold of each sample: every class is shuffled, then dealt out in turn."""
-    counts = np.bincount(codes)
-    if counts.min() < folds:
-        rare = int(np.argmin(counts))
-        raise ParameterError(
-            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; give fewer."
-        )
-    shuffled = np.random.default_rng(seed).permutation(len(codes))
-    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    return np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
+    measured = "R²" if task.regression else "accuracy"
+    return Accuracy(per_fold, linear, task.name, task.source, len(x), name, leak_free, once, measured)
 
 
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
@@ -166,22 +177,34 @@ def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floa
     if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
         checks.append(
             f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider a `readout` "
-            "with a penalty, such as scikit-learn's RidgeClassifier()."
+            "with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()."
         )
     return x
 
 
-def _score(x: Floats, codes: Integers, train: np.ndarray, readout: Any) -> float:
+def _score(x: Floats, task: Task, train: np.ndarray, test: np.ndarray, readout: Any) -> float:
+    """R² of a real target, the share of right answers for classes, both on the rows that test."""
+    wanted = task.labels if task.regression else task.codes
     if readout != LEAST_SQUARES:
-        predicted = deepcopy(readout).fit(x[train], codes[train]).predict(x[~train])
-        return float(np.mean(predicted == codes[~train]))
+        predicted = deepcopy(readout).fit(x[train], wanted[train]).predict(x[test])
+    else:
+        predicted = _least_squares(x, task.targets, train, test)
+        predicted = predicted[:, 0] if task.regression else np.argmax(predicted, axis=1)
+    if task.regression:
+        if not (variance := np.var(wanted[test])):
+            raise DataError(f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`.")
+        return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
+    return float(np.mean(predicted == wanted[test]))
+
+
+def _least_squares(x: Floats, y: Floats, train: np.ndarray, test: np.ndarray) -> Floats:
+    """What a linear readout with an offset, fitted to the rows that train, predicts for those that test."""
     mean, deviation = x[train].mean(axis=0), np.std(x[train], axis=0)
     varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
     z = (x - mean) / np.where(varies, deviation, np.inf)  # units do not matter
-    y = np.eye(codes.max() + 1)[codes]
     offset = y[train].mean(axis=0)
     weights = np.linalg.lstsq(z[train], y[train] - offset, rcond=None)[0]
-    return float(np.mean(np.argmax(z[~train] @ weights + offset, axis=1) == codes[~train]))
+    return z[test] @ weights + offset
 
 
 def _standard_error(per_fold: Floats) -> float:
@@ -207,13 +230,14 @@ class CapacityAccuracy:
     task: str
     settings: dict[str, tuple[Any, ...]]  # values of each parameter; the last varies fastest
     unreliable: tuple[str, ...] = ()  # why each total cannot be trusted, "" where it can be
+    measure: str = "accuracy"  # or "R²", of a real target
 
     def __repr__(self) -> str:
         low, high = self.interval()
         return (
             f"CapacityAccuracy: correlation {self.correlation:.2f}, 95 % between {low:.2f} and {high:.2f}\n"
             f"  {len(self.total)} settings, total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
-            f"accuracy {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
+            f"{self.measure} {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
             f"linear model {self.linear:.1%}"
             + (f"\n  {self.doubtful.sum()} of the totals are unreliable" if self.doubtful.any() else "")
         )
@@ -247,7 +271,12 @@ class CapacityAccuracy:
         names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
         columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         columns |= {"unreliable": np.array(self.unreliable)} if self.unreliable else {}
-        attrs = {"task": self.task, "linear_accuracy": self.linear, "correlation": self.correlation}
+        attrs = {
+            "task": self.task,
+            "measure": self.measure,
+            "linear_accuracy": self.linear,
+            "correlation": self.correlation,
+        }
         attrs |= {"correlation_interval": list(self.interval()), "correlation_interval_method": "Fisher, 95 %"}
         return xr.Dataset(
             {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
@@ -299,4 +328,5 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         scores[0].task,
         dict(getattr(results, "settings", {})) or {"setting": tuple(range(len(found)))},
         tuple(one.unreliable for one in found),
+        scores[0].measure,
     )

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._check import whole_number
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats, Integers
-from ._accuracy import stratified_folds
 from ._task import Task
 
 # Penalties on |coefficients|² from next to none to one that leaves only the mean; the samples left out choose.
@@ -36,8 +36,9 @@ class Demand:
 
     `cumulative[d]` is the share of the target's variance that functions up to degree d predict for samples they
     were not fitted to; `condition[d]` the condition number of those functions on the task's inputs, 1 where the
-    inputs are distributed as the basis assumes. `coefficients` (terms, classes) is a fit at the highest degree,
-    penalised as strongly as costs at most half a per cent of the share.
+    inputs are distributed as the basis assumes. `coefficients` (terms, targets) is a fit at the highest degree,
+    penalised as strongly as costs at most half a per cent of the share. A target is the indicator of a class, or
+    the one real target.
 
     >>> import infocap
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 1))
@@ -50,7 +51,7 @@ class Demand:
     condition: Floats
     coefficients: Floats
     classes: np.ndarray
-    variances: Floats  # of each class's indicator
+    variances: Floats  # of each target
     basis: ProductBasis
     task: str
     n_samples: int
@@ -76,10 +77,11 @@ class Demand:
         """The share of the target's variance that no function of the basis was found to predict."""
         return float(1 - self.share.sum())
 
-    def target(self, label: Any) -> Callable[[Floats], Floats]:
-        """The fitted indicator of one class as a function of the inputs: ``result.capacity_of(demand.target(3))``.
+    def target(self, label: Any = "target") -> Callable[[Floats], Floats]:
+        """A fitted target as a function of the inputs: ``result.capacity_of(demand.target(3))`` for class 3.
 
-        Of the functions that fit about as well it is the quietest; where the task has no samples it extrapolates.
+        Without `label` it is the real target of a regression. Of the functions that fit about as well it is the
+        quietest; where the task has no samples it extrapolates.
         """
         found = np.flatnonzero(self.classes == label)
         if not len(found):
@@ -108,9 +110,11 @@ class Demand:
 def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None = 0) -> Demand:
     """Which functions a task needs: how much of its target each degree of the basis gives.
 
-    The target is an indicator of each class. Functions up to each degree are fitted to it by penalised least
-    squares on the task's own inputs, and judged on samples left out. These inputs are rarely distributed as the
-    basis assumes, so its functions are not orthogonal on them: a degree's share is what it adds to lower ones.
+    The target is an indicator of each class, or the real target. Functions up to each degree are fitted to it by
+    penalised least squares on the task's own inputs, and judged on samples left out. These inputs are rarely
+    distributed as the basis assumes, so its functions are not orthogonal on them: a degree's share is what it adds to
+    lower ones.
+    For a sequence the basis is one of delayed inputs, and folds are contiguous with a gap, as in `accuracy`.
 
     >>> import infocap
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 2))
@@ -132,10 +136,13 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
                 f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
                 f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or make the basis with another `domain`."
             )
-    fold_of = stratified_folds(task.codes, whole_number("folds", folds, 2), seed, task.classes)
-    y, target = basis(task.inputs), np.eye(len(task.classes))[task.codes]
+    start = max(task.memory, getattr(basis, "memory", 0))  # rows before it lack part of their past
+    y, target = basis(task.inputs)[start - len(task.inputs) :], task.targets[start:]
+    splits = [
+        (train[start:], test[start:]) for train, test in task.splits(whole_number("folds", folds, 2), seed, start)
+    ]
     sizes = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
-    shares = _predicted(y, target, fold_of, sizes)
+    shares = _predicted(y, target, splits, sizes)
     # From one QR: the triangle of the first functions is a corner of it.
     triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
     corners = [triangle[:size, :size] if size <= len(y) else None for size in sizes]
@@ -152,14 +159,13 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     return Demand(*fitted, basis, task.name, len(y), tuple(checks))
 
 
-def _predicted(y: Floats, target: Floats, fold_of: Integers, sizes: Integers) -> Floats:
+def _predicted(y: Floats, target: Floats, splits: list[tuple[NDArray, NDArray]], sizes: Integers) -> Floats:
     """Share of the variance of samples left out that is predicted, (degrees, penalties)."""
     unpredicted, total = np.zeros((len(sizes), len(PENALTIES))), 0.0
-    for fold in range(int(fold_of.max()) + 1):
-        train = fold_of != fold
+    for train, test in splits:
         functions, wanted = y - y[train].mean(axis=0), target - target[train].mean(axis=0)
         gram, cross = _moments(functions[train], wanted[train])
-        functions, wanted = functions[~train], wanted[~train]
+        functions, wanted = functions[test], wanted[test]
         total += float(np.sum(wanted**2))
         for degree, size in enumerate(sizes):
             powers, frame = np.linalg.eigh(gram[:size, :size])

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import to_numpy
+from .._check import whole_number
 from ..errors import ParameterError
 from ..samples._table import Table
 from ..systems._measure import measure
@@ -28,6 +29,10 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     seed
         Of the system's noise, where it takes a ``seed``. The same samples then get the same noise, other samples
         other noise, so that training and test parts of a cross-validation stay independent. None: fresh noise.
+    washout
+        For a system with memory, whose rows are a sequence in time: before the rows that are transformed, the system is
+        driven by the last `washout` rows that were fitted, so that a test part continues its training part. Split with
+        ``TimeSeriesSplit(gap=...)``; splits that shuffle rows destroy the sequence.
 
     Examples
     --------
@@ -41,22 +46,25 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(self, system: System, seed: int | None = None) -> None:
+    def __init__(self, system: System, seed: int | None = None, washout: int = 0) -> None:
         self.system = system
         self.seed = seed
+        self.washout = washout
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> SystemFeatures:
         """See how many readouts the system has."""
         if not callable(self.system):
             raise ParameterError(f"`system={self.system!r}` must be a callable from inputs to readouts.")
         X = validate_data(self, X, dtype=float)
+        self.past_ = X[len(X) - min(whole_number("washout", self.washout, 0), len(X)) :]
         self.n_readouts_ = self._measure(X[:1]).shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> Floats:
         """Readouts (samples, readouts) at the inputs X."""
         check_is_fitted(self)
-        return self._measure(validate_data(self, X, dtype=float, reset=False))
+        X = validate_data(self, X, dtype=float, reset=False)
+        return self._measure(np.concatenate([self.past_, X]))[len(self.past_) :]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """readout0, readout1, ..."""

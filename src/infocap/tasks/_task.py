@@ -1,14 +1,16 @@
-"""Learning tasks: inputs with a label each, and the two of the paper, two spirals and handwritten digits."""
+"""Learning tasks: inputs with a class or a real target each; two spirals and handwritten digits of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._check import number, positive, whole_number
+from .._check import number, positive, whole_number, yes_or_no
 from ..errors import DataError, ParameterError
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
@@ -27,10 +29,12 @@ LEAST_VARIANCE = 1e-12
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """Inputs (samples, inputs) as a system takes them, and a label (samples,) for each.
+    """Inputs (samples, inputs) as a system takes them, and for each a label (samples,): a class or a real target.
 
-    `source` says where the data come from. `features` (samples, features) are what the inputs were made from,
-    when they were reduced: `accuracy` with ``leak_free=True`` makes them anew from each training part.
+    Labels are classes, or with ``regression=True`` numbers to be predicted. With `memory` above zero the rows are a
+    sequence in time, and a label belongs to the inputs of its row and of that many rows before it. `source` says
+    where the data come from. `features` (samples, features) are what the inputs were made from, when they were
+    reduced: `accuracy` with ``leak_free=True`` makes them anew from each training part.
 
     >>> Task([[0.1, 0.2], [0.3, -0.4]], ["cat", "dog"], name="pets")
     Task 'pets': 2 samples, 2 inputs, 2 classes
@@ -42,9 +46,13 @@ class Task:
     name: str = "task"
     source: str = "given"
     features: Floats | None = None
+    regression: bool = False
+    memory: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", Table(self.inputs, "inputs").finite())
+        yes_or_no("regression", self.regression)
+        whole_number("memory", self.memory, 0)
         n_samples, labels = len(self.inputs), np.asarray(self.labels)
         if self.features is not None:
             object.__setattr__(self, "features", Table(self.features, "features").finite())
@@ -52,6 +60,8 @@ class Task:
                 raise DataError(f"features has {count} rows for {n_samples} inputs; give as many.")
         if labels.shape != (n_samples,):
             raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} rows.")
+        if self.regression:
+            labels = Table(labels[:, None], "labels").finite()[:, 0]
         if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
             raise DataError("labels has NaN or infinite values; give every sample a class.")
         try:
@@ -59,16 +69,18 @@ class Task:
         except TypeError as problem:
             raise DataError(f"labels mixes kinds ({problem}); give all numbers or all words.") from None
         if n_classes < 2:
-            raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two classes or more.")
-        if labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
+            raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two values or more.")
+        if not self.regression and labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
             raise DataError(
-                f"labels has {n_classes} different values for {n_samples} samples and looks continuous; give classes, "
-                "for example np.digitize(labels, edges)."
+                f"labels has {n_classes} different values for {n_samples} samples and looks continuous; pass "
+                "regression=True, or give classes, for example np.digitize(labels, edges)."
             )
         object.__setattr__(self, "labels", labels)
 
     def __repr__(self) -> str:
-        size = f"{len(self.inputs)} samples, {self.n_inputs} inputs, {len(self.classes)} classes"
+        wanted = "a real target" if self.regression else f"{len(self.classes)} classes"
+        order = f", a sequence with a memory of {self.memory} steps" if self.memory else ""
+        size = f"{len(self.inputs)} samples, {self.n_inputs} inputs, {wanted}{order}"
         return f"Task {self.name!r}: {size}\n  source: {self.source}"
 
     @classmethod
@@ -98,13 +110,61 @@ class Task:
 
     @property
     def classes(self) -> np.ndarray:
-        """The different labels, sorted."""
-        return np.unique(self.labels)
+        """The different labels, sorted; a real target has no classes and counts as one."""
+        return np.array(["target"]) if self.regression else np.unique(self.labels)
 
     @property
     def codes(self) -> Integers:
         """The position of each label among `classes`."""
-        return np.unique(self.labels, return_inverse=True)[1]
+        one = np.zeros(len(self.labels), dtype=int)
+        return one if self.regression else np.unique(self.labels, return_inverse=True)[1]
+
+    @property
+    def targets(self) -> Floats:
+        """What a readout is trained on (samples, targets): an indicator of each class, or the real target."""
+        return self.labels[:, None] if self.regression else np.eye(len(self.classes))[self.codes]
+
+    def splits(self, folds: int, seed: int | None = None, washout: int = 0) -> list[tuple[NDArray, NDArray]]:
+        """Which rows train and which test, two masks (samples,) for each fold of a cross-validation.
+
+        Without memory, samples are shuffled and dealt out in turn, so that each fold has its share of every class. A
+        sequence is cut into contiguous stretches after its first `washout` rows; rows within `memory` of the
+        stretch that tests do not train, because they share inputs with it.
+
+        >>> train, test = Task(np.arange(8.0)[:, None], np.arange(8.0), regression=True, memory=1).splits(2)[1]
+        >>> np.flatnonzero(train).tolist(), np.flatnonzero(test).tolist()
+        ([0, 1, 2], [4, 5, 6, 7])
+        """
+        row = np.arange(len(self.inputs))
+        if not self.memory:
+            fold_of = stratified_folds(self.codes, folds, seed, self.classes)
+            return [(fold_of != fold, fold_of == fold) for fold in range(folds)]
+        edges = np.linspace(min(washout, len(row)), len(row), folds + 1).astype(int)
+        if np.diff(edges).min() <= self.memory:
+            raise ParameterError(
+                f"`folds={folds}` cuts {edges[-1] - edges[0]} rows into stretches no longer than the memory of "
+                f"{self.memory} steps; give fewer, or a longer sequence."
+            )
+        return [
+            (
+                (row >= washout) & ((row < low - self.memory) | (row >= high + self.memory)),
+                (row >= low) & (row < high),
+            )
+            for low, high in pairwise(edges)
+        ]
+
+
+def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
+    """The fold of each sample: every class is shuffled, then dealt out in turn."""
+    counts = np.bincount(codes)
+    if counts.min() < folds:
+        rare = int(np.argmin(counts))
+        raise ParameterError(
+            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; give fewer."
+        )
+    shuffled = np.random.default_rng(seed).permutation(len(codes))
+    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    return np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
 
 
 def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
