@@ -38,7 +38,7 @@ def draw(data: xr.Dataset) -> Figure:
             ax.label_outer()
             ax.set_xticks(range(0, 15, 4))
             ax.set_yticks(range(0, 15, 4))
-    figure.colorbar(grid[0, 0].images[0], ax=grid, label="capacity", pad=0.01, aspect=40)
+    figure.colorbar(grid[0, 0].collections[0], ax=grid, label="capacity", pad=0.01, aspect=40)
     return figure
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from PIL import Image
 
 import infocap
 from infocap.cli import main, run
@@ -386,3 +387,19 @@ def test_a_file_of_random_bytes_is_no_result(tmp_path):
         assert not is_result(path)
     (tmp_path / "plan.csv").write_text("# " + json.dumps({"format": "another"}))
     assert not is_result(tmp_path / "plan.csv")
+
+
+@pytest.mark.parametrize(("width", "millimetres"), [("60mm", 60), ("18.3cm", 183), ("3.5in", 88.9)])
+def test_pictures_have_the_width_asked_for(infocap_says, width, millimetres, tmp_path):
+    code, _, _ = infocap_says("estimate", "run.nc", "--no-growth", "--bars", tmp_path / "b.png", "--width", width)
+    assert code == 0
+    with Image.open(tmp_path / "b.png") as picture:
+        assert picture.size[0] == pytest.approx(millimetres / 25.4 * 300, abs=1)
+        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1)
+
+
+@pytest.mark.parametrize("width", ["wide", "0mm", "89"])
+def test_a_width_needs_its_unit(infocap_says, width, tmp_path):
+    code, _, err = infocap_says("show", "result.nc", "--bars", tmp_path / "b.png", "--width", width)
+    assert code == 2
+    assert "89mm, 18.3cm or 3.5in" in err

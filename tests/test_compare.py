@@ -178,7 +178,7 @@ def test_bars_of_a_comparison_are_its_degrees(pairs):
     left, right = (bars[k][0].get_x() + bars[k][0].get_width() / 2 for k in (0, 1))
     assert left == pytest.approx(-right)  # a group stands around its degree
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0] == f"a: {pairs[0][0].total:.2f} ± {1.96 * pairs[0][0].total_standard_error:.2f} of 7"
+    assert labels[0] == f"a: {pairs[0][0].total:.3f} ± {1.96 * pairs[0][0].total_standard_error:.3f} of 7"
     figure, given = plt.subplots()
     assert infocap.plot.compare(*pairs[0], names=["a", "b"], ax=given) is given
     assert len(given.containers) == len(ax.containers)

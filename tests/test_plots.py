@@ -5,14 +5,16 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from PIL import Image
 
 import infocap
-from infocap.errors import ParameterError
+from infocap.errors import Check, ParameterError
 
 TWO = infocap.product_basis("legendre", 2, 6)
 
@@ -35,32 +37,37 @@ def fraction(ax):
 def test_the_matrix_shows_u1_along_x_and_u2_along_y():
     result = infocap.probe(lambda u: u[:, :1] ** 3, TWO, 512, seed=0)
     ax = infocap.plot.capacity_matrix(result)
-    shown = ax.images[0].get_array()  # rows are y
+    shown = ax.collections[0].get_array()  # rows are y
     assert shown[0, 3] > 0.1
     assert shown[3, 0] == 0
     assert np.array_equal(np.ma.getmaskarray(shown), np.add.outer(np.arange(7), np.arange(7)) > 6)
-    assert ax.get_xlabel() == "degree in $u_1$"
-    assert ax.get_ylabel() == "degree in $u_2$"
-    assert ax.images[0].get_clim() == (0, 1)
-    assert ax.images[0].origin == "lower"
+    assert ax.get_xlabel() == "degree in u₁"
+    assert ax.get_ylabel() == "degree in u₂"
+    assert ax.collections[0].get_clim() == (0, 1)
+    assert ax.get_ylim() == (-0.5, 6.5)  # upwards
 
 
 def test_the_circle_holds_total_over_maximum():
     for draw in (infocap.plot.capacity_matrix, infocap.plot.capacity_bars):
         assert fraction(draw(probed())) == [rf"$\frac{{{probed().total:.1f}}}{{21}}$"]
+        near = replace(probed(), total=20.974)
+        assert fraction(draw(near)) == [r"$\frac{20.97}{21}$"]  # never 21.0 of 21 for less
 
 
 def test_bars_stack_by_interactions_and_say_their_height():
     basis = infocap.product_basis("legendre", 3, 4)
     result = infocap.probe(infocap.systems.RandomFeatures(3, 30, noise=0.01), basis, 1024, seed=0)
     ax, table = infocap.plot.capacity_bars(result), result.by_degree()
-    heights = np.array([[bar.get_height() for bar in stack] for stack in ax.containers[:3]])
-    bottoms = np.array([[bar.get_y() for bar in stack] for stack in ax.containers[:3]])
-    assert_allclose(heights, table.to_numpy().T)
-    assert_allclose(bottoms[2], table["1"] + table["2"])
+    heights = np.array([[bar.get_height() for bar in stack] for stack in ax.containers[:4]])
+    bottoms = np.array([[bar.get_y() for bar in stack] for stack in ax.containers[:4]])
+    assert_allclose(heights[0], [1, 0, 0, 0, 0], atol=1e-9)  # the constant is none of the functions of one variable
+    assert_allclose(heights[1:, 1:], table.to_numpy().T[:, 1:])
+    assert_allclose(bottoms[3], table["1"] + table["2"])
+    assert len({stack[0].get_facecolor() for stack in ax.containers[:4]}) == 4
     values = [text.get_text() for text in ax.texts if "frac" not in text.get_text()]
     assert values == [f"{value:.2f}" for value in table.sum(axis=1)]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "constant",
         "one variable",
         "two variables",
         "more than two",
@@ -87,7 +94,7 @@ def test_a_result_of_nothing_but_zeros_can_be_drawn():
 def test_the_matrix_of_phases_counts_functions():
     basis = infocap.product_basis("fourier", 2, 2)
     ax = infocap.plot.capacity_matrix(infocap.probe(np.cos, basis, 64, seed=0))
-    assert ax.get_xlabel() == "number of function in $u_1$"
+    assert ax.get_xlabel() == "number of function in u₁"
 
 
 def test_convergence_draws_the_curves_asked_for():
@@ -220,3 +227,103 @@ def test_a_notebook_shows_every_figure_and_not_the_first_alone(tmp_path):
     }
     done = subprocess.run([sys.executable, "-c", code], env=where, check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["module://notebook", "True"]
+
+
+def profile(degree, n_inputs=2, peak=0.3):
+    """A result with capacity in every degree, as it comes from no estimation, so that any degree can be drawn."""
+    basis = infocap.product_basis("legendre", n_inputs, degree)
+    shape = np.exp(-(((basis.degrees / degree - peak) / 0.25) ** 2))
+    capacity = np.where(basis.degrees == 0, 1.0, shape)
+    found = probed()
+    return replace(
+        found,
+        capacity=capacity,
+        raw=capacity,
+        standard_error=np.full(len(basis), 0.02),
+        p_value=None,
+        unbiased=capacity,
+        basis=basis,
+        total=float(capacity.sum()),
+        maximum=int(capacity.sum()) + 3,
+        coordinates=(),
+    )
+
+
+def boxes(figure):
+    """The places of all texts that a reader sees, in pixels; the circle with its frame."""
+    figure.canvas.draw()
+    found = []
+    for ax in figure.axes:
+        found += [ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts]
+        found += ax.get_legend().get_texts() if ax.get_legend() else []
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            found += [one.label1 for one in axis.get_major_ticks() if low <= one.get_loc() <= high]
+            found += [one.label2 for one in axis.get_major_ticks() if low <= one.get_loc() <= high]
+    seen = [one for one in found if one.get_text() and one.get_visible()]
+    assert len(seen) > 12
+    return [(one.get_text(), (one.get_bbox_patch() or one).get_window_extent()) for one in seen]
+
+
+def touching(figure):
+    """Pairs of texts that share more than half a pixel."""
+    return [
+        (first, second)
+        for (first, one), (second, other) in combinations(boxes(figure), 2)
+        if min(one.x1, other.x1) - max(one.x0, other.x0) > 0.5 and min(one.y1, other.y1) - max(one.y0, other.y0) > 0.5
+    ]
+
+
+@pytest.mark.parametrize("degree", range(5, 31))
+@pytest.mark.parametrize("draw", [infocap.plot.capacity_bars, infocap.plot.capacity_matrix])
+def test_no_two_labels_touch_at_any_degree(draw, degree):
+    ax = draw(profile(degree, peak=0.9 if degree % 2 else 0.3))  # high bars under the circle too
+    assert touching(ax.figure) == []
+    assert ax.figure.get_tightbbox().x1 <= ax.figure.get_figwidth() + 0.01
+
+
+@pytest.mark.parametrize("degree", [5, 14, 30])
+def test_no_two_labels_touch_with_more_kinds_other_widths_and_doubt(degree):
+    many = profile(5 if degree == 5 else 8, n_inputs=4)
+    doubted = replace(profile(degree), checks=(Check("Few samples.", unreliable="few samples for 72 readouts"),))
+    compared = [profile(degree), profile(degree, peak=0.6)]
+    for width in (60, 89, 183):
+        with infocap.plot.width(width):
+            drawn = [infocap.plot.capacity_bars(many), infocap.plot.capacity_bars(doubted)]
+            drawn.append(infocap.plot.capacity_matrix(doubted))
+            if width == 183:
+                drawn.append(infocap.plot.compare(*compared, names=["weak", "strong"]))
+        for ax in drawn:
+            assert ax.figure.get_figwidth() == pytest.approx(width / 25.4)
+            assert touching(ax.figure) == []
+
+
+def test_touching_labels_are_found():
+    ax = infocap.plot.capacity_bars(profile(8))
+    ax.text(2, 0.5, "over this")
+    ax.text(2.2, 0.5, "and that")
+    assert ("over this", "and that") in touching(ax.figure)
+
+
+def test_every_degree_has_its_sum_in_letters_that_can_be_printed():
+    ax = infocap.plot.capacity_bars(profile(30))
+    sums = [text for text in ax.texts if "frac" not in text.get_text()]
+    assert len(sums) == 31
+    assert min(text.get_fontsize() for text in sums) >= 5
+
+
+@pytest.mark.parametrize("draw", [infocap.plot.capacity_bars, infocap.plot.capacity_matrix])
+def test_saved_figures_are_vectors_with_text_as_text_and_300_dots_per_inch(draw, tmp_path):
+    ax = draw(probed())
+    pdf, svg, png = (infocap.plot.save(ax, tmp_path / f"figure.{suffix}") for suffix in ("pdf", "svg", "png"))
+    assert b"/FontFile2" in pdf.read_bytes()  # TrueType
+    for inside in (b"/Type3", b"/Subtype /Image"):
+        assert inside not in pdf.read_bytes()
+    text = svg.read_text(encoding="utf-8")
+    assert "<image" not in text
+    assert ">capacity</text>" in text
+    with Image.open(png) as picture:
+        assert picture.size[0] == round(89 / 25.4 * 300)
+        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1)
+    with pytest.raises(ParameterError, match=r"'\.jpg'` is not one of"):
+        infocap.plot.save(ax, tmp_path / "figure.jpg")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import infocap
 from infocap.cli import main
 from infocap.errors import Check, DataError, ParameterError
-from infocap.report._figures import viridis
+from infocap.plot._style import CONSTANT, GREY
 from infocap.report._html import with_error
 from infocap.result import Drift, Factors, Growth
 from report_results import HOSTILE, KINDS, page_of
@@ -161,17 +161,25 @@ def test_metadata_cannot_pass_for_the_estimation():
 def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():
     result = FULL()
     page = infocap.report.page(result)
-    cells = re.findall(r'fill="(#\w+)" class="mark" data-function="(\d+)"', page)
-    assert [int(number) for _, number in cells] == list(range(len(result.basis)))
-    assert all(colour == viridis(result.capacity[int(number)]) for colour, number in cells)
+    size = int(result.basis.indices.max()) + 1
+    mesh = re.search(r'id="capacity_matrix-QuadMesh_1">(.*?)</g>', page, re.DOTALL).group(1)
+    cells = re.findall(r'd="M ([\d.]+) ([\d.]+)[^"]*" [^>]*fill="(#\w+)"', mesh, re.DOTALL)
+    colours = {(round(float(x)), round(float(y))): colour for x, y, colour in cells}
+    marks = re.findall(
+        r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" class="mark" data-function="(\d+)"', page
+    )
+    assert [int(one[-1]) for one in marks] == list(range(len(result.basis)))
+    for x, y, _, height, number in marks:
+        corner = round(float(x)), round(float(y) + float(height))
+        known = [colour for (a, b), colour in colours.items() if abs(a - corner[0]) + abs(b - corner[1]) <= 2]
+        assert known == [mpl.colors.to_hex(mpl.colormaps["viridis"](result.capacity[int(number)]))]
+    assert len({x for x, *_ in marks}) == size
 
 
 def test_colours_agree_with_those_of_the_plots():
-    values = np.linspace(0, 1, 101)
-    ours = np.array([list(bytes.fromhex(viridis(value)[1:])) for value in values])
-    assert np.abs(ours - 255 * mpl.colormaps["viridis"](values)[:, :3]).max() <= 0.5
     page = page_of("raw")
-    for name, colour in zip(("one", "two", "more"), infocap.plot.COLOURS, strict=False):
+    names = ("constant", "one", "two", "more", "no-cell")
+    for name, colour in zip(names, (CONSTANT, *infocap.plot.COLOURS[:3], GREY), strict=True):
         assert f"--{name}: light-dark({colour.lower()}," in page
 
 
@@ -180,7 +188,7 @@ def test_the_table_by_degree_adds_up():
     page = infocap.report.page(result)
     table = re.search(r"<caption>Capacity by degree.*?</table>", page, re.DOTALL).group(0)
     last = re.findall(r"<td[^>]*>(.*?)</td>", table.split("<tfoot>")[1])
-    sums = result.by_degree().sum()
+    sums = result.by_degree()[1:].sum()  # the constant is in no column of variables
     assert [float(cell) for cell in last[1:]] == [round(float(value), 2) for value in (*sums, result.capacity.sum())]
     assert last[0] == f"{np.sum(result.capacity > 0)} of {len(result.basis)}"
 
@@ -317,6 +325,7 @@ def test_numbers_have_the_digits_that_their_error_allows():
         (20.96, 0.3),
         (0.97301, 0.00039),
         (1.0, 0.0),
+        (81.27, 12.0),
         (-0.02, 0.1),
         (0.25, None),
         (0.5, 1e-9),
@@ -327,6 +336,7 @@ def test_numbers_have_the_digits_that_their_error_allows():
         "20.96 ± 0.30",
         "0.97301 ± 0.00039",
         "1.000",
+        "81 ± 12",
         "−0.02 ± 0.10",
         "0.250",
         "0.50000 ± <0.00001",

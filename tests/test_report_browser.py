@@ -3,9 +3,11 @@
 import json
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import infocap
 from report_results import HOSTILE, KINDS, page_of
@@ -200,3 +202,26 @@ def test_hostile_text_stays_text(open_page):
     assert page.locator("img").count() == 0
     page.hover('[data-function="3"]')
     assert page.locator("#tip").is_visible()
+
+
+def test_every_figure_can_be_saved_as_svg_and_png_in_light_colours_with_text_as_text(open_page, tmp_path):
+    page = open_page(FULL(), title="My device", color_scheme="dark")
+    figures = page.locator("figure:has(> .drawing)")
+    assert figures.count() == 5  # matrix, bars, growth, factors, drift
+    svg = download(page, "figure:has(> .drawing) >> nth=0 >> text=SVG", tmp_path)
+    assert svg.name == "my-device-capacity-of-each-function.svg"
+    drawn = ElementTree.parse(svg).getroot()
+    ns = "{http://www.w3.org/2000/svg}"
+    texts = ["".join(one.itertext()).strip() for one in drawn.iter(f"{ns}text")]
+    assert "degree in u₁" in texts
+    assert "var(" not in svg.read_text(encoding="utf-8")
+    assert {one.get("fill") for one in drawn.iter(f"{ns}text")} == {"rgb(27, 31, 36)"}  # ink on paper
+    assert not list(drawn.iter(f"{ns}rect"))  # what was pointed at on the page
+    png = download(page, "figure:has(> .drawing) >> nth=1 >> text=PNG", tmp_path)
+    assert png.name == "my-device-capacity-by-degree.png"
+    picture = np.asarray(Image.open(png).convert("RGB"))
+    assert picture.shape == (1200, 1760, 3)
+    assert (picture[0, 0] == 255).all()
+    for colour in ((0x8E, 0x97, 0x9F), (0x00, 0x72, 0xB2)):  # the constant, one variable
+        assert (picture == colour).all(axis=2).sum() > 5000
+    assert page.evaluate("document.documentElement.dataset.theme") is None  # the page is dark as before

@@ -149,7 +149,7 @@ def test_the_axes_get_the_data(quick):
     assert_allclose(left.lines[0].get_ydata(), data["indicator_q5"].sel(power_dbm=4.5, length_m=40.0))
     assert_allclose(right.lines[3].get_ydata(), data["n_factors_q2"].sel(length_m=40.0))
     data = opened(folder, "fig1")
-    assert fig1.draw(data).axes[0].images[0].get_array()[0, 0] == pytest.approx(1.0)
+    assert fig1.draw(data).axes[0].collections[0].get_array()[0, 0] == pytest.approx(1.0)
 
 
 def test_a_second_run_reads_the_cache(quick, monkeypatch):

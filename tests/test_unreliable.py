@@ -137,7 +137,7 @@ def test_pictures_of_capacities_say_why_the_total_is_unreliable():
     for draw in (infocap.plot.capacity_matrix, infocap.plot.capacity_bars):
         ax = draw(doubted("cost of $2 and $3"))
         fraction = next(one for one in ax.texts if "frac" in one.get_text())
-        assert rf"\approx{rounded(sound().total, None)}}}" in fraction.get_text()
+        assert rf"≈{rounded(sound().total, None)}}}" in fraction.get_text()
         assert fraction.get_bbox_patch().get_linestyle() == "--"
         assert "unreliable: cost of \\$2" in " ".join(ax.get_title().split())
         ax.figure.canvas.draw()

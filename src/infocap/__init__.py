@@ -5,7 +5,7 @@ from types import ModuleType
 
 from . import basis, checks, dimension, errors, estimators, experiment, systems, tasks, theory
 from ._version import __version__
-from .basis import ProductBasis, product_basis
+from .basis import ProductBasis, inputs, product_basis
 from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
 from .recording import Recording, read
@@ -15,7 +15,7 @@ from .workflow import analyse, compare, conclude, convergence, estimate, evidenc
 __all__ = [
     "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
     "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-    "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
+    "errors", "estimate", "estimators", "evidence", "experiment", "inputs", "load_result", "plot", "probe",
     "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 

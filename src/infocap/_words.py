@@ -1,5 +1,6 @@
 """Numbers as people read them: durations, sizes, digits worth showing, values with errors, lists cut short."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,24 +30,51 @@ def size(n_bytes: float) -> str:
 
 
 def decimals(error: float) -> int:
-    """Return how many decimals a number with this standard error deserves: two digits of the error, 2 to 5.
+    """Return how many decimals a number with this standard error deserves: two digits of the error, at most 5.
 
     >>> decimals(0.13), decimals(0.00039), decimals(12.0)
-    (2, 5, 2)
+    (2, 5, 0)
     """
-    return 3 if error <= 0 else int(np.clip(np.ceil(-np.log10(error)) + 1, 2, 5))
+    return 3 if error <= 0 else int(np.clip(np.ceil(-np.log10(error)) + 1, 0, 5))
 
 
 def with_error(value: float, error: float | None, width: float = 1.0) -> str:
     """Return a value ± so many standard errors, to the digits that the error allows; without one, three decimals.
 
+    An error of exactly zero, as readouts without noise have it, is left out.
+
     >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
     ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
+    >>> with_error(8.92, 0.0), with_error(8.92, 1e-9), with_error(81.27, 12.0)
+    ('8.920', '8.92000 ± <0.00001', '81 ± 12')
     """
-    if error is None or not np.isfinite(error):
+    if not error or not np.isfinite(error):
         return f"{without_minus_zero(value, 3):.3f}"
     digits = decimals(error)
-    return f"{without_minus_zero(value, digits):.{digits}f} ± {width * error:.{digits}f}"
+    return f"{without_minus_zero(value, digits):.{digits}f} ± {above_zero(width * error, digits)}"
+
+
+def above_zero(value: float, digits: int) -> str:
+    """Return a positive value with so many decimals, or the smallest that can be written so as its bound.
+
+    >>> above_zero(0.034, 2), above_zero(0.0004, 2)
+    ('0.03', '<0.01')
+    """
+    said = f"{value:.{digits}f}"
+    return said if float(said) else f"<{10.0**-digits:.{digits}f}"
+
+
+def short(value: float, most: float | None = None) -> str:
+    """Return a value with one decimal, or with as many as tell it from the `most` that it could be.
+
+    >>> short(12.34), short(16.974, 17), short(16.9999999, 17), short(0.004), short(0.0)
+    ('12.3', '16.97', '17', '0.004', '0')
+    """
+    for digits in (1, 2, 3, 4):
+        said = f"{value:.{digits}f}"
+        if float(said) not in (0.0, most):
+            return said
+    return "0" if most is None or float(said) == 0.0 else str(most)
 
 
 def rounded(value: float, error: float | None) -> str:
@@ -71,6 +99,16 @@ def without_minus_zero(value: float, digits: int) -> float:
     '0.000'
     """
     return 0.0 if abs(value) < 0.5 * 10.0**-digits else value
+
+
+def name_and_unit(text: str) -> tuple[str, str]:
+    """Return a name and the unit in brackets after it, or an empty unit.
+
+    >>> name_and_unit("Voltage A [V]"), name_and_unit("phase (deg)"), name_and_unit("u1")
+    (('Voltage A', 'V'), ('phase', 'deg'), ('u1', ''))
+    """
+    found = re.fullmatch(r"(.+?)(?:\s*\[(.*)\]|\s+\((.*)\))", text.strip())
+    return (found[1], found[2] or found[3] or "") if found else (text.strip(), "")
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -1,27 +1,11 @@
 """Orthonormal functions of the inputs: one-dimensional families, index sets and their products."""
 
-from ._classical import bernoulli, binomial, chebyshev, fourier, hermite, jacobi, laguerre, legendre
+from ._classical import bernoulli, binomial, chebyshev, fourier, hermite, inputs, jacobi, laguerre, legendre
 from ._custom import density, samples, table
 from ._family import FAMILIES, DiscreteFamily, Family, describe, restore
 from ._product import ProductBasis, product_basis
 
 __all__ = [
-    "FAMILIES",
-    "DiscreteFamily",
-    "Family",
-    "ProductBasis",
-    "bernoulli",
-    "binomial",
-    "chebyshev",
-    "density",
-    "describe",
-    "fourier",
-    "hermite",
-    "jacobi",
-    "laguerre",
-    "legendre",
-    "product_basis",
-    "restore",
-    "samples",
-    "table",
-]
+    "FAMILIES", "DiscreteFamily", "Family", "ProductBasis", "bernoulli", "binomial", "chebyshev", "density", "describe",
+    "fourier", "hermite", "inputs", "jacobi", "laguerre", "legendre", "product_basis", "restore", "samples", "table",
+]  # fmt: skip

@@ -1,5 +1,6 @@
 """The families with a name: each is its recurrence coefficients and the quantile of its measure."""
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -165,8 +166,26 @@ named = (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bern
 FAMILIES.update((make.__name__, make) for make in named)
 
 
+# Distributions by their own names, for those who do not know which functions belong to them.
+DISTRIBUTIONS = {"uniform": "legendre", "normal": "hermite", "exponential": "laguerre", "arcsine": "chebyshev"}
+
+
+def inputs(*described: str) -> list[Family]:
+    """Inputs with their names, units, ranges and distributions, for `product_basis`, `Plan` and `estimate`.
+
+    Each is a text ``name [unit]:low:high:family``; the unit, the range and the family may be left out. A family has a
+    name as for `product_basis`, or that of its distribution, such as ``normal``; without one, inputs are uniform.
+
+    >>> import infocap
+    >>> ours = infocap.inputs("Voltage A [V]:0:5", "Phase [deg]:0:360:fourier")
+    >>> infocap.product_basis(ours, max_degree=1).labels
+    ['1', 'cos1(Phase)', 'sin1(Phase)', 'P1(Voltage A)']
+    """
+    return find_families([one if ":" in one else f"{one}:uniform" for one in described], None)
+
+
 def find_families(family: Any, n_inputs: int | None) -> list[Family]:
-    """One family per input, from a family or its name, or from a list with one for each input."""
+    """One family per input, from a family, its name or its description, or from a list with one for each input."""
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
     several = isinstance(family, Sequence) and not isinstance(family, str)
@@ -175,8 +194,37 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
         raise ParameterError(f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each.")
     for place, one in enumerate(given):
         if isinstance(one, str):
-            one_of("family", one, FAMILIES)
-            given[place] = restore(one)
+            given[place] = _from_text(one)
+        elif isinstance(one, dict):
+            given[place] = restore(**one)
         elif not isinstance(one, Family):
             raise ParameterError(f"`family={one!r}` must be a name, or a Family such as legendre() of infocap.basis.")
+    names = [one.variable for one in given if one.variable]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParameterError(f"two inputs are called {twice!r}; give each a name of its own.")
     return given
+
+
+def _from_text(text: str) -> Family:
+    """The family of a name such as ``hermite`` or ``jacobi(1, 1)``, or of an input such as ``Bias [V]:0:5:normal``."""
+    *words, name = (part.strip() for part in text.split(":"))
+    if len(words) == 2:  # no family after the range
+        words, name = [*words, name], "uniform"
+    name = DISTRIBUTIONS.get(name, name)
+    called = re.fullmatch(r"(\w+)\s*\(([^()]*)\)", name)
+    one_of("family", called[1] if called else name, FAMILIES)
+    try:
+        numbers = [float(part) for part in called[2].split(",")] if called else []
+        family = FAMILIES[called[1]](*map(_whole, numbers)) if called else restore(name)
+        ends = [float(end) for end in words[1:]]
+    except (TypeError, ValueError) as problem:
+        raise ParameterError(f"family {text!r} cannot be made: {problem}") from None
+    if len(words) not in (0, 1, 3) or words[:1] == [""]:
+        raise ParameterError(f"the input {text!r} must look like 'Bias [V]:0:5' or 'Phase [deg]:0:360:fourier'.")
+    family = family.on((ends[0], ends[1])) if ends else family
+    return family.named(words[0]) if words else family
+
+
+def _whole(number: float) -> float:
+    return int(number) if number.is_integer() else number

@@ -49,6 +49,8 @@ class Family:
     support: tuple[float, float] = (-1.0, 1.0)  # of the canonical variable
     domain: tuple[float, float] = (-1.0, 1.0)
     largest_degree: int | None = None
+    # What the input is called, perhaps with a unit in brackets; it changes no function.
+    variable: str = field(default="", compare=False)
     # Whether a function known by that name made it, so that name and parameters tell all about it.
     by_name: bool = field(default=False, init=False, repr=False)
     # What values of so many functions are made from: every block of samples needs it.
@@ -77,7 +79,14 @@ class Family:
                 f"`domain={domain!r}` is not an interval; give low < high, both finite. Different intervals for "
                 "different inputs: product_basis([legendre().on((0, 1)), legendre().on((0, 2))], ...)."
             )
-        out = replace(self, domain=(float(edges[0]), float(edges[1])))
+        return self._changed(domain=(float(edges[0]), float(edges[1])))
+
+    def named(self, variable: str) -> Family:
+        """The same family for an input with a name and perhaps a unit: ``legendre().named("Bias [V]")``."""
+        return self._changed(variable=" ".join(str(variable).split()))
+
+    def _changed(self, **changes: Any) -> Family:
+        out = replace(self, **changes)
         object.__setattr__(out, "by_name", self.by_name)
         return out
 
@@ -85,7 +94,7 @@ class Family:
         """Pickled as its name and parameters, like in files; a user's own family with its functions."""
         if not self.by_name:
             return super().__reduce_ex__(protocol)
-        return restore, (self.name, dict(self.parameters), self.domain)
+        return restore, (self.name, dict(self.parameters), self.domain, self.variable)
 
     def count(self, degree: int) -> int:
         """How many functions have at most this degree."""
@@ -234,7 +243,7 @@ def built_in(make: Callable[P, Family]) -> Callable[P, Family]:
 
 
 def describe(family: Family) -> dict[str, Any]:
-    """A family as plain data: its name, parameters and domain.
+    """A family as plain data: its name, parameters and domain, and what its input is called.
 
     >>> from infocap.basis import jacobi
     >>> describe(jacobi(2, 3))
@@ -245,10 +254,11 @@ def describe(family: Family) -> dict[str, Any]:
             f"the family {family.name!r} is your own and cannot be saved; put what makes it into "
             "basis.FAMILIES and pass its name, or use basis.density(...), basis.table(...) or basis.samples(...)."
         )
-    return {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+    known = {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+    return known | ({"variable": family.variable} if family.variable else {})
 
 
-def restore(name: str, parameters: dict[str, Any] | None = None, domain: Any = None) -> Family:
+def restore(name: str, parameters: dict[str, Any] | None = None, domain: Any = None, variable: str = "") -> Family:
     """The family that `describe` has described.
 
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
@@ -265,7 +275,8 @@ def restore(name: str, parameters: dict[str, Any] | None = None, domain: Any = N
         ) from None
     if name == family.name and name not in MAKERS:
         object.__setattr__(family, "by_name", True)
-    return family if domain is None else family.on(domain)
+    family = family if domain is None else family.on(domain)
+    return family.named(variable) if variable else family
 
 
 def no_recurrence(count: int) -> tuple[Floats, Floats]:

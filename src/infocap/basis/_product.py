@@ -11,6 +11,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from .._check import whole_number
+from .._words import name_and_unit
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
@@ -67,6 +68,19 @@ class ProductBasis:
         return np.count_nonzero(self.indices, axis=1)
 
     @cached_property
+    def names(self) -> list[str]:
+        """What each input is called, without its unit; u1, u2, ... where nobody has named it."""
+        return [name_and_unit(family.variable or f"u{k + 1}")[0] for k, family in enumerate(self.families)]
+
+    def named(self, names: Sequence[str]) -> ProductBasis:
+        """The same functions, their inputs named; those that have a name keep it, and mere numbers are no names."""
+        pairs = list(zip(self.families, names, strict=True))
+        known = [one if one.variable or name.isdigit() else one.named(name) for one, name in pairs]
+        if known == list(self.families) and [one.variable for one in known] == [one.variable for one in self.families]:
+            return self
+        return ProductBasis(find_families(known, None), self.indices)
+
+    @cached_property
     def labels(self) -> list[str]:
         """Names such as ``P1(u1)·P2(u3)``; the constant is ``1``."""
         return [self.label(term) for term in range(len(self))]
@@ -74,7 +88,7 @@ class ProductBasis:
     def label(self, term: int) -> str:
         """The name of one function, without making all the others'."""
         row = self.indices[term].tolist()
-        factors = [self.families[k].label(index, f"u{k + 1}") for k, index in enumerate(row) if index]
+        factors = [self.families[k].label(index, self.names[k]) for k, index in enumerate(row) if index]
         return "·".join(factors) or "1"
 
     @cached_property
@@ -231,7 +245,8 @@ def product_basis(
     family
         ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"`` (arcsine),
         ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from `infocap.basis` (``jacobi(a, b)``,
-        ``binomial(n, p)``, ``density(...)``, ``table(...)``, ``samples(...)``), or one of these for each input.
+        ``binomial(n, p)``, ``density(...)``, ``table(...)``, ``samples(...)``), a distribution (``"uniform"``,
+        ``"normal"``), or one of these for each input. `infocap.inputs` gives them with names, units and ranges.
     n_inputs, max_degree
         Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d) functions.
     domain

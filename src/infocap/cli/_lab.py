@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import HALF_WIDTH_95, duration
+from .._words import HALF_WIDTH_95, decimals, duration
 from ..errors import ParameterError
 from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
@@ -197,10 +197,11 @@ def _capacity(result: CapacityResult) -> list[str]:
         for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
             half_width = HALF_WIDTH_95 * (error or 0.0)
             low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
-            between = "" if error is None else f"{low:.2f} … {high:.2f}"
+            digits = decimals(error or 0.1)
+            between = "" if error is None else f"{low:.{digits}f} … {high:.{digits}f}"
             first, middle, last = np.rint(np.clip([low, total, high], 0, most) / most * (BAR - 1)).astype(int)
             drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
-            lines.append(f"  {n:>8}  {total:>7.2f}  {between:<16} |{drawn:<{BAR}}|")
+            lines.append(f"  {n:>8}  {total:>7.{digits}f}  {between:<16} |{drawn:<{BAR}}|")
     if result.unreliable:
         lines.append(f"  total {result.qualified_total}")
     if result.drift is not None:

@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
-from .._files import replaced
+from .._check import positive
 from .._words import counted, decimals, with_error
 from ..errors import DataError, ParameterError
 from ..recording._own_file import WRITERS
@@ -19,12 +21,28 @@ from ._terminal import FILE, option
 
 PICTURES = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}  # and how they begin
 PAGE = b'name="generator" content="infocap'
+MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4}
 BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
 ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out those without capacity.
 
 
 def _picture(name: str, text: str) -> Any:
     return option(name, type=FILE, multiple=True, metavar="FILE", help=text)
+
+
+class Width(click.ParamType):
+    """A width of pictures such as 89mm, 18.3cm or 3.5in."""
+
+    name = "width"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return millimetres."""
+        with suppress(KeyError, ValueError):
+            return positive("width", float(value[:-2]) * MILLIMETRES[value[-2:]])
+        self.fail(f"{value!r} is not a width such as 89mm, 18.3cm or 3.5in.", param, ctx)
+
+
+WIDTH: Any = {"type": Width(), "metavar": "WIDTH", "help": "Of pictures, such as 89mm.  [default: one column or two]"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +53,8 @@ class Pictures:
     matrix: tuple[Path, ...] = _picture("--matrix", "Capacity matrix, for 2 inputs.")
     bars: tuple[Path, ...] = _picture("--bars", "Capacity by total degree.")
     growth: tuple[Path, ...] = _picture("--growth", "Total against the number of samples.")
+
+    width: float | None = option("--width", **WIDTH)
 
     @property
     def pictures(self) -> list[Path]:
@@ -51,7 +71,7 @@ class Pictures:
         kinds = (fitting, "capacity_matrix", "capacity_bars", "growth")
         for kind, paths in zip(kinds, (self.plot, self.matrix, self.bars, self.growth), strict=True):
             for path in paths:
-                save_picture(kind, result, path)
+                save_picture(kind, result, path, self.width)
         return self.pictures
 
 
@@ -100,7 +120,8 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
     longest = max(float(table.sum(axis=1).max()), 1e-12)
     for one, row in zip(table.index, table.to_numpy(), strict=True):
         if row.sum() > 0 or len(table) <= ALL_DEGREES:
-            parts = "  ".join(f"{value:8.3f}" if value else f"{'.':>8}" for value in row)
+            named = [f"{row[0]:8.3f}" if one else "constant", *(f"{value:8.3f}" for value in row[1:])]
+            parts = "  ".join(part if value else f"{'.':>8}" for part, value in zip(named, row, strict=True))
             bar = "=" * round(BAR * row.sum() / longest)
             lines.append(f"  {one:6d}  {row.sum():8.3f}  {parts}  {bar}".rstrip())
     return [*lines, *_strongest(result, top, degree)]
@@ -167,14 +188,15 @@ def begins(path: Path, beginnings: tuple[bytes, ...]) -> bool:
         return file.read(64).startswith(beginnings)
 
 
-def save_picture(kind: str, shown: Any, path: Path) -> None:
-    """Write what a function of `infocap.plot` draws; no screen is needed."""
+def save_picture(kind: str, shown: Any, path: Path, width_mm: float | None = None) -> None:
+    """Write what a function of `infocap.plot` draws, perhaps so wide; no screen is needed."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    ax = getattr(import_module("infocap.plot"), kind)(shown)
-    with replaced(path) as beside:
-        ax.figure.savefig(beside, format=path.suffix[1:])
+    plot = import_module("infocap.plot")
+    with nullcontext() if width_mm is None else plot.width(width_mm):
+        ax = getattr(plot, kind)(shown)
+    plot.save(ax, path)
     plt.close(ax.figure)

@@ -14,7 +14,7 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
-from ._outputs import PAGE, Pictures, begins, check_pictures, check_place, save_picture, summary
+from ._outputs import PAGE, WIDTH, Pictures, begins, check_pictures, check_place, save_picture, summary
 from ._terminal import FILE, PATH, WIDEST, Source, options, say, warnings_in_checks, wrapped
 
 TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
@@ -101,9 +101,15 @@ class NamesCommand(click.Command):
 @click.option("--names", multiple=True, metavar="NAME...", help="Of the devices.  [default: the files']")
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
 @click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
+@click.option("--width", **WIDTH)
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def compare(
-    files: tuple[Path, ...], names: tuple[str, ...], output: Path | None, plot: tuple[Path, ...], strict: bool
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    output: Path | None,
+    plot: tuple[Path, ...],
+    width: float | None,
+    strict: bool,
 ) -> None:
     """Put the results in FILES side by side, with intervals of their differences from the first."""
     if len(files) < 2:
@@ -122,7 +128,7 @@ def compare(
         with replaced(output) as beside:
             comparison.to_dataframe().to_csv(beside, index=False)
     for path in plot:
-        save_picture("compare", comparison, path)
+        save_picture("compare", comparison, path, width)
     lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
     say(lines, comparison.checks, written)
     if strict and comparison.checks:

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from .._check import probability, yes_or_no
-from .._words import listed
+from .._words import listed, with_error
 from ..errors import Check, DataError, warn
 from ..kernels._summary import span, summarise
 from ..samples._samples import density_ratios
@@ -67,7 +67,7 @@ class Repeats:
         more = f", {once} more inputs once" if once else ""
         channels = f"{self.n_readouts} readouts{' and the constant' if self.constant else ''}"
         lines = [
-            f"Repeats: total {self.total:.3f} ± {self.standard_error:.3f} of {channels}",
+            f"Repeats: total {with_error(self.total, self.standard_error)} of {channels}",
             f"  {self.n_repeated} inputs measured {self.n_repeats} times{more}",
             f"  {np.sum(self.signal_fraction > 0.5)} eigentasks with more signal than noise",
         ]

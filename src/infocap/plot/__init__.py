@@ -3,10 +3,10 @@
 from ._capacity import capacity_bars, capacity_matrix
 from ._fibre_stages import fibre_stages
 from ._run import convergence, drift, growth, indicator
-from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE
+from ._style import COLOURS, DOUBLE_MM, SINGLE_MM, STYLE, save, width
 from ._tasks import capacity_accuracy, compare, demand_supply
 
 __all__ = [
     "COLOURS", "DOUBLE_MM", "SINGLE_MM", "STYLE", "capacity_accuracy", "capacity_bars", "capacity_matrix",
-    "compare", "convergence", "demand_supply", "drift", "fibre_stages", "growth", "indicator",
+    "compare", "convergence", "demand_supply", "drift", "fibre_stages", "growth", "indicator", "save", "width",
 ]  # fmt: skip

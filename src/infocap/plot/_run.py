@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation
 
-from .._words import HALF_WIDTH_95
+from .._words import HALF_WIDTH_95, short
 from ..dimension._spectra import Indicator
 from ..errors import ParameterError
 from ..result._capacity_result import CapacityResult, Drift, Factors
@@ -48,7 +48,9 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, markerfacecolor=fill, label=label)
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
         if (limit := result.noise_limited_total) is not None:
-            ax.axhline(limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {limit:.1f}")
+            ax.axhline(
+                limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {short(limit, result.maximum)}"
+            )
         ax.set_xscale("log", base=2)
         ax.set_xticks(n, [str(one) for one in n])
         ax.minorticks_off()

@@ -3,32 +3,44 @@
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from .._check import one_of, positive
+from .._files import replaced
 from ..result._capacity_result import CapacityResult
 from ..typing import Integers
 
 SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
 DOUBT = COLOURS[5]  # what cannot be trusted
+CONSTANT = "#8e979f"  # The constant function, which any device with an offset computes, is not one of the colours.
 GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
+FORMATS = (".png", ".pdf", ".svg")
+# Letters of fewer points are refused by journals, and cannot be read in print.
+LEAST_POINTS = 5.0
+OWN_WIDTH: ContextVar[float | None] = ContextVar("OWN_WIDTH", default=None)  # of new figures, in millimetres
 
 STYLE: Any = {
-    "font.size": 7.5,
-    **dict.fromkeys(["axes.labelsize", "axes.titlesize"], 8),
-    **dict.fromkeys(["xtick.labelsize", "ytick.labelsize", "legend.fontsize"], 7),
+    "font.family": ["sans-serif", "DejaVu Sans"],  # the second has all letters that the first may lack
+    "font.sans-serif": ["Arial", "Liberation Sans", "DejaVu Sans"],
+    "font.size": 7,
+    **dict.fromkeys(["axes.labelsize", "axes.titlesize"], 7),
+    **dict.fromkeys(["xtick.labelsize", "ytick.labelsize", "legend.fontsize"], 6.5),
     **dict.fromkeys(["axes.linewidth", "xtick.major.width", "ytick.major.width"], 0.6),
     **dict.fromkeys(["axes.spines.top", "axes.spines.right", "legend.frameon"], False),
     "lines.linewidth": 1.2,
     "figure.dpi": 150,
     "savefig.dpi": 300,
-    "savefig.bbox": "tight",
+    "mathtext.default": "regular",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
+    "ps.fonttype": 42,
 }
 
 
@@ -44,14 +56,52 @@ def own_look() -> Iterator[None]:
 
 
 @contextmanager
+def width(width_mm: float) -> Iterator[None]:
+    """Give new figures another width than a journal's column, with letters of the same size.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
+    >>> with infocap.plot.width(60):
+    ...     ax = infocap.plot.capacity_bars(result)
+    >>> round(ax.figure.get_figwidth() * 25.4)
+    60
+    """
+    before = OWN_WIDTH.set(positive("width_mm", width_mm))
+    try:
+        yield
+    finally:
+        OWN_WIDTH.reset(before)
+
+
+def save(ax: Axes, path: str | Path) -> Path:
+    """Write the figure of some axes as journals want it: text as text in ``.pdf`` and ``.svg``, 300 dpi in ``.png``.
+
+    >>> import tempfile
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     infocap.plot.save(infocap.plot.capacity_bars(result), f"{folder}/bars.pdf").name
+    'bars.pdf'
+    """
+    path = Path(path)
+    one_of("path suffix", path.suffix, FORMATS)
+    figure: Any = ax.get_figure(root=True)
+    with own_look(), replaced(path) as beside:
+        figure.savefig(beside, format=path.suffix[1:])
+    return path
+
+
+@contextmanager
 def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> Iterator[Axes]:
     """The axes given, as they are; or new ones, one column wide, in the look of this package."""
     if ax is not None:
         yield ax
         return
     with own_look():
-        width = width_mm / 25.4
-        _, new = plt.subplots(figsize=(width, aspect * width), layout="constrained")
+        inches = (OWN_WIDTH.get() or width_mm) / 25.4
+        _, new = plt.subplots(figsize=(inches, aspect * inches), layout="constrained")
         yield new
 
 
@@ -63,7 +113,27 @@ def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     return textwrap.fill(said, max(int(inches / letter), 20))
 
 
+def settle(ax: Axes) -> None:
+    """Lay out a figure of one picture, so that its axes have the size that they will have in the end."""
+    figure: Any = ax.get_figure(root=True)
+    if len(figure.axes) <= 2:  # one picture, perhaps with its colour bar
+        figure.draw_without_rendering()
+
+
+def in_points(ax: Axes) -> tuple[float, float]:
+    """Return the width and the height of the axes in points, of which an inch has 72, as letters are measured."""
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    return 72 * box.width / dpi, 72 * box.height / dpi
+
+
+def every(ax: Axes, count: int) -> int:
+    """Return 1, or how many of so many places on the x axis must share a number of two digits for it to fit."""
+    needed = 2.0 * mpl.rcParams["font.size"] * count / in_points(ax)[0]
+    return next(step for step in (1, 2, 5, 10, 20, 50, count) if step >= needed or step == count)
+
+
 def degree_axis(ax: Axes, degrees: Integers) -> None:
-    """Name the total degrees under groups of bars."""
-    ax.set(xticks=degrees, xlim=(degrees[0] - 0.6, degrees[-1] + 0.6), xlabel="total degree")
+    """Name the total degrees under groups of bars, as many as fit."""
+    ticks = degrees[degrees % every(ax, len(degrees)) == 0]
+    ax.set(xticks=ticks, xlim=(degrees[0] - 0.6, degrees[-1] + 0.6), xlabel="total degree")
     ax.tick_params(axis="x", length=0)

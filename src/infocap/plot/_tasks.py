@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
 from .._check import one_of
-from .._words import HALF_WIDTH_95
+from .._words import HALF_WIDTH_95, with_error
 from ..errors import ParameterError
 from ..result._capacity_result import CapacityResult
 from ..workflow._compare import Comparison
@@ -47,8 +47,7 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
             place = np.arange(len(values)) + (number - (len(whole.names) - 1) / 2) * width
             hatch = None if number < len(COLOURS) else "///"
             error = result.total_standard_error
-            half_width = "" if error is None or not np.isfinite(error) else f" ± {HALF_WIDTH_95 * error:.2f}"
-            total = result.qualified_total or f"{result.total:.2f}{half_width}"
+            total = result.qualified_total or with_error(result.total, error, HALF_WIDTH_95)
             label = textwrap.fill(f"{name}: {total} of {result.maximum}", LETTERS)
             colour = COLOURS[number % len(COLOURS)]
             ax.bar(place, values, width=0.92 * width, color=colour, hatch=hatch, label=label)

@@ -1,43 +1,38 @@
 """The pictures of the page, with tooltips; curves are those of `infocap.plot` in the page's colours."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from io import StringIO
 from math import hypot
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
-from .._words import counted, rounded
+from .._words import counted, rounded, short
 from ..plot import _run
-from ..plot._capacity import KINDS, errors_by_degree, index_names
+from ..plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
 from ._html import Markup, asset, drawing, element, figure, minus, plain, with_error
 
 RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
-LEFT, TOP = 54.0, 8.0  # of the space between the axes, in units of the drawing; letters are 12.5 high
-SIDE = 322.0  # of the matrix
-RIGHT, BOTTOM = 428.0, 256.0  # of the bars
-CLASSES = {"1": "one", "2": "two", ">2": "more"}
-MOST_TICKS = 12  # Larger matrices name every second or third degree: the numbers would touch.
-ROOMY, LABELLED = 12, 17  # Numbers above more bars than these are small, and would touch.
-WIDTH, HEIGHT = 440, 300  # The size of the page's own drawings, in which letters are 12.5 high.
+WIDTH, HEIGHT = 440, 300  # The size of most drawings, in which letters are 12.5 high.
+SQUARE = 366  # The height of the matrix.
 MOST_POINTS = 200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
 LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
 VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())}
+OWN_SIZE = "12.5"  # The size of letters that the style sheet gives, larger ones on a small screen.
 LOOK: Any = {
-    "font.size": 12.5,
+    "font.size": float(OWN_SIZE),
     **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT["soft"]),
     "grid.color": LIGHT["grid"],
     "axes.grid": True,
+    "axes.axisbelow": True,
     "axes.grid.axis": "y",
     **dict.fromkeys(["axes.spines.left", "axes.spines.right", "axes.spines.top"], False),
     **dict.fromkeys(["ytick.major.size", "ytick.minor.size"], 0),
@@ -52,7 +47,7 @@ LOOK: Any = {
 
 def circle(result: CapacityResult) -> Markup:
     """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
-    most, total, ring = max(result.maximum, 1), plain(result.total, 1), "ring found"
+    most, total, ring = max(result.maximum, 1), minus(short(result.total, result.maximum)), "ring found"
     if result.unreliable:
         total, ring = f"≈{rounded(result.total, result.total_standard_error)}", "ring found doubtful"
     rings = [element("circle", **RING, class_="ring")]
@@ -118,113 +113,54 @@ def _amount(result: CapacityResult, size: float, error: float | None) -> str:
     """A part of the maximum with its error; rounded where the total is unreliable."""
     if result.unreliable:
         return minus(f"about {rounded(size, error)}")
-    return plain(size, 1) if error is None else with_error(size, error)
+    return minus(short(size)) if error is None else with_error(size, error)
 
 
 def matrix(result: CapacityResult) -> Markup:
-    """Capacities by the degree in u1 (to the right) and in u2 (upwards), as `plot.capacity_matrix` shows them."""
-    indices, bottom = result.basis.indices, TOP + SIDE
-    size = int(indices.max()) + 1
-    cell = SIDE / size
-    line = min(0.8, 0.08 * cell)  # between two cells
-    side = cell - line
-    parts = [element("rect", x=LEFT, y=TOP, width=SIDE, height=SIDE, class_="outside-basis")]
-    for number, (column, row) in enumerate(indices.tolist()):
-        x, y = LEFT + cell * column + line / 2, bottom - cell * (row + 1) + line / 2
-        own = {"fill": viridis(result.capacity[number]), "class_": "mark", "data_function": number}
-        parts.append(element("rect", x=x, y=y, width=side, height=side, **own))
-    for k in range(0, size, 1 + (size - 1) // MOST_TICKS):
-        place = cell * (k + 0.5)
-        parts.append(_text(k, LEFT + place, bottom + 16, "tick"))
-        parts.append(_text(k, LEFT - 7, bottom - place + 4, "tick", anchor="end"))
-    first, second = index_names(result)
-    parts.append(_text(f"{first} in u₁", LEFT + SIDE / 2, bottom + 37))
-    parts.append(_text(f"{second} in u₂", 13, TOP + SIDE / 2, turned=-90))
-    x = LEFT + SIDE + 18
-    stops = [element("stop", offset=f"{100 * one:.2f}%", stop_color=viridis(one)) for one in np.linspace(0, 1, 17)]
-    gradient = element("linearGradient", *stops, id="viridis", x1="0", x2="0", y1="1", y2="0")
-    scale = [element("defs", gradient), element("rect", x=x, y=TOP, width=14, height=SIDE, fill="url(#viridis)")]
-    for y, name in ((bottom, "0"), (bottom - SIDE / 2 + 4, "0.5"), (TOP + 9, "1")):
-        scale.append(_text(name, x + 19, y, "tick", anchor="start"))
-    scale.append(_text("capacity", x + 36, TOP + SIDE / 4, "tick", turned=90))
+    """Capacities by the degrees in both inputs, as `plot.capacity_matrix` shows them."""
+
+    def cells(ax: Axes) -> Iterator[Markup]:
+        for number, (column, row) in enumerate(result.basis.indices.tolist()):
+            yield _box(ax, column - 0.5, row - 0.5, 1.0, 1.0, data_function=number)
+
     best = np.argsort(-result.capacity, kind="stable")[:3]
     named = ", ".join(f"{result.basis.label(one)} {result.capacity[one]:.2f}" for one in best)
     words = f"Capacity matrix of {len(result.basis)} functions of two inputs; the largest: {named}"
+    first, second = result.basis.names
     return figure(
         "Capacity of each function",
-        drawing(words, *parts, element("g", *scale), height=TOP + SIDE + 46),
-        "Each cell is one product of a function of u₁ and one of u₂; its colour is how well a weighted sum of the "
-        "readouts reproduces it, from 0 to 1. Grey cells are not in the basis.",
+        _drawn(partial(capacity_matrix, total=False), result, words, cells, SQUARE),
+        f"Each cell is one product of a function of {first} and one of {second}; its colour is how well a weighted sum "
+        "of the readouts reproduces it, from 0 to 1. Grey cells are not in the basis.",
     )
-
-
-def viridis(value: float) -> str:
-    """The colour of a capacity between 0 and 1, the same as in `infocap.plot`."""
-    return to_hex(mpl.colormaps["viridis"](float(value)))
 
 
 def bars(result: CapacityResult) -> Markup:
-    """Capacity by total degree, stacked by the number of interacting variables, for any number of inputs."""
-    table, errors = result.by_degree(), errors_by_degree(result)
-    sums = table.sum(axis=1).to_numpy()
-    reach = np.zeros(len(sums)) if errors is None else np.nan_to_num(errors)
-    highest = 1.12 * max(float((sums + reach).max(initial=0.0)), 1e-3)
-    unit, slot = (BOTTOM - TOP) / highest, (RIGHT - LEFT) / (len(sums) + 0.2)
-    parts = []
-    for value in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(0, highest):
-        if value <= highest:
-            y = BOTTOM - unit * value
-            parts.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"))
-            parts.append(_text(minus(f"{value:g}"), LEFT - 7, y + 4, "tick", anchor="end"))
-    parts.append(element("line", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM, class_="axis"))
-    parts.append(_text("total degree", (LEFT + RIGHT) / 2, BOTTOM + 38))
-    parts.append(_text("capacity", 13, (TOP + BOTTOM) / 2, turned=-90))
-    for degree in np.unique(result.basis.degrees).tolist():
-        middle, top = LEFT + slot * (degree + 0.6), BOTTOM - unit * (sums[degree] + reach[degree])
-        parts += _bar(degree, table.loc[degree].to_dict(), reach[degree], middle, slot, unit)
-        if len(sums) <= LABELLED:
-            class_ = "value" if len(sums) <= ROOMY else "value tight"
-            parts.append(_text(plain(sums[degree]), middle, top - 5, class_))
-        if degree % (1 + (len(sums) - 1) // LABELLED) == 0:
-            parts.append(_text(degree, middle, BOTTOM + 17, "tick"))
+    """Capacity by total degree, stacked by the number of interacting variables, as `plot.capacity_bars` shows it."""
+    table, errors = stacks(result), errors_by_degree(result)
+
+    def parts(ax: Axes) -> Iterator[Markup]:
+        for degree, values in zip(table.index, table.to_numpy(), strict=True):
+            # A column as high as the axes comes first, so that short bars can be pointed at.
+            yield _box(ax, degree - 0.39, 0.0, 0.78, ax.get_ylim()[1], "mark column", data_degree=degree)
+            for kind, value, base in zip(table, values, np.cumsum(values) - values, strict=True):
+                if value > 0:
+                    yield _box(ax, degree - 0.39, base, 0.78, value, data_degree=degree, data_kind=kind)
+
+    sums = table.sum(axis=1)
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
     joined = "; colours say how many inputs a function joins" if result.basis.n_inputs > 1 else ""
     barred = "" if errors is None else " Error bars are standard errors."
-    present = [kind for kind in KINDS if table[kind].sum() > 0]
-    entries = [element("li", element("span", class_=f"swatch {CLASSES[kind]}"), KINDS[kind]) for kind in present]
-    return figure(
-        "Capacity by degree",
-        drawing(f"Capacity by total degree: {words}", *parts),
-        element("ul", *entries, class_="legend") if len(present) > 1 else "",
-        f"Capacities of all functions of one degree, added up{joined}.{barred}",
-    )
+    picture = _drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
+    said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
+    return figure("Capacity by degree", picture, said)
 
 
-def _bar(degree: int, values: dict[str, float], error: float, middle: float, slot: float, unit: float) -> list[Markup]:
-    """The parts of one bar, in front of a column as high as the axes, so that short bars can be pointed at."""
-    place = {"x": middle - 0.39 * slot, "width": 0.78 * slot}
-    column = {"y": TOP, "height": BOTTOM - TOP, "class_": "mark column", "data_degree": degree}
-    parts = [element("rect", **place, **column)]
-    top = BOTTOM
-    for kind, value in values.items():
-        if value > 0:
-            top -= unit * value
-            own = {"class_": f"mark {CLASSES[kind]}", "data_degree": degree, "data_kind": kind}
-            parts.append(element("rect", **place, y=top, height=unit * value, **own))
-    if 2 * unit * error >= 1.5:  # shorter error bars cannot be seen
-        value = sum(values.values())
-        low, high = BOTTOM - unit * max(value - error, 0.0), BOTTOM - unit * (value + error)
-        line = f"M{middle:.1f} {low:.1f}V{high:.1f}M{middle - 3:.1f} {high:.1f}h6"
-        parts.append(element("path", d=line, class_="error"))
-    return parts
-
-
-def _text(
-    name: object, x: float, y: float, class_: str | None = None, anchor: str = "middle", turned: int = 0
-) -> Markup:
-    """Letters at a place, perhaps turned by so many degrees around it."""
-    place = f"translate({x:.2f} {y:.2f})" + (f" rotate({turned})" if turned else "")
-    return element("text", name, transform=place, text_anchor=anchor, class_=class_)
+def _box(ax: Axes, x: float, y: float, width: float, height: float, class_: str = "mark", **data: Any) -> Markup:
+    """A rectangle that can be pointed at, from the units of the axes to those of the drawing."""
+    (left, low), (right, high) = ax.transData.transform([(x, y), (x + width, y + height)])
+    place = {"x": left, "y": ax.figure.bbox.height - high, "width": right - left, "height": high - low}
+    return element("rect", **place, class_=class_, **data)
 
 
 def growth(result: CapacityResult) -> Markup:
@@ -236,7 +172,7 @@ def growth(result: CapacityResult) -> Markup:
     known = zip(found.n_samples, found.total, errors, strict=True)
     tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
     words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")
-    picture = _drawn(_run.growth, result, words, found.n_samples, found.total, tips)
+    picture = _curve(_run.growth, result, words, found.n_samples, found.total, tips)
     said = "What an earlier stop would have given; at the right end it should have settled."
     return figure("Growth with the number of samples", picture, said)
 
@@ -257,7 +193,7 @@ def factors(result: CapacityResult) -> Markup:
     numbers = range(1, len(found.values) + 1)
     tips = [f"{k} factors\nIND = {value:.3g}" for k, value in zip(numbers, found.values, strict=True)]
     words = f"Malinowski's indicator function. {said}"
-    return figure(title, _drawn(_run.indicator, result, words, numbers, found.values, tips), said)
+    return figure(title, _curve(_run.indicator, result, words, numbers, found.values, tips), said)
 
 
 def drift(result: CapacityResult) -> Markup:
@@ -273,41 +209,56 @@ def drift(result: CapacityResult) -> Markup:
         f"The reference moved by {size} % of the readouts' spread (root mean square, noise taken off). "
         "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
-    return figure(title, _drawn(_run.drift, result, f"{title}. {said}", time, percent, tips), said)
+    return figure(title, _curve(_run.drift, result, f"{title}. {said}", time, percent, tips), said)
+
+
+def _curve(
+    draw: Callable[..., Axes], result: CapacityResult, words: str, x: ArrayLike, y: ArrayLike, tips: list[str]
+) -> Markup:
+    """A curve of `infocap.plot` as a part of the page, with a spot that can be pointed at on every point."""
+
+    def spots(ax: Axes) -> Iterator[Markup]:
+        places, last = ax.transData.transform(np.column_stack([x, y])), len(tips) - 1
+        for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last}):
+            if 0 <= places[k, 1] <= HEIGHT:  # zero has no place on a logarithmic axis
+                place = {"cx": places[k, 0], "cy": HEIGHT - places[k, 1]}
+                yield element("circle", **place, r=6, class_="mark spot", data_tip=tips[k])
+
+    return _drawn(draw, result, words, spots)
 
 
 def _drawn(
-    draw: Callable[..., Axes], result: CapacityResult, words: str, x: ArrayLike, y: ArrayLike, tips: list[str]
+    draw: Callable[..., Axes],
+    result: CapacityResult,
+    words: str,
+    marks: Callable[[Axes], Iterable[Markup]],
+    height: int = HEIGHT,
 ) -> Markup:
-    """A figure of `infocap.plot` as a part of the page, with a spot that can be pointed at on every point."""
+    """A figure of `infocap.plot` as a part of the page, with marks on it that can be pointed at."""
     with matplotlib.style.context(["default", LOOK]):
-        canvas = Figure(figsize=(WIDTH / 72, HEIGHT / 72), dpi=72, layout="constrained")
+        canvas = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
         ax = draw(result, canvas.subplots())
         file = StringIO()
         canvas.savefig(file, format="svg")
-    places = ax.transData.transform(np.column_stack([x, y]))
-    places[:, 1] = HEIGHT - places[:, 1]
-    last = len(tips) - 1
-    spots = [
-        element("circle", cx=places[k, 0], cy=places[k, 1], r=6, class_="mark spot", data_tip=tips[k])
-        for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last})
-        if 0 <= places[k, 1] <= HEIGHT  # zero has no place on a logarithmic axis
-    ]
-    return drawing(words, _inline(file.getvalue(), draw.__name__), *spots)
+    name = getattr(draw, "func", draw).__name__
+    return drawing(words, _inline(file.getvalue(), name), *marks(ax), height=height)
 
 
 def _inline(svg: str, name: str) -> Markup:
     """What matplotlib drew, without what a page must not have twice or at all: header, style sheet, bare ids.
 
     Colours that the page's style sheet knows become its variables, so that they follow light and dark; the font is
-    the page's. Styles become attributes: the page's policy forbids styles within elements.
+    the page's, and so is its size but for letters that matplotlib made smaller. Styles become attributes: the page's
+    policy forbids styles within elements.
     """
 
     def attributes(style: re.Match[str]) -> str:
         pairs = [one.strip().split(": ", 1) for one in style[1].split(";") if ":" in one]
+        sizes = [("font-size", found) for found in re.findall(r"font[^;]*?([\d.]+)px", style[1]) if found != OWN_SIZE]
         kept = [(key, VARIABLES.get(value, value)) for key, value in pairs if not key.startswith("font")]
-        return " ".join(f'{key}="{value}"' for key, value in kept)
+        return " ".join(f'{key}="{value}"' for key, value in kept + sizes)
 
     inside = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")].replace("xlink:href", "href")
     inside = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inside)
+    inside = re.sub(r"(\.\d\d)\d+", r"\1", inside)  # a hundredth of a pixel is enough
     return Markup(re.sub(r'style="([^"]*)"', attributes, inside))

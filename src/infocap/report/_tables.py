@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators import ESTIMATORS
-from ..plot._capacity import KINDS, errors_by_degree
+from ..plot._capacity import KINDS, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
 from ._html import Markup, basis_in_words, element, minus, plain, together, with_error
 
@@ -19,8 +19,8 @@ NAMES = {"estimated": "date", "infocap": "infocap version"}
 
 def by_degree(result: CapacityResult) -> Markup:
     """Capacity by total degree and number of variables."""
-    table, errors = result.by_degree(), errors_by_degree(result)
-    kinds = [kind for kind in KINDS if table[kind].any()]
+    table, errors = stacks(result), errors_by_degree(result)
+    kinds = [kind for kind in KINDS if kind != "0" and table[kind].any()]
     split = kinds if len(kinds) > 1 else []
     functions = np.bincount(result.basis.degrees, minlength=len(table))
     held = np.bincount(result.basis.degrees, result.capacity > 0, minlength=len(table)).astype(int)
@@ -30,7 +30,7 @@ def by_degree(result: CapacityResult) -> Markup:
         total = float(values.sum())
         shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]))
         numbers = [plain(float(values[kind])) for kind in split]
-        rows.append(_row(degree, f"{held[degree]} of {functions[degree]}", *numbers, shown))
+        rows.append(_row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown))
     added = float(result.capacity.sum())
     numbers = [plain(float(table[kind].sum())) for kind in split]
     foot = element("tfoot", _row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))

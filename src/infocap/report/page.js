@@ -5,6 +5,7 @@
   const total = functions.capacity.length;
   const QUANTILE = 1.959963984540054;
   const NBSP = "\u00a0";
+  const root = document.documentElement;
   const byId = (id) => document.getElementById(id);
 
   // ---- numbers and names, as the page itself writes them
@@ -12,7 +13,7 @@
   const minus = (text) => text.replace("-", "\u2212");
 
   function decimalsFor(error) {
-    return error > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(error)) + 1, 2), 5) : 3;
+    return error > 0 ? Math.min(Math.max(Math.ceil(-Math.log10(error)) + 1, 0), 5) : 3;
   }
 
   function withError(value, error) {
@@ -33,7 +34,7 @@
   const label = (i) =>
     data.inputs.map((input, k) => input.names[functions.index[k][i]]).filter(Boolean).join("·") || "1";
   const shownLabel = (i) => (label(i) === "1" ? "constant" : label(i));
-  const kind = (i) => (functions.variables[i] <= 1 ? "1" : functions.variables[i] === 2 ? "2" : ">2");
+  const kind = (i) => (functions.variables[i] === 0 ? "0" : functions.variables[i] === 1 ? "1" : functions.variables[i] === 2 ? "2" : ">2");
 
   // ---- tooltips: [heading, ...lines], a line is a text or a pair
 
@@ -59,7 +60,7 @@
     const held = members.filter((i) => functions.capacity[i] > 0);
     held.sort((a, b) => functions.capacity[b] - functions.capacity[a] || a - b);
     const sum = held.reduce((all, i) => all + functions.capacity[i], 0);
-    const names = { 1: "one variable", 2: "two variables", ">2": "more than two variables" };
+    const names = { 0: "the constant", 1: "one variable", 2: "two variables", ">2": "more than two variables" };
     const heading = `Degree ${degree}${wanted ? `, ${names[wanted]}` : ""}: ${sum.toFixed(2)}`;
     const lines = held.slice(0, 6).map((i) => [shownLabel(i), functions.capacity[i].toFixed(3)]);
     const rest = held.length - lines.length;
@@ -275,11 +276,12 @@
     return JSON.stringify({ ...data, functions: { label: label_, ...functions } });
   }
 
-  function save(text, type, suffix) {
-    const name = data.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 60);
+  const slug = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 60);
+
+  function save(content, type, suffix, part = "") {
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type }));
-    link.download = `${name || "capacity"}.${suffix}`;
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.download = `${slug(`${data.title} ${part}`) || "capacity"}.${suffix}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
@@ -287,10 +289,67 @@
   byId("save-csv").addEventListener("click", () => save(csv(), "text/csv", "csv"));
   byId("save-json").addEventListener("click", () => save(json(), "application/json", "json"));
 
+  // ---- figures as files: alone, so with all that the style sheet gives them; always light, as for paper
+
+  const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "text-anchor"];
+  const FONT = "Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
+  const DOTS_PER_UNIT = 4; // 1760 dots across: 300 per inch at 149 mm
+
+  function alone(drawing) {
+    const theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    const copy = drawing.cloneNode(true);
+    const copies = [copy, ...copy.querySelectorAll("*")];
+    [drawing, ...drawing.querySelectorAll("*")].forEach((one, number) => {
+      const style = getComputedStyle(one);
+      for (const name of STYLES) copies[number].setAttribute(name, style.getPropertyValue(name));
+      for (const name of ["class", "role", "tabindex"]) copies[number].removeAttribute(name);
+    });
+    drawing.querySelectorAll("*").forEach((one, number) => {
+      if (one.classList.contains("mark")) copies[number + 1].remove();
+    });
+    if (theme) root.dataset.theme = theme;
+    else delete root.dataset.theme;
+    const { width, height } = drawing.viewBox.baseVal;
+    const given = { xmlns: "http://www.w3.org/2000/svg", width, height, "font-family": FONT, fill: "black", stroke: "none" };
+    for (const [name, value] of Object.entries(given)) copy.setAttribute(name, value);
+    return new XMLSerializer().serializeToString(copy);
+  }
+
+  async function painted(drawing) {
+    const { width, height } = drawing.viewBox.baseVal;
+    const image = new Image();
+    image.src = URL.createObjectURL(new Blob([alone(drawing)], { type: "image/svg+xml" }));
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    Object.assign(canvas, { width: DOTS_PER_UNIT * width, height: DOTS_PER_UNIT * height });
+    const paint = canvas.getContext("2d");
+    paint.fillStyle = "white";
+    paint.fillRect(0, 0, canvas.width, canvas.height);
+    paint.drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(image.src);
+    return new Promise((done) => { canvas.toBlob(done, "image/png"); });
+  }
+
+  for (const drawing of document.querySelectorAll("figure > .drawing")) {
+    const figure = drawing.closest("figure");
+    const title = figure.querySelector("h3").textContent;
+    const line = figure.appendChild(document.createElement("p"));
+    line.className = "save";
+    const ways = {
+      SVG: () => save(alone(drawing), "image/svg+xml", "svg", title),
+      PNG: async () => save(await painted(drawing), "image/png", "png", title),
+    };
+    for (const [name, way] of Object.entries(ways)) {
+      const press = line.appendChild(document.createElement("button"));
+      Object.assign(press, { type: "button", textContent: name, title: `Save this figure as ${name}` });
+      press.addEventListener("click", way);
+    }
+  }
+
   // ---- light and dark
 
   const button = byId("theme");
-  const root = document.documentElement;
   const preferred = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : preferred.matches);
   const name = () => { button.textContent = dark() ? "Light" : "Dark"; };

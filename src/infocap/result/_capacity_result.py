@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import rounded
+from .._words import rounded, with_error
 from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
@@ -126,17 +126,15 @@ class CapacityResult:
     metadata: dict[str, Any] = field(default_factory=dict)  # plain data: where the data came from
 
     def __repr__(self) -> str:
-        error = "" if self.total_standard_error is None else f" ± {self.total_standard_error:.3f}"
-        total = self.qualified_total or f"{self.total:.3f}{error}"
+        total = self.qualified_total or with_error(self.total, self.total_standard_error)
         size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
         lines = [
             f"CapacityResult: total {total} of at most {self.maximum} ({self.readouts_in_words})",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
         ]
         if self.noise_limited_total is not None:
-            limit = f"{self.noise_limited_total:.1f} ± {self.noise_limited_standard_error:.1f}"
-            found = f"{self.total:.1f}" + (f" ± {self.total_standard_error:.1f}" if error else "")
-            found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else found
+            limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
+            found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else total
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, decimals, listed, rounded, with_error, without_minus_zero
+from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
 from ..estimators._second_order import benjamini_hochberg
@@ -266,7 +266,7 @@ def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None)
     beyond = row.difference_low > 0 or row.difference_high < 0
     star = " *" if mark and beyond and abs(row.difference) > 1e-7 else "  " if mark else ""
     half_width = (row.difference_high - row.difference_low) / 2
-    return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {half_width:.{digits}f}{star}"
+    return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {above_zero(half_width, digits)}{star}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:

@@ -290,7 +290,7 @@ def probe(
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
-    CapacityResult: total 3.000 ± 0.000 of at most 3 (2 readouts and the constant)
+    CapacityResult: total 3.00000 ± <0.00001 of at most 3 (2 readouts and the constant)
       256 samples, 10 legendre functions of 2 inputs, method 'control-variate'
       degree  0     1.0000
       degree  1     2.0000

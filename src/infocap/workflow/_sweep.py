@@ -16,6 +16,7 @@ import numpy as np
 from .._check import whole_number, yes_or_no
 from .._files import axis_values
 from .._version import __version__
+from .._words import with_error
 from ..basis._product import ProductBasis
 from ..designs import block_count
 from ..errors import ParameterError
@@ -51,9 +52,8 @@ class Sweep:
             f"{first.basis.n_inputs} inputs, method {first.method!r}",
         ]
         for point, result in self:
-            error = "" if result.total_standard_error is None else f" ± {result.total_standard_error:.3f}"
             checks = f"   ({len(result.checks)} checks)" if result.checks else ""
-            total = result.qualified_total or f"{result.total:.3f}{error}"
+            total = result.qualified_total or with_error(result.total, result.total_standard_error)
             lines.append(f"  {_said(point)}: {total} of {result.maximum}{checks}")
         return "\n".join(lines)
 
