@@ -138,7 +138,8 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     text = " ".join(out.split())
     assert code == 0
     assert (
-        "no plan in the file: taken as legendre, uniform inputs on [-1, 1]; --family and --domain say otherwise" in text
+        "no plan in the file: taken as legendre, uniform inputs on [-1, 1]; --family and --domain, or --input, say otherwise"
+        in text
     )
     assert "degree 20 chosen, 231 functions for 512 samples; --degree says otherwise" in text
     _, out, _ = infocap_says(
@@ -156,10 +157,9 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     (2000, 4096, {}, 2001),  # degree 1 is the least
 ])  # fmt: skip
 def test_the_degree_chosen_leaves_two_samples_for_each_function(n_inputs, n_samples, options, functions):
-    from infocap.cli._estimate import Wanted, choose_basis
+    from infocap.workflow._choose import choose_basis
 
-    bare = infocap.Recording(np.zeros((n_samples, n_inputs)), np.zeros((n_samples, 1)), np.arange(n_samples))
-    assert len(choose_basis(bare, Wanted(**options))[0]) == functions
+    assert len(choose_basis((n_samples, n_inputs), **options)[0]) == functions
 
 
 def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):

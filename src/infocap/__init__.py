@@ -2,6 +2,7 @@
 
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from . import basis, checks, dimension, errors, estimators, experiment, systems, tasks, theory
 from ._version import __version__
@@ -10,7 +11,7 @@ from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
 from .recording import Recording, read
 from .result import CapacityResult, load_result
-from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
+from .workflow import Comparison, analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
 
 __all__ = [
     "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
@@ -18,6 +19,15 @@ __all__ = [
     "errors", "estimate", "estimators", "evidence", "experiment", "inputs", "load_result", "plot", "probe",
     "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
+
+
+def _repr_html_(shown: Any) -> str:
+    """What notebooks show of a result, a comparison, a recording, a plan or a basis."""
+    return str(import_module(".report._notebook", __name__).notebook(shown))
+
+
+for _kind in (CapacityResult, Comparison, ProductBasis, Recording, experiment.Plan):
+    _kind._repr_html_ = _repr_html_  # type: ignore[union-attr]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,37 +1,38 @@
 """infocap estimate: from files to capacities of a basis that options, the plan or the samples choose."""
 
-import re
 from contextlib import nullcontext
 from dataclasses import dataclass
-from math import comb, log2
 from typing import Any
 
 import click
 import numpy as np
 
 from .._words import counted
-from ..basis._family import FAMILIES, Family
-from ..basis._product import ProductBasis, product_basis
+from ..basis._classical import inputs
+from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._recording import Recording
 from ..workflow._analyse import analyse
+from ..workflow._choose import choose_basis
 from ._outputs import Out, summary
 from ._terminal import Source, check_lines, option, options, say, warnings_in_checks, wrapped
 
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
-# Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:
-# more could hardly be told apart, and would take minutes.
-MOST_FUNCTIONS = 3000
-SAMPLES_PER_FUNCTION = 2
-HIGHEST_DEGREE = 20
+
+
+INPUT: Any = {
+    "metavar": "NAME:LOW:HIGH:FAMILY",
+    "help": "Once for each input: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
+}
 
 
 @dataclass(frozen=True)
 class Wanted:
     """The basis as options give it; None and () leave it open."""
 
+    input: tuple[str, ...] = option("--input", multiple=True, **INPUT)
     family: tuple[str, ...] = option(
         "--family",
         multiple=True,
@@ -82,7 +83,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     if out.growth and (how.no_growth or not how.in_memory):
         raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
     recording = source.read(in_memory=how.in_memory)
-    basis, said = choose_basis(recording, wanted)
+    basis, said = wanted_basis(recording, wanted)
     if out.matrix and basis.n_inputs != 2:
         raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
     if not out.quiet:
@@ -116,62 +117,28 @@ def cluster(address: str) -> Any:
         raise ParameterError(f"{said}; start `dask scheduler` and give the address it prints.") from None
 
 
-def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
+def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
     """Return the basis, and in words where it comes from."""
-    n_samples, n_inputs = np.shape(recording.inputs)
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
-    families = [_family(text) for text in wanted.family]
-    if len(families) not in (0, 1, n_inputs):
-        raise ParameterError(f"{len(families)} families are given for {n_inputs} inputs; give 1 or {n_inputs}.")
-    if families:
-        given["family"] = families * n_inputs if len(families) == 1 else families
-    planned = recording.metadata.get("plan")
-    if planned is not None:
+    if "input" in given:
+        if "family" in given or "domain" in given:
+            raise ParameterError("--input has the family and the range already; leave out --family and --domain.")
+        given["family"] = inputs(*given.pop("input"))
+    elif len(wanted.family) == 1:
+        given["family"] = wanted.family[0]
+    n_inputs, plan = np.shape(recording.inputs)[1], recording.metadata.get("plan")
+    if "family" in given and not isinstance(given["family"], str) and len(given["family"]) != n_inputs:
+        n = len(given["family"])
+        raise ParameterError(f"{n} families are given for {n_inputs} inputs; give 1 or {n_inputs}.")
+    if plan is not None:
         try:
-            plan = Plan.from_dict(planned)
+            plan = Plan.from_dict(plan).to_dict()
         except ValueError as problem:
             raise DataError(f"the plan in the file cannot be used: {problem}") from None
-        if plan.n_inputs != n_inputs:
-            n = plan.n_inputs
-            raise DataError(f"the plan in the file is for {n} inputs, but {n_inputs} were recorded.")
-        but = f", but for its {', '.join(given)}" if given else ""
-        return Plan.from_dict(plan.to_dict() | given).basis, [f"the basis is that of its plan{but}"]
-    said = []
-    settings = {"family": ["legendre"] * n_inputs, "n_inputs": n_inputs} | given
-    low, high = product_basis(**settings | {"max_degree": 0}).families[0].domain  # refuses wrong settings
-    if not wanted.family or wanted.domain is None:
-        name = " ".join(wanted.family) or "legendre, uniform inputs"
-        taken = f"no plan in the file: taken as {name} on [{low:g}, {high:g}]"
-        said.append(f"{taken}; --family and --domain say otherwise")
-    if wanted.max_degree is not None:
-        return product_basis(**settings), said
-    basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
-    chosen = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
-    return basis, [*said, f"{chosen}; --degree says otherwise"]
-
-
-def _family(text: str) -> str | Family:
-    """Return a name such as ``hermite``, or the family that ``jacobi(1, 1)`` describes."""
-    found = re.fullmatch(r"\s*(\w+)\s*\(([^()]*)\)\s*", text)
-    if found is None or found[1] not in FAMILIES:
-        return text
-    try:
-        numbers = [float(part) for part in found[2].split(",")]
-        return FAMILIES[found[1]](*(int(one) if one.is_integer() else one for one in numbers))
-    except (TypeError, ValueError) as problem:
-        raise ParameterError(f"family {text!r} cannot be made: {problem}") from None
-
-
-def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:
-    limit = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS)
-    n_inputs, hyperbolic = settings["n_inputs"], settings.get("index_set") == "hyperbolic"
-    most_joined = min(settings.get("max_interactions", n_inputs), n_inputs)
-    for degree in range(2, HIGHEST_DEGREE + 1):
-        joined = int(log2(degree + 1)) if hyperbolic else degree
-        at_least = comb(n_inputs, min(joined, most_joined))  # a lower bound, to list nothing too long
-        try:
-            if at_least > limit or len(product_basis(**settings, max_degree=degree)) > limit:
-                return degree - 1
-        except ParameterError:  # a family may know its functions up to some degree only
-            return degree - 1
-    return HIGHEST_DEGREE
+    basis, said = choose_basis(np.shape(recording.inputs), plan, **given)
+    if "inputs" in said:
+        taken = f"no plan in the file: taken as {said['inputs']}"
+        said["inputs"] = f"{taken}; --family and --domain, or --input, say otherwise"
+    if "degree" in said:
+        said["degree"] += "; --degree says otherwise"
+    return basis.named(recording.input_names) if recording.input_names else basis, list(said.values())

@@ -30,19 +30,16 @@ def _picture(name: str, text: str) -> Any:
     return option(name, type=FILE, multiple=True, metavar="FILE", help=text)
 
 
-class Width(click.ParamType):
-    """A width of pictures such as 89mm, 18.3cm or 3.5in."""
-
-    name = "width"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return millimetres."""
-        with suppress(KeyError, ValueError):
-            return positive("width", float(value[:-2]) * MILLIMETRES[value[-2:]])
-        self.fail(f"{value!r} is not a width such as 89mm, 18.3cm or 3.5in.", param, ctx)
+def _millimetres(_: click.Context, param: click.Parameter, given: str | None) -> float | None:
+    """Return a width such as 89mm, 18.3cm or 3.5in in millimetres."""
+    if given is None:
+        return None
+    with suppress(KeyError, ValueError):
+        return positive("width", float(given[:-2]) * MILLIMETRES[given[-2:]])
+    raise click.BadParameter(f"{given!r} is not a width such as 89mm, 18.3cm or 3.5in.", param=param)
 
 
-WIDTH: Any = {"type": Width(), "metavar": "WIDTH", "help": "Of pictures, such as 89mm.  [default: one column or two]"}
+WIDTH: Any = {"callback": _millimetres, "help": "Of pictures, such as 89mm.  [default: one column or two]"}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import Wanted, choose_basis
+from ._estimate import INPUT, Wanted, wanted_basis
 from ._outputs import refuse_existing
 from ._terminal import FILE, FORCE, PATH, as_options, option, options, warnings_in_checks, wrapped
 
@@ -44,7 +44,8 @@ class Wish:
 
 
 @click.command()
-@click.option("--inputs", "n_inputs", type=int, help="Number of inputs.")
+@click.option("--input", "named", multiple=True, **INPUT)
+@click.option("--inputs", "n_inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
@@ -60,7 +61,7 @@ class Wish:
 @click.option("--title", default="", show_default=False, help="For people.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
+def plan(output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], **settings: Any) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
@@ -72,6 +73,11 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
+    if named:
+        for name in ("n_inputs", "family", "domain", "input_unit"):
+            if settings[name]:
+                raise ParameterError(f"`{name}={settings[name]}` is told by --input already; leave it out.")
+        settings |= {"n_inputs": len(named), "family": list(named)}
     if wish.seconds_per_sample is not None:
         positive("seconds_per_sample", wish.seconds_per_sample)
     _refuse_ignored(wish, settings)
@@ -79,7 +85,7 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
         pilot, settings["family"] = None, settings["family"] or "legendre"
     else:
         family = () if settings["family"] is None else (settings["family"],)
-        pilot = _read_pilot(wish.pilot, Wanted(family, settings["max_degree"], settings["domain"]))
+        pilot = _read_pilot(wish.pilot, Wanted((), family, settings["max_degree"], settings["domain"]))
     if wish.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
@@ -126,7 +132,7 @@ def _read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
     if not is_result(path):
         with warnings_in_checks():
             recording = read(path)
-            return analyse(recording, choose_basis(recording, wanted)[0], growth=False)
+            return analyse(recording, wanted_basis(recording, wanted)[0], growth=False)
     if wanted != Wanted():
         raise ParameterError(f"{path} has its basis already; leave out --degree, --family and --domain.")
     return load_result(path)

@@ -45,6 +45,9 @@ def describe(recording: Recording) -> list[str]:
     u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
     units = [f" in {unit}" if unit else "" for unit in (recording.input_unit, recording.readout_unit)]
     span = f", from {np.nanmin(u):g} to {np.nanmax(u):g}" if np.isfinite(u).any() else ""
+    if recording.input_names and len(u):
+        ends = zip(recording.input_names, np.nanmin(u, axis=0), np.nanmax(u, axis=0), strict=True)
+        span = f": {listed([f'{name} from {low:g} to {high:g}' for name, low, high in ends], 4)}"
     named = recording.channel and recording.channel != tuple(map(str, range(x.shape[1])))
     names = f": {listed(recording.channel, 4)}" if named else ""
     facts = {"inputs": f"{u.shape[1]}{units[0]}{span}", "readouts": f"{x.shape[1]}{units[1]}{names}"}
@@ -70,14 +73,9 @@ def describe(recording: Recording) -> list[str]:
 
 def _planned(data: Any) -> str:
     try:
-        plan = Plan.from_dict(data)
+        return Plan.from_dict(data).in_words()
     except ValueError as problem:
         return f"cannot be used: {problem}"
-    functions = f"{len(plan.basis)} {plan.basis.family_name} functions up to degree {plan.max_degree}"
-    return (
-        f"{plan.title}{'; ' if plan.title else ''}{plan.n_samples} samples, {functions}, {plan.design} design, "
-        f"{plan.order} order, seed {plan.seed}, fingerprint {plan.fingerprint[:12]}"
-    )
 
 
 class NamesCommand(click.Command):

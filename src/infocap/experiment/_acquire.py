@@ -93,7 +93,7 @@ def acquire(
 
 def _measure(store: Store, careful: Careful, until: float | None, stop: Event, progress: bool) -> str | None:
     """Return why it ended before all were measured, or None."""
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal
     with tqdm(total=n, initial=len(store), desc="Acquiring", unit="row", disable=quiet) as bar:

@@ -14,12 +14,12 @@ import numpy as np
 
 from .._check import number, one_of, whole_number, yes_or_no
 from .._files import replaced
-from ..basis._family import Family, describe, restore
+from ..basis._family import Family, describe
 from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
 from ..errors import DataError, ParameterError
 from ..recording._own_file import to_json
-from ..recording._recording import NOISE, REFERENCE, Schedule
+from ..recording._recording import NOISE, REFERENCE, Schedule, input_columns
 from ..typing import Floats
 
 ORDERS = ("random", "doubling", "design")
@@ -34,7 +34,7 @@ LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every"), 0)
 # What plans of earlier versions meant without saying so.
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
 COMMENTS = {
-    "family": "legendre (uniform inputs), hermite (normal), chebyshev, fourier, ...",
+    "family": 'legendre (uniform inputs), hermite (normal), fourier, ...; or one per input: ["Bias [V]:0:5", ...]',
     "max_degree": "of the functions whose capacities are wanted",
     "n_samples": "a power of two for a Sobol design",
     "blocks": "independent designs of equal size, one after the other; more samples: more blocks of that size",
@@ -55,7 +55,8 @@ class Plan:
     Parameters
     ----------
     family, n_inputs, max_degree, domain, index_set, max_interactions
-        The basis, as for `product_basis`; also the distribution of the inputs.
+        The basis, as for `product_basis`; also the distribution of the inputs. With `infocap.inputs(...)` as family,
+        which names each input, there are as many inputs as it names.
     n_samples, seed, design, blocks
         The design, as for `draw`; the number of blocks is kept in the plan's file.
     weighted
@@ -86,7 +87,7 @@ class Plan:
     """
 
     family: Any = "legendre"
-    n_inputs: int = 1
+    n_inputs: int = 0  # as many as there are families
     max_degree: int = 8
     n_samples: int = 1024
     seed: int = 1
@@ -110,6 +111,8 @@ class Plan:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not self.n_inputs:
+            object.__setattr__(self, "n_inputs", len(self.family) if isinstance(self.family, list | tuple) else 1)
         one_of("design", self.design, DESIGNS)
         one_of("order", self.order, ORDERS)
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
@@ -144,10 +147,16 @@ class Plan:
     @cached_property
     def basis(self) -> ProductBasis:
         """The functions whose capacities are wanted."""
-        given = self.family if isinstance(self.family, tuple) else (self.family,) * self.n_inputs
-        families = [one if isinstance(one, str) else restore(**one) for one in given]
-        names = ("n_inputs", "max_degree", "domain", "index_set", "max_interactions")
-        return product_basis(families, **{name: getattr(self, name) for name in names})
+        names = ("family", "n_inputs", "max_degree", "domain", "index_set", "max_interactions")
+        return product_basis(**{name: getattr(self, name) for name in names})
+
+    def in_words(self) -> str:
+        """What is measured, in one sentence for people."""
+        functions = f"{len(self.basis)} {self.basis.family_name} functions up to degree {self.max_degree}"
+        return (
+            f"{self.title}{'; ' if self.title else ''}{self.n_samples} samples, {functions}, {self.design} design, "
+            f"{self.order} order, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
+        )
 
     @cached_property
     def inputs(self) -> Floats:
@@ -259,6 +268,8 @@ class Plan:
     def write_inputs(self, path: str | Path) -> Path:
         """Write the schedule as a table for other software: ``index,u1,u2,...``, in the order of acquisition.
 
+        The column of an input with a name is called, for example, ``u1: Voltage A [V]``.
+
         An index that appears a second time is a repeat of that input; -1 is the noise input, -2 the reference.
         """
         import pandas
@@ -266,7 +277,7 @@ class Plan:
         path = Path(path)
         one_of("path suffix", path.suffix, (".csv",))
         story = json.dumps({"plan": self.to_dict(), "fingerprint": self.fingerprint})
-        names = [f"u{k + 1}" for k in range(self.n_inputs)]
+        names = input_columns([family.variable for family in self.basis.families])
         rows = pandas.DataFrame(self.schedule.inputs, self.schedule.codes, names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
             file.write(f"# infocap plan {story}\n")
@@ -289,7 +300,7 @@ def _plain_family(family: Any) -> Any:
         return tuple(_plain_family(one) for one in family)
     if isinstance(family, dict):
         for key in family:
-            one_of("entry of family", key, ("name", "parameters", "domain"))
+            one_of("entry of family", key, ("name", "parameters", "domain", "variable"))
         if not isinstance(family.get("name"), str):
             raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
     elif not isinstance(family, str):

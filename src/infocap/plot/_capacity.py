@@ -1,5 +1,6 @@
 """Capacities in pictures: the matrix of two inputs, and bars by degree for any number."""
 
+import textwrap
 from typing import Any
 
 import matplotlib as mpl
@@ -8,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from .._words import above_zero, rounded, short
+from .._words import above_zero, name_and_unit, rounded, short
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 from ._style import COLOURS, CONSTANT, DOUBT, GREY, LEAST_POINTS, axes, degree_axis, every, in_points, settle
@@ -19,6 +20,7 @@ LETTER = 0.62  # The width of a digit in units of the size of its font, of those
 # The size of the total in its circle, in units of the font's; what matplotlib makes of it in a fraction; and the space
 # around it, in units of its size.
 TOTAL_SIZE, SHRINK, PAD = 1.9, 0.7, 0.25
+LONGEST_LINE = 44  # Letters that fit along a matrix of one column's width.
 SMALL = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 STEPS = 64  # Colours of the scale beside a matrix: more cannot be told apart, and make large files.
 
@@ -26,7 +28,7 @@ STEPS = 64  # Colours of the scale beside a matrix: more cannot be told apart, a
 def capacity_matrix(
     result: CapacityResult, ax: Axes | None = None, *, colourbar: bool = True, total: bool = True
 ) -> Axes:
-    """Capacities by the degree in u1 (x axis) and in u2 (y axis); cells outside the basis are grey.
+    """Capacities by the degree in the first input (x axis) and in the second (y axis); grey cells are not in the basis.
 
     For a phase (Fourier) the axis counts functions: 0, cos1, sin1, cos2, ... Matrices side by side can share
     one scale: draw them without a `colourbar`, and one for all from ``ax.collections[0]``. The circle with the `total`
@@ -39,16 +41,16 @@ def capacity_matrix(
     >>> ax.collections[0].get_array().shape
     (4, 4)
     """
-    values = result.matrix()
-    places = np.arange(len(values))
+    columns, rows = (np.arange(most + 1) for most in result.basis.indices.max(axis=0))
+    values = result.matrix()[: len(columns), : len(rows)]
     with axes(ax, aspect=0.8) as ax:
         colours = mpl.colormaps["viridis"]
         cells: Any = {"cmap": colours, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 0.3}
-        mesh = ax.pcolormesh(places, places, np.ma.masked_invalid(values.T), **cells)
+        mesh = ax.pcolormesh(columns, rows, np.ma.masked_invalid(values.T), **cells)
         ax.set_facecolor(GREY)
         ax.grid(visible=False)
         first, second = index_names(result)
-        ax.set(aspect="equal", xlabel=first, ylabel=second)
+        ax.set(box_aspect=1, xlabel=first, ylabel=second)
         ax.tick_params(length=2)
         ax.spines[:].set_visible(False)
         if colourbar:
@@ -57,17 +59,23 @@ def capacity_matrix(
             bar: Any = ax.figure.colorbar(scale, ax=ax, label="capacity", ticks=marks, pad=0.03, fraction=0.046)
             bar.solids.set(rasterized=False, edgecolor="face")
         settle(ax)
-        ticks = places[:: every(ax, len(places))]
-        ax.set(xticks=ticks, yticks=ticks)
+        ax.set(xticks=columns[:: every(ax, len(columns))], yticks=rows[:: every(ax, len(rows))])
         if total:
-            _fraction_in_circle(ax, result, 0.79, 0.79, inside=0.0, above=6.0)
+            _fraction_in_circle(ax, result)
     return ax
 
 
 def index_names(result: CapacityResult) -> list[str]:
-    """What the index of a function counts for each input: degrees, or functions where a degree has two."""
-    counted = ("degree" if family.count(1) == 2 else "number of function" for family in result.basis.families)
-    return [f"{what} in u{str(k).translate(SMALL)}" for k, what in enumerate(counted, 1)]
+    """What the index of a function counts, degrees or functions, of which input, with its range and unit."""
+    said = []
+    for number, family in enumerate(result.basis.families, 1):
+        name, unit = name_and_unit(family.variable)
+        low, high = family.bounds
+        told = f", {low:g} to {high:g} {unit}" if np.isfinite([low, high]).all() else f" ({unit})"
+        counted = "degree" if family.count(1) == 2 else "number of function"
+        text = f"{counted} in {name or f'u{number}'.translate(SMALL)}{told if unit else ''}"
+        said.append(textwrap.fill(text.replace("$", r"\$"), LONGEST_LINE))
+    return said
 
 
 def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool = True) -> Axes:
@@ -107,11 +115,10 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
         room = _sums_above(ax, sums, tops)
         highest = tops + room * tops.max() / (1 - room)
         if total:
-            inside, (wide, high) = _radius(result) + 1, in_points(ax)
-            under = degrees > degrees[-1] - 2 * (inside + 1) * (len(degrees) + 0.2) / wide
-            free = max(1 - room - 2 * (inside + 1) / high, 0.1)
-            highest = np.append(highest, tops[under] / free)
-            _fraction_in_circle(ax, result, 1.0, 1.0, inside, above=16.0 if in_one_row else 28.0)
+            circle = _fraction_in_circle(ax, result, corner=True, above=16.0 if in_one_row else 28.0)
+            wide, high = in_points(ax)
+            under = degrees > degrees[-1] - circle * (len(degrees) + 0.2) / wide
+            highest = np.append(highest, tops[under] / max(1 - room - circle / high, 0.1))
         ax.set_ylim(0, max(float(highest.max()), 1e-3))
     return ax
 
@@ -146,30 +153,21 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
     return None if error is None else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
 
 
-def _radius(result: CapacityResult) -> float:
-    """The radius in points of the circle around total over maximum."""
-    letters = max(len(_total(result)), len(str(result.maximum)))
-    return TOTAL_SIZE * mpl.rcParams["font.size"] * (0.5 * SHRINK * LETTER * letters + PAD)
+def _fraction_in_circle(ax: Axes, result: CapacityResult, corner: bool = False, above: float = 6.0) -> float:
+    """Write total over maximum capacity as the paper does, near the upper right `corner` or in it.
 
-
-def _total(result: CapacityResult) -> str:
-    """The total as the circle shows it."""
-    if result.unreliable:
-        return f"≈{rounded(result.total, result.total_standard_error)}"
-    return short(result.total, result.maximum)
-
-
-def _fraction_in_circle(ax: Axes, result: CapacityResult, x: float, y: float, inside: float, above: float) -> None:
-    """Write total over maximum capacity as the paper does; x and y are fractions of the axes.
-
-    The centre is moved so many points to the lower left, `inside` the axes; why a total is unreliable stands so many
-    points `above` them.
+    Why a total is unreliable stands so many points `above` the axes. Return the diameter of the circle in points.
     """
     circle: Any = {"boxstyle": f"circle,pad={PAD}", "fc": "white", "ec": "black", "lw": 0.8}
     place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "center", "va": "center"}
-    size = mpl.rcParams["font.size"]
+    size, total = mpl.rcParams["font.size"], short(result.total, result.maximum)
     if result.unreliable:
+        total = f"≈{rounded(result.total, result.total_standard_error)}"
         circle |= {"ec": DOUBT, "ls": "--", "lw": 1.2}
         ax.set_title(unreliable(ax, result), color=DOUBT, fontsize=size, pad=above)
-    said = rf"$\frac{{{_total(result)}}}{{{result.maximum}}}$"
-    ax.annotate(said, (x, y), (-inside, -inside), fontsize=TOTAL_SIZE * size, bbox=circle, zorder=5, **place)
+    letters = max(len(total), len(str(result.maximum)))
+    radius = TOTAL_SIZE * size * (0.5 * SHRINK * LETTER * letters + PAD) + 1
+    where, moved = ((1.0, 1.0), -radius) if corner else ((0.79, 0.79), 0.0)
+    said = rf"$\frac{{{total}}}{{{result.maximum}}}$"
+    ax.annotate(said, where, (moved, moved), fontsize=TOTAL_SIZE * size, bbox=circle, zorder=5, **place)
+    return 2 * (radius + 1)

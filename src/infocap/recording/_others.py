@@ -25,7 +25,8 @@ from ._recording import Rows, whole_numbers
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
 TIMES = ("acquired", "time")
-NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?", re.IGNORECASE)  # u1, u_1, u[0], input 1
+# Names such as u1, u_1, u[0], input 1, and u1: Voltage A [V] in our own tables.
+NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+))?", re.IGNORECASE)
 MISSING = ("", "nan", "na", "n/a", "null", "none")
 COMMENT = ("#", "%")
 # Bytes of memory per byte of text, at most: the text itself, its lines, and 8 bytes for each digit and comma.
@@ -44,8 +45,8 @@ def rows_of(contents: Contents, wanted: dict[str, str | None], in_memory: bool) 
         values = _joined(contents, role, chosen, in_memory)
         setattr(rows, role, values)
         taken |= set(chosen)
-        if role == "x" and len(chosen) > 1 and values.shape[1] == len(chosen):
-            rows.told["channel"] = tuple(chosen)
+        if len(chosen) > 1 and values.shape[1] == len(chosen):
+            rows.told |= {"channel": tuple(chosen)} if role == "x" else _input_names(chosen)
     for field, known in (("index", ("index",)), ("acquired", TIMES)):
         for name in (names[k] for k in one_of_these(names, known)):
             if name not in taken and contents.variables[name].dtype.kind in "iuf":
@@ -156,6 +157,7 @@ def table_rows(path: Path, wanted: dict[str, str | None]) -> Rows:
     rows.index = whole_numbers(path, sheet.real(index[0], "index")) if index else None
     rows.acquired = sheet.real(times[0], names[times[0]]) if times else None
     rows.u = sheet.real(inputs, "inputs") if inputs else None
+    rows.told |= _input_names([names[k] for k in inputs]) if sheet.names else {}
     if "x" in wanted:
         if not readouts:
             raise DataError(f"{path} has no column of readouts; it holds {held}.")
@@ -164,6 +166,13 @@ def table_rows(path: Path, wanted: dict[str, str | None]) -> Rows:
             rows.x = rows.x.real
         rows.told["channel"] = tuple(names[k] for k in readouts) if sheet.names else ()
     return rows
+
+
+def _input_names(columns: list[str]) -> dict[str, tuple[str, ...]]:
+    """The names of inputs, from those of their columns; plain numbers such as u1 are none."""
+    found = [NUMBERED.fullmatch(one.strip()) for one in columns]
+    names = tuple(one[2] or "" if one else name for one, name in zip(found, columns, strict=True))
+    return {"input_names": tuple(name or f"u{k + 1}" for k, name in enumerate(names))} if any(names) else {}
 
 
 def _told(sheet: Sheet) -> dict[str, Any]:

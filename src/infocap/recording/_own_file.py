@@ -11,7 +11,7 @@ from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import DataError, ParameterError
 from ._array_files import in_place
-from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, whole_numbers
+from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, input_columns, whole_numbers
 
 FORMAT = "infocap recording 1"
 NEEDED = ("inputs", "readouts", "index")
@@ -42,7 +42,8 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     # Variables, because attributes have a largest size.
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
     variables["checks"] = ((), to_json("checks", list(recording.checks)))
-    channel = {"channel": np.array(recording.channel, dtype=object)} if recording.channel else {}
+    words = {"channel": recording.channel, "input": recording.input_names}
+    channel = {name: np.array(names, dtype=object) for name, names in words.items() if names}
     attributes = {"format": FORMAT, "infocap_version": __version__}
     save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
 
@@ -60,7 +61,7 @@ def _save_table(recording: Recording, path: Path) -> None:
             arrays[name] = values.astype(np.result_type(values, np.float64))
     index, inputs, x = (arrays[name] for name in ("index", "inputs", "readouts"))
     channel = [" ".join(name.split()) for name in recording.channel]
-    names = [f"u{k + 1}" for k in range(inputs.shape[1])]
+    names = input_columns(recording.input_names or [""] * inputs.shape[1])
     names += channel or [f"x{k + 1}" for k in range(x.shape[1])]
     blocks: list[tuple[Any, Any, Any, Any]] = [(index, arrays.get("acquired"), inputs, x)]
     if "repeats" in arrays:
@@ -99,7 +100,7 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
         return None
     if not matlab:
         words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
-        words |= {"channel": json.dumps(contents.text("channel"))} if "channel" in contents else {}
+        words |= {name: json.dumps(contents.text(name)) for name in ("channel", "input") if name in contents}
     arrays: dict[str, Any] = {}
     for name, dimensions in DIMENSIONS.items():
         here = MATLAB_NAMES.get(name, name) if matlab else name
@@ -120,6 +121,7 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
     return Recording(
         **arrays,
         channel=tuple(map(str, from_json(path, "channel", words, []))),
+        input_names=tuple(map(str, from_json(path, "input", words, []))),
         metadata=from_json(path, "metadata", words, {}),
         checks=tuple(map(str, from_json(path, "checks", words, []))),
     )

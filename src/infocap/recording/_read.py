@@ -20,7 +20,7 @@ from ._store import MAGIC, load_store
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat")
 STORES = (".db", ".sqlite")
-WORDS = ("readout_unit", "input_unit", "channel")
+WORDS = ("readout_unit", "input_unit", "channel", "input_names")
 
 
 def read(
@@ -122,7 +122,8 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
     metadata = given.told.get("metadata", {})
-    told = measured.told | {"metadata": metadata, "checks": checks}
+    names = given.told.get("input_names", ())
+    told = measured.told | {"metadata": metadata, "checks": checks, "input_names": names}
     plan = metadata.get("plan")
     if isinstance(plan, dict):
         told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}

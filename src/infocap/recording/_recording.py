@@ -1,7 +1,8 @@
 """A measured or simulated data set: inputs, readouts, and all that must not be separated; made of sorted rows."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._check import one_of
+from ..basis._classical import find_families
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 
@@ -34,8 +36,9 @@ class Recording:
     ----------
     index
         Design index of each row.
-    readout_unit, input_unit, channel
-        What the numbers are, and the names of the columns of the readouts.
+    readout_unit, input_unit, channel, input_names
+        What the numbers are, and the names of the columns of readouts and inputs, such as ``Voltage A [V]``; those of
+        the inputs are by default the names that the plan in the metadata gives them.
     metadata
         Any plain data: the plan of the acquisition, parameters, seed, operator.
     acquired
@@ -69,6 +72,7 @@ class Recording:
     reference: Floats | None = None
     reference_acquired: Floats | None = None
     checks: tuple[str, ...] = ()
+    input_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sizes: dict[str, int] = {}
@@ -83,6 +87,10 @@ class Recording:
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
         if self.channel and len(self.channel) != sizes["channel"]:
             raise DataError(f"channel has {len(self.channel)} names for {sizes['channel']} readouts.")
+        if not self.input_names:
+            object.__setattr__(self, "input_names", _planned_names(self.metadata.get("plan"), sizes["input"]))
+        elif len(self.input_names) != sizes["input"]:
+            raise DataError(f"input_names has {len(self.input_names)} names for {sizes['input']} inputs.")
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
@@ -98,6 +106,19 @@ class Recording:
         one_of("path suffix", path.suffix.lower(), WRITERS)
         WRITERS[path.suffix.lower()](self, path)
         return path
+
+
+def _planned_names(plan: Any, n_inputs: int) -> tuple[str, ...]:
+    """The names that a plan gives its inputs; none where it names no input, or cannot be used."""
+    with suppress(KeyError, TypeError, ValueError):
+        names = [family.variable for family in find_families(plan["family"], n_inputs)]
+        return tuple(name or f"u{k + 1}" for k, name in enumerate(names)) if any(names) else ()
+    return ()
+
+
+def input_columns(names: Sequence[str]) -> list[str]:
+    """The headings of inputs in a table: ``u1``, ``u2``, and after a colon what each is called, if anything."""
+    return [f"u{k}: {' '.join(name.split())}" if name else f"u{k}" for k, name in enumerate(names, 1)]
 
 
 @dataclass

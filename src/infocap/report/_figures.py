@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 440, 300  # The size of most drawings, in which letters are 12.5
 SQUARE = 366  # The height of the matrix.
 MOST_POINTS = 200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
 LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
-VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())}
+VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())} | {"#000000": "var(--ink)"}
 OWN_SIZE = "12.5"  # The size of letters that the style sheet gives, larger ones on a small screen.
 LOOK: Any = {
     "font.size": float(OWN_SIZE),
@@ -129,7 +129,7 @@ def matrix(result: CapacityResult) -> Markup:
     first, second = result.basis.names
     return figure(
         "Capacity of each function",
-        _drawn(partial(capacity_matrix, total=False), result, words, cells, SQUARE),
+        drawn(partial(capacity_matrix, total=False), result, words, cells, SQUARE),
         f"Each cell is one product of a function of {first} and one of {second}; its colour is how well a weighted sum "
         "of the readouts reproduces it, from 0 to 1. Grey cells are not in the basis.",
     )
@@ -151,7 +151,7 @@ def bars(result: CapacityResult) -> Markup:
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
     joined = "; colours say how many inputs a function joins" if result.basis.n_inputs > 1 else ""
     barred = "" if errors is None else " Error bars are standard errors."
-    picture = _drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
+    picture = drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
     said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
     return figure("Capacity by degree", picture, said)
 
@@ -224,12 +224,12 @@ def _curve(
                 place = {"cx": places[k, 0], "cy": HEIGHT - places[k, 1]}
                 yield element("circle", **place, r=6, class_="mark spot", data_tip=tips[k])
 
-    return _drawn(draw, result, words, spots)
+    return drawn(draw, result, words, spots)
 
 
-def _drawn(
+def drawn(
     draw: Callable[..., Axes],
-    result: CapacityResult,
+    shown: Any,
     words: str,
     marks: Callable[[Axes], Iterable[Markup]],
     height: int = HEIGHT,
@@ -237,7 +237,7 @@ def _drawn(
     """A figure of `infocap.plot` as a part of the page, with marks on it that can be pointed at."""
     with matplotlib.style.context(["default", LOOK]):
         canvas = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
-        ax = draw(result, canvas.subplots())
+        ax = draw(shown, ax=canvas.subplots())
         file = StringIO()
         canvas.savefig(file, format="svg")
     name = getattr(draw, "func", draw).__name__

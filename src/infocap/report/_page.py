@@ -14,12 +14,12 @@ import numpy as np
 from .._check import one_of
 from .._files import replaced
 from .._version import __version__
-from .._words import counted, decimals
+from .._words import counted, decimals, short
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
 from ..typing import Integers
-from ._html import Markup, asset, basis_in_words, element, markup, minus, plain, together, with_error
+from ._html import Markup, asset, basis_in_words, element, markup, minus, together, with_error
 
 TITLE = "Information processing capacity"
 LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
@@ -106,7 +106,7 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
         total = result.qualified_total
         sure = "No interval is given: the warnings below say why it would not hold. "
     elif error is None:
-        total, sure = plain(result.total, 1), f"The method {result.method!r} gives no error bars. "
+        total, sure = minus(short(result.total, result.maximum)), f"The method {result.method!r} gives no error bars. "
     else:
         total, digits = with_error(result.total, error), decimals(error)
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
@@ -147,9 +147,9 @@ def _embedded(result: CapacityResult, title: str) -> str:
             {
                 "family": family.name,
                 "domain": family.domain,
-                "names": ["", *(family.label(index, f"u{k + 1}") for index in range(1, count))],
+                "names": ["", *(family.label(index, name) for index in range(1, count))],
             }
-            for k, (family, count) in enumerate(zip(basis.families, counts.tolist(), strict=True))
+            for family, name, count in zip(basis.families, basis.names, counts.tolist(), strict=True)
         ],
         "functions": functions | per_term(result),
         "metadata": extras(result),

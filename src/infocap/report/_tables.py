@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._words import listed, name_and_unit
 from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
@@ -84,13 +85,15 @@ def provenance(result: CapacityResult) -> Markup:
     independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
     # A user's own method may be a bare function, without a summary.
     summary = getattr(ESTIMATORS.get(result.method), "summary", None)
-    families, basis = result.basis.families, basis_in_words(result)
-    if len({(family.name, family.domain, family.parameters) for family in families}) == 1:
-        low, high = (minus(f"{end:g}") for end in families[0].domain)
-        basis += f"; inputs {families[0].distribution}, domain {low} to {high}"
+    kinds: dict[str, list[str]] = {}
+    for name, family in zip(result.basis.names, result.basis.families, strict=True):
+        (low, high), unit = (minus(f"{end:g}") for end in family.domain), name_and_unit(family.variable)[1]
+        kinds.setdefault(f"{family.distribution}, domain {low} to {high} {unit}".strip(), []).append(name)
+    inputs = "; ".join(f"{listed(names)}: {kind}" for kind, names in kinds.items())
     own = {
         "method": f"{result.method} ({summary})" if summary else result.method,
-        "basis": basis,
+        "basis": basis_in_words(result),
+        "inputs": inputs,
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }

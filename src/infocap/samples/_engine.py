@@ -253,7 +253,7 @@ def n_slots(executor: Any) -> int:
 @contextmanager
 def _bar(rows: int) -> Iterator[Callable[[int], object]]:
     """A progress bar on a terminal, for passes that turn out to be long; gives what counts rows."""
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     with tqdm(total=rows, unit=" rows", unit_scale=True, delay=BAR_DELAY_S, leave=False) as bar:
         yield bar.update

@@ -85,6 +85,8 @@ class Samples:
         if u_shape[1] != len(basis.families):
             said = f"u has {u_shape[1]} columns, but the basis has {basis.n_inputs} inputs"
             raise DataError(f"{said}; give as many columns.")
+        if type(u) is not np.ndarray:  # names of pandas and xarray go into labels
+            basis = basis.named(inputs.columns)
         if index is not None:
             _refuse_disorder(_one_per_row("index", index, n))
         times = None if acquired is None else _one_per_row("acquired", acquired, n)

@@ -21,6 +21,7 @@ from ..result._capacity_result import CapacityResult, Drift, Factors, Growth
 from ..samples._sources import Labelled
 from ..samples._table import Table
 from ..typing import Floats
+from ._choose import choose_basis
 from ._estimate import estimate
 
 # Sizes of the run at which the total is looked at, each half of the next, and samples per readout in the smallest.
@@ -34,7 +35,7 @@ ROWS = 8192
 
 def analyse(
     recording: Recording,
-    basis: ProductBasis,
+    basis: ProductBasis | None = None,
     *,
     method: str | Estimator = "control-variate",
     constant: bool = True,
@@ -46,7 +47,8 @@ def analyse(
     """The capacities of a recorded device, with everything else that its recording can tell.
 
     This is `estimate` with the design index, the order of acquisition and the repeats of the recording, and with the
-    weights of its inputs where its plan says so. Beside the capacities the result holds:
+    weights of its inputs where its plan says so. Without a basis, that of the plan is taken, or one as large as the
+    samples allow, and a note says which. Beside the capacities the result holds:
 
     - `growth`: the total, as it was when a half, a quarter, ... of the run had been measured;
     - `factors`: factor analysis, when the recording has noise repeats at a constant input;
@@ -64,6 +66,10 @@ def analyse(
     >>> result.growth.n_samples
     (32, 64, 128, 256, 512, 1024)
     """
+    chosen: list[str] = []
+    if basis is None:
+        basis, taken = choose_basis(np.shape(recording.inputs), recording.metadata.get("plan"))
+        chosen = [f"no basis was given: {'; '.join(taken.values())}; `product_basis(...)` says otherwise."]
     means = {name: options.pop(name) for name in ("memory", "executor") if name in options}
     settings = options | {"method": method, "constant": constant, "nan": nan, "complex_as": complex_as}
     if complex_as is not None and np.iscomplexobj(recording.readouts):
@@ -76,8 +82,10 @@ def analyse(
     x: Any = recording.readouts
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)
-    result = estimate(recording.inputs, x, basis, **rows, **settings, **means)
+    u = Labelled(recording.inputs, recording.input_names) if recording.input_names else recording.inputs
+    result = estimate(u, x, basis, **rows, **settings, **means)
     checks = [Check(one) for one in recording.checks]
+    result = replace(result, checks=(*result.checks, *(Check(one, kind="note") for one in chosen)))
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)

@@ -1,6 +1,7 @@
 """estimate: inputs and readouts go in, a CapacityResult comes out; and its steps, evidence, conclude and probe."""
 
 import warnings
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ from .._array import to_numpy
 from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
+from ..basis._family import Family
 from ..basis._product import ProductBasis
 from ..checks._checks import Case, run_checks
 from ..designs import draw, draw_weighted, needs_weights
@@ -25,6 +27,7 @@ from ..samples._look import first_look, without_gaps
 from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
+from ._choose import choose_basis
 from ._cost import SLOW_RATE, byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
@@ -44,7 +47,7 @@ KEPT_BYTES = 64_000_000
 def estimate(
     u: ArrayLike,
     x: ArrayLike,
-    basis: ProductBasis,
+    basis: ProductBasis | str | Family | Sequence[str | Family] | None = None,
     *,
     method: str | Estimator = "control-variate",
     constant: bool = True,
@@ -66,7 +69,9 @@ def estimate(
         Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
         and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks.
     basis
-        The functions whose capacities are wanted, from `product_basis`.
+        The functions whose capacities are wanted, from `product_basis`; or the family of the inputs (``"normal"``, or
+        what `infocap.inputs` gives), by default uniform on [-1, 1]. Its degree is then the highest that leaves two
+        samples for each function, and a note among the checks says which.
     method
         A name from `infocap.ESTIMATORS`, or your own function of `Evidence` that gives (terms,) capacities
         or an `Estimate`. Further keyword arguments go to it, such as ``bound="data"``.
@@ -111,9 +116,22 @@ def estimate(
         acquired = renamed("acquisition", "acquired", options.pop("acquisition"))
     chosen = find_method(method, options)
     rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
+    said = ""
+    if not isinstance(basis, ProductBasis):
+        basis, said = _chosen_basis(u, basis)
     samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
-    return conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
+    result = conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
+    return replace(result, checks=(*result.checks, Check(said, kind="note"))) if said else result
+
+
+def _chosen_basis(u: ArrayLike, family: Any) -> tuple[ProductBasis, str]:
+    """The basis for inputs of this family, as large as the samples allow, and what was chosen, in words."""
+    shape = np.shape(u)
+    if len(shape) != 2:
+        raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
+    basis, said = choose_basis((shape[0], shape[1]), **{} if family is None else {"family": family})
+    return basis, f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise."
 
 
 def evidence(

@@ -177,7 +177,7 @@ def sweep(
       n_readouts=2: 2.957 ± 0.002 of 3
       n_readouts=5: 5.316 ± 0.051 of 6
     """
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     if not callable(make_system):
         raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")

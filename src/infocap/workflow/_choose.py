@@ -1,0 +1,58 @@
+"""Choose a basis where none was given: from the plan of the run, or as large as the samples can bear."""
+
+from math import comb, log2
+from typing import Any
+
+from ..basis._product import ProductBasis, product_basis
+from ..errors import DataError, ParameterError
+
+# Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:
+# more could hardly be told apart, and would take minutes.
+MOST_FUNCTIONS = 3000
+SAMPLES_PER_FUNCTION = 2
+HIGHEST_DEGREE = 20
+ENTRIES = ("family", "n_inputs", "max_degree", "domain", "index_set", "max_interactions")  # of a plan, about its basis
+
+
+def choose_basis(
+    shape: tuple[int, int], plan: dict[str, Any] | None = None, **given: Any
+) -> tuple[ProductBasis, dict[str, str]]:
+    """Return a basis for inputs of this shape, and in words what was not given: the `plan`, `inputs` or `degree` taken.
+
+    What is `given` goes to `product_basis`. The rest is taken from the plan of the run; without one, inputs are uniform
+    on [-1, 1], and the degree is the highest that leaves two samples for each function.
+    """
+    n_samples, n_inputs = shape
+    if plan is not None:
+        n = int(plan["n_inputs"])
+        if n != n_inputs:
+            raise DataError(f"the plan in the file is for {n} inputs, but {n_inputs} were recorded.")
+        but = f", but for its {', '.join(given)}" if given else ""
+        known = {name: plan[name] for name in ENTRIES if plan.get(name) is not None}
+        return product_basis(**known | given), {"plan": f"the basis is that of its plan{but}"}
+    said = {}
+    settings: dict[str, Any] = {"family": "legendre", "n_inputs": n_inputs} | given
+    families = product_basis(**settings | {"max_degree": 0}).families  # refuses wrong settings
+    if "family" not in given or not ("domain" in given or any(one.variable for one in families)):
+        kinds = [f"{one.name}, {one.distribution} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in families]
+        said["inputs"] = "; ".join(dict.fromkeys(kinds))
+    if "max_degree" in given:
+        return product_basis(**settings), said
+    basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
+    said["degree"] = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
+    return basis, said
+
+
+def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:
+    limit = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS)
+    n_inputs, hyperbolic = settings["n_inputs"], settings.get("index_set") == "hyperbolic"
+    most_joined = min(settings.get("max_interactions", n_inputs), n_inputs)
+    for degree in range(2, HIGHEST_DEGREE + 1):
+        joined = int(log2(degree + 1)) if hyperbolic else degree
+        at_least = comb(n_inputs, min(joined, most_joined))  # a lower bound, to list nothing too long
+        try:
+            if at_least > limit or len(product_basis(**settings, max_degree=degree)) > limit:
+                return degree - 1
+        except ParameterError:  # a family may know its functions up to some degree only
+            return degree - 1
+    return HIGHEST_DEGREE
