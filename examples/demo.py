@@ -23,8 +23,8 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     result.save(OUTPUT / "result.nc")
     infocap.report.save(result, OUTPUT / "report.html", title="A picosecond pulse in 40 m of fibre")
-    infocap.plot.capacity_matrix(result).figure.savefig(OUTPUT / "capacity-matrix.png", dpi=300)
-    infocap.plot.capacity_bars(result).figure.savefig(OUTPUT / "capacity-bars.png", dpi=300)
+    infocap.plot.save(infocap.plot.capacity_matrix(result), OUTPUT / "capacity-matrix.png")
+    infocap.plot.save(infocap.plot.capacity_bars(result), OUTPUT / "capacity-bars.png")
     infocap.plot.fibre_stages(system, [[0.9, 0.5]], seed=1).savefig(OUTPUT / "light.png", dpi=300)
     print("\nWritten:")
     for path in sorted(OUTPUT.iterdir()):

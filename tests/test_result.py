@@ -39,7 +39,7 @@ def test_its_repr_is_the_summary_a_person_wants():
     assert lines[0].endswith(" of at most 7 (6 readouts and the constant)")
     assert "1024 samples, 21 legendre functions of 2 inputs" in lines[1]
     assert lines[2].split() == ["degree", "0", "1.0000"]
-    assert "± 0.100" in repr(rich_result())
+    assert "total 1.10 ± 0.10 of" in repr(rich_result())
     assert "check: dead channels were dropped (column 2)" in repr(rich_result())
 
 
@@ -105,7 +105,7 @@ def test_files_come_back_exactly(tmp_path, suffix, basis):
 def test_files_of_the_first_format_are_still_read(suffix):
     """Written by infocap 0.1.0, which counted the constant among the readouts; the numbers are those it printed."""
     old = infocap.load_result(Path(__file__).parent / "old" / f"result.{suffix}")
-    assert repr(old).startswith("CapacityResult: total 4.926 ± 0.005 of at most 5 (4 readouts and the constant)")
+    assert repr(old).startswith("CapacityResult: total 4.9260 ± 0.0052 of at most 5 (4 readouts and the constant)")
     assert (old.n_readouts, old.maximum, old.rank, old.n_samples) == (4, 5, 5, 256)
     assert old.total == 4.926040109712219
     assert old.noise_limited_total == 4.928285536313067

@@ -104,7 +104,7 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
             ax.errorbar(degrees, sums, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
         shown = [KINDS[str(kind)] for kind, column in table.items() if column.sum() > 0]
         letters = sum(len(name) + 6 for name in shown)  # and the space that a swatch takes
-        in_one_row = LETTER * mpl.rcParams["font.size"] * letters < in_points(ax)[0]
+        in_one_row = LETTER * mpl.rcParams["font.size"] * letters < 1.2 * in_points(ax)[0]  # a legend may be wider
         columns = len(shown) if in_one_row else 2
         if shown:
             above: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": columns}
