@@ -11,7 +11,8 @@ from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
 from .recording import Recording, read
 from .result import CapacityResult, load_result
-from .workflow import Comparison, analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
+from .workflow import Comparison as _Comparison
+from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
 
 __all__ = [
     "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
@@ -26,7 +27,7 @@ def _repr_html_(shown: Any) -> str:
     return str(import_module(".report._notebook", __name__).notebook(shown))
 
 
-for _kind in (CapacityResult, Comparison, ProductBasis, Recording, experiment.Plan):
+for _kind in (CapacityResult, _Comparison, ProductBasis, Recording, experiment.Plan):
     _kind._repr_html_ = _repr_html_  # type: ignore[union-attr]
 
 

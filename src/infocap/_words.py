@@ -77,6 +77,15 @@ def short(value: float, most: float | None = None) -> str:
     return "0" if most is None or float(said) == 0.0 else str(most)
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent, to two digits or to whole per cent.
+
+    >>> percent(1.094), percent(0.0123)
+    ('109 %', '1.2 %')
+    """
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+
+
 def rounded(value: float, error: float | None) -> str:
     """Return a value in which little trust is put, to the leading digit of its error and two digits at most.
 

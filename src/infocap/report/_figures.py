@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .._words import counted, rounded, short
+from .._words import counted, percent, rounded, short
 from ..plot import _run
 from ..plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
@@ -202,14 +202,13 @@ def drift(result: CapacityResult) -> Markup:
     if found is None:
         return Markup()
     time, unit = _run.clock(found)
-    percent = 100 * np.array(found.moved)
-    tips = [f"{t:.4g} {unit or 'in order'}\nmoved by {p:.3g} %" for t, p in zip(time, percent, strict=True)]
-    size = f"{100 * found.size:.0f}" if found.size >= 0.1 else f"{100 * found.size:.2g}"
+    moved = 100 * np.array(found.moved)
+    tips = [f"{t:.4g} {unit or 'in order'}\nmoved by {p:.3g} %" for t, p in zip(time, moved, strict=True)]
     said = (
-        f"The reference moved by {size} % of the readouts' spread (root mean square, noise taken off). "
+        f"The reference moved by {percent(found.size)} of the readouts' spread (root mean square, noise taken off). "
         "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
-    return figure(title, _curve(_run.drift, result, f"{title}. {said}", time, percent, tips), said)
+    return figure(title, _curve(_run.drift, result, f"{title}. {said}", time, moved, tips), said)
 
 
 def _curve(

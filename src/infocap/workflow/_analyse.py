@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from .._words import percent
 from ..basis._product import ProductBasis, product_basis
 from ..designs import weights_at
 from ..dimension._spectra import indicator
@@ -212,7 +213,7 @@ def _drift(recording: Recording) -> tuple[Drift | None, list[str]]:
     if excess <= max(DRIFTING, 1 + CHANCE / np.sqrt(len(moved))):
         return found, []
     return found, [
-        f"the device drifted: its reference moved by {100 * size:.2g} % of the readouts' spread (root mean square), "
+        f"the device drifted: its reference moved by {percent(size)} of the readouts' spread (root mean square), "
         f"and scatters {excess:.1f} times more over the run than from one measurement to the next; "
         "keep its temperature and power steady, or measure faster."
     ]
