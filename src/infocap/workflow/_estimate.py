@@ -47,8 +47,9 @@ KEPT_BYTES = 64_000_000
 def estimate(
     u: ArrayLike,
     x: ArrayLike,
-    basis: ProductBasis | str | Family | Sequence[str | Family] | None = None,
+    basis: ProductBasis | None = None,
     *,
+    family: str | Family | Sequence[str | Family] | None = None,
     method: str | Estimator = "control-variate",
     constant: bool = True,
     nan: str = "raise",
@@ -69,9 +70,11 @@ def estimate(
         Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
         and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks.
     basis
-        The functions whose capacities are wanted, from `product_basis`; or the family of the inputs (``"normal"``, or
-        what `infocap.inputs` gives), by default uniform on [-1, 1]. Its degree is then the highest that leaves two
-        samples for each function, and a note among the checks says which.
+        The functions whose capacities are wanted, from `product_basis`.
+    family
+        Of the inputs, where no basis is given: ``"normal"``, or what `infocap.inputs` gives; uniform on [-1, 1] where
+        this is left out too. The degree is then the highest that leaves two samples for each function, and a note
+        among the checks says which.
     method
         A name from `infocap.ESTIMATORS`, or your own function of `Evidence` that gives (terms,) capacities
         or an `Estimate`. Further keyword arguments go to it, such as ``bound="data"``.
@@ -117,8 +120,10 @@ def estimate(
     chosen = find_method(method, options)
     rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
     said = ""
-    if not isinstance(basis, ProductBasis):
-        basis, said = _chosen_basis(u, basis)
+    if basis is None:
+        basis, said = _chosen_basis(u, family)
+    elif family is not None:
+        raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
     samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
     result = conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
