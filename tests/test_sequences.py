@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.legendre import legval
 from numpy.testing import assert_allclose
+from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
 from infocap.basis._delayed import count_terms
@@ -216,3 +217,81 @@ def test_missing_inputs_are_named_once(recorded):
         infocap.estimate(holes, x, basis, washout=50)
     with pytest.raises(ParameterError, match="is for sequences"):
         infocap.estimate(u, x, infocap.product_basis("legendre", 1, 3), washout=5)
+
+
+def linear_readouts(u, rng, n_nodes=6, noise=0.3, slow=0.9):
+    """Readouts of a linear network with slow noise (sets, steps, nodes), and the exact capacities of P1(u[t-k])."""
+    fixed = np.random.default_rng(3)
+    a, b = fixed.standard_normal((n_nodes, n_nodes)), fixed.standard_normal(n_nodes)
+    a *= 0.8 / np.abs(np.linalg.eigvals(a)).max()
+    covariance = solve_discrete_lyapunov(a, np.outer(b, b))
+    size = noise * np.sqrt(np.diag(covariance))
+    x, state, slowly = np.empty((*u.shape, n_nodes)), np.zeros((len(u), n_nodes)), np.zeros((len(u), n_nodes))
+    for t in range(u.shape[1]):
+        state = state @ a.T + np.sqrt(3) * u[:, t, None] * b
+        slowly = slow * slowly + np.sqrt(1 - slow**2) * rng.standard_normal(state.shape)
+        x[:, t] = state + size * slowly
+    reached = np.array([np.linalg.matrix_power(a, k) @ b for k in range(31)])
+    return x, np.einsum("ij,ij->i", reached, np.linalg.solve(covariance + np.diag(size**2), reached.T).T)
+
+
+def test_error_bars_hold_with_noise_that_is_slow():
+    rng, sets, basis = np.random.default_rng(0), 40, infocap.delayed_basis(max_delay={1: 30, 2: 6})
+    u = rng.uniform(-1, 1, (sets, 1600))
+    x, linear = linear_readouts(u, rng)
+    exact = np.concatenate([[1.0], linear, np.zeros(len(basis) - 32)])
+    results = [infocap.estimate(one, readouts, basis, washout=100) for one, readouts in zip(u, x, strict=True)]
+    off = np.array([one.total for one in results]) - exact.sum()
+    bars = np.array([one.total_standard_error for one in results])
+    assert np.mean(np.abs(off) < 1.96 * bars) > 0.8  # 95 % hold; less than 80 % of 40 has a chance of 2e-4
+    assert abs(off.mean()) < 4 * off.std() / np.sqrt(sets)
+    assert off.std() / bars.mean() < 1.5
+    shown = (exact > 0.002) & (exact < 1)
+    inside = [np.abs(one.unbiased - exact)[shown] < 1.96 * one.standard_error[shown] for one in results]
+    assert 0.91 < np.mean(inside) < 0.99
+    p = np.concatenate([one.p_value[exact == 0] for one in results])
+    assert_allclose([np.mean(p < 0.05), np.mean(p < 0.01)], [0.05, 0.01], rtol=0.5)
+
+
+def test_delays_beyond_the_basis_are_noticed_and_enough_delays_are_not():
+    rng = np.random.default_rng(1)
+    u = rng.uniform(-1, 1, (1, 3000))
+    x, _ = linear_readouts(u, rng, noise=0.02)
+    short, enough = (infocap.delayed_basis(max_delay={1: delay, 2: 3}) for delay in (5, 60))
+    (found,) = infocap.estimate(u[0], x[0], short, washout=150).warnings
+    assert "the window is too short" in found
+    assert infocap.estimate(u[0], x[0], enough, washout=150).checks == ()
+    assert "take at least 2880 samples" in infocap.estimate(u[0, :1000], x[0, :1000], enough, washout=150).warnings[0]
+
+
+def test_few_samples_per_function_fall_back_to_the_search(recorded):
+    u, x, basis = recorded
+    few = infocap.estimate(u[:700], x[:700], basis, washout=50)
+    many = infocap.estimate(u, x, basis, washout=50)
+    assert len(basis) * 8 > 650
+    assert abs(few.total - many.total) < 4 * np.hypot(few.total_standard_error, many.total_standard_error)
+    assert many.total_standard_error < 0.1
+
+
+@pytest.mark.parametrize("xp", LIBRARIES[1:], ids=lambda xp: xp.__name__)
+def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, monkeypatch):
+    u, x, basis = recorded
+    whole = infocap.estimate(u, x, basis, washout=50)
+    there = infocap.estimate(xp.asarray(u), xp.asarray(x), basis, washout=50)
+    monkeypatch.setattr("infocap.estimators._sequence.STRETCH_BYTES", 0)
+    twice = infocap.estimate(u, x, basis, washout=50)
+    for other in (there, twice):
+        assert_allclose(other.unbiased, whole.unbiased, atol=1e-10)
+        assert_allclose(other.standard_error, whole.standard_error, atol=1e-10)
+        assert_allclose(other.total_standard_error, whole.total_standard_error, rtol=1e-8)
+
+
+def test_stretches_end_where_runs_end():
+    u, basis = np.random.default_rng(1).uniform(-1, 1, 3000), infocap.delayed_basis(max_delay={1: 5})
+    x = np.column_stack([u, np.roll(u, 2)])
+    for count in (5, 60):
+        cuts = np.array_split(np.arange(3000), count)
+        seen = infocap.evidence([u[c] for c in cuts], [x[c] for c in cuts], basis)
+        assert 20 <= len(seen.group_edges) - 1 <= 30
+        assert (count > 24) or set(seen.samples.runs.tolist()) <= set(seen.group_edges.tolist())
+        assert (count < 24) or set(seen.group_edges.tolist()) <= {*seen.samples.runs.tolist(), seen.n_samples}

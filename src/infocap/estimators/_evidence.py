@@ -177,8 +177,19 @@ class Evidence:
 
     @property
     def group_edges(self) -> Integers:
-        """The rows at which the groups of samples begin, and the number of samples; half of them are one half."""
-        count = self.n_groups or GROUPS
+        """The rows at which the groups of samples begin, and the number of samples; half of them are one half.
+
+        Groups do not cross from one run to the next, unless there are so many runs that several make a group.
+        """
+        count, runs = self.n_groups or GROUPS, self.samples.runs
+        if runs is not None and len(runs) >= count:
+            return np.append(runs[[len(runs) * g // count for g in range(count)]], self.n_samples)
+        if runs is not None:
+            each = [
+                np.linspace(a, b, max(round(count * (b - a) / self.n_samples), 1) + 1)[:-1]
+                for a, b in pairwise([*runs.tolist(), self.n_samples])
+            ]
+            return np.append(np.concatenate(each).astype(int), self.n_samples)
         return np.array([self.n_samples * g // count for g in range(count + 1)])
 
     @cached_property
