@@ -1,6 +1,7 @@
 """Sequences: functions of delayed inputs, capacities of devices with memory, and error bars that hold there."""
 
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import combinations_with_replacement, groupby
 from math import comb
@@ -255,7 +256,7 @@ def test_error_bars_hold_with_noise_that_is_slow():
 
 def test_delays_beyond_the_basis_are_noticed_and_enough_delays_are_not():
     rng = np.random.default_rng(1)
-    u = rng.uniform(-1, 1, (1, 3000))
+    u = rng.uniform(-1, 1, (1, 3100))
     x, _ = linear_readouts(u, rng, noise=0.02)
     short, enough = (infocap.delayed_basis(max_delay={1: delay, 2: 3}) for delay in (5, 60))
     (found,) = infocap.estimate(u[0], x[0], short, washout=150).warnings
@@ -295,3 +296,51 @@ def test_stretches_end_where_runs_end():
         assert 20 <= len(seen.group_edges) - 1 <= 30
         assert (count > 24) or set(seen.samples.runs.tolist()) <= set(seen.group_edges.tolist())
         assert (count < 24) or set(seen.group_edges.tolist()) <= {*seen.samples.runs.tolist(), seen.n_samples}
+
+
+def quiet_network(seed=1, n=3000):
+    """A sequence and readouts with nothing wrong, and delays that are enough."""
+    u = np.random.default_rng(seed).uniform(-1, 1, (n, 1))
+    x = network(u, radius=0.5)
+    return u, x, infocap.delayed_basis(max_delay={1: 15, 2: 8, 3: 5})
+
+
+def early(u, x):
+    return u[:-2], x[2:]
+
+
+def dependent(u, x):
+    u = u.copy()
+    u[1::7] = u[:-1:7][: len(u[1::7])]
+    return u, network(u, radius=0.5)
+
+
+def transient(u, x):
+    return u, x + 5 * np.exp(-np.arange(len(u)) / 40)[:, None] * np.linspace(-1, 1, x.shape[1])
+
+
+def drifting(u, x):
+    return u, x * np.linspace(0.2, 2.0, len(u))[:, None]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_checks_stay_silent_where_nothing_is_wrong(seed):
+    u, x, basis = quiet_network(seed)
+    assert infocap.estimate(u, x, basis, washout=30).checks == ()
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        (early, "x is 2 samples early"),
+        (dependent, r"u\[t\] and u\[t-1\] have the correlation 0.1"),
+        (transient, "pass a `washout` that is"),
+        (drifting, "stretches of the sequence disagree"),
+    ],
+)
+def test_mistakes_with_sequences_are_noticed(mistake, said):
+    u, x, basis = quiet_network()
+    u, x = mistake(u, x)
+    result = infocap.estimate(u, x, basis, washout=30)
+    assert any(re.search(said, check) for check in result.warnings), result.warnings
+    assert result.unreliable

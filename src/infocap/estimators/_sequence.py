@@ -37,6 +37,9 @@ MORE_CONTROLS, MOST_CONTROLS = 2, 1500
 STRETCH_BYTES = 500_000_000
 # Stretches should be so many times as long as the memory.
 LONG_STRETCH = 2
+# Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is not
+# the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
+DISAGREE = 2.0
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
 
@@ -133,6 +136,9 @@ def jackknifed(evidence: Evidence, controls: DelayedBasis, false_discovery_rate:
     work = partial(_residual_squares, c=c, root=root, **evidence.whitener)
     squares, power = evidence.engine.fold(replace(evidence.samples, basis=controls), work)
     null = (squares / power**2)[places]
+    moved = np.array([one[places] @ root for one, *_ in others])
+    spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
+    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), TINY)
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
     p = chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)
@@ -150,13 +156,13 @@ def jackknifed(evidence: Evidence, controls: DelayedBasis, false_discovery_rate:
         p_value=p,
         total=float(np.clip(unbiased.sum(), 0.0, evidence.rank)),
         total_standard_error=float(scale * without[:, places].sum(axis=1).std()),
-        checks=tuple(_doubts(evidence, unbiased, outside)),
+        checks=tuple(_doubts(evidence, unbiased, outside, scatter)),
         coordinates=(inside[places].T,),
         residual_covariance=covariance,
     )
 
 
-def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float]) -> Iterator[Check]:
+def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], scatter: float) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
     n, memory, stretches = evidence.n_samples, evidence.basis.memory, len(evidence.group_edges) - 1
     if n < LONG_STRETCH * memory * stretches:
@@ -173,4 +179,11 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float]) 
             f"the window is too short: functions beyond it, mostly at longer delays, hold another {found:.2f} ± "
             f"{error:.2f}; raise `max_delay` (and the washout with it) to count them.",
             beyond=found,
+        )
+    if scatter > DISAGREE:
+        yield Check(
+            f"stretches of the sequence disagree: their coefficients scatter {scatter:.0f} times as much as noise "
+            "explains; the device drifts (`time_degree=2` counts that), or settles into several states (take runs).",
+            unreliable="stretches that disagree",
+            scatter=scatter,
         )
