@@ -227,8 +227,7 @@ class CapacityResult:
 
         basis = self.basis
         table = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
-        table |= {f"index_u{k + 1}": column for k, column in enumerate(basis.indices.T)}
-        return pd.DataFrame(table | per_term(self))
+        return pd.DataFrame(table | basis.index_columns | per_term(self))
 
     def to_xarray(self) -> xr.Dataset:
         """Everything, as a labelled data set."""
