@@ -68,7 +68,7 @@ class Products:
         return to_numpy(c), left, to_numpy(c.T @ c) + noise
 
 
-def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Products:
+def products(samples: Samples, start: int, stop: int, **frame: Any) -> Products:
     """The sums over some rows; the controls are the basis of these samples."""
     parts = []
     for first, last in pieces(samples, start, stop, len(samples.basis)):
@@ -104,7 +104,7 @@ def controls_of(evidence: Evidence) -> DelayedBasis | None:
 def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats]]:
     """The fit of all samples, then the fits without each stretch."""
     samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
-    work = partial(_products, **evidence.whitener)
+    work = partial(products, **evidence.whitener)
     if 8 * len(controls) ** 2 * len(edges) < STRETCH_BYTES:
         stretches: list[Products] = engine.fold(samples, work, edges=edges)
         whole = reduce(add, stretches)
