@@ -15,8 +15,8 @@ from .workflow import analyse, compare, conclude, convergence, estimate, evidenc
 __all__ = [
     "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
     "analyse", "basis", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension", "draw",
-    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "load_result", "plot", "probe",
-    "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "load_result", "plot",
+    "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 

@@ -121,7 +121,7 @@ class DelayedBasis(ProductBasis):
         memory = self.memory if memory is None else memory
         largest = {d: int(self.largest_delays[self.degrees == d].max()) for d in set(self.degrees.tolist()) - {0}}
         wide = {degree: min(delay + (delay + 1) // 2, memory) for degree, delay in largest.items()}
-        wide |= {1: min(2 * largest.get(1, memory), memory), self.max_degree + 1: largest[self.max_degree] // 2}
+        wide |= {1: min(2 * largest.get(1, memory), memory), self.max_degree + 1: largest.get(self.max_degree, 0) // 2}
         if most <= len(self) or count_terms(self.families, wide) > MOST_LISTED:
             return self
         found = DelayedBasis(self.families, sort_terms(self.families, list_terms(self.families, wide)))

@@ -37,8 +37,8 @@ MORE_CONTROLS, MOST_CONTROLS = 2, 1500
 STRETCH_BYTES = 500_000_000
 # Stretches should be so many times as long as the memory.
 LONG_STRETCH = 2
-# Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is not
-# the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
+# Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is
+# not the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 DISAGREE = 2.0
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
