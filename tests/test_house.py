@@ -26,9 +26,9 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Lines of all Python files with their docstrings and blanks. It was 21,722 before the house was rebuilt, more than
 # any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
 # Sequences (functions of delayed inputs, their estimator, results and pictures) added 900.
-MOST_LINES = 16_400
+MOST_LINES = 16_600
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
-MOST_CORE_LINES = 7_400
+MOST_CORE_LINES = 7_750
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.
