@@ -29,7 +29,7 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Sequences (functions of delayed inputs, their estimator, results and pictures) added 900.
 MOST_LINES = 17_000
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
-MOST_CORE_LINES = 7_400
+MOST_CORE_LINES = 7_750
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.

@@ -344,3 +344,68 @@ def test_mistakes_with_sequences_are_noticed(mistake, said):
     result = infocap.estimate(u, x, basis, washout=30)
     assert any(re.search(said, check) for check in result.warnings), result.warnings
     assert result.unreliable
+
+
+def test_results_tell_what_the_field_asks_for(tmp_path):
+    rng = np.random.default_rng(2)
+    u = rng.uniform(-1, 1, 4000)
+    x = np.column_stack([u, np.roll(u, 2), u * np.roll(u, 3), 1.5 * np.roll(u, 1) ** 2])
+    x += 0.1 * rng.standard_normal(x.shape)
+    basis = infocap.delayed_basis(max_delay={1: 10, 2: 5})
+    result = infocap.estimate(u, x, basis, washout=30)
+    result = infocap.load_result(result.save(tmp_path / "result.nc"))
+    memory = result.memory_function()
+    known = [1 / (1 + 0.03), 0, 1 / (1 + 0.03), *[0] * 8]
+    assert memory.index.tolist() == list(range(11))
+    assert_allclose(memory.capacity, known, atol=0.02)
+    assert np.all(np.abs(memory.capacity - known) < 5 * memory.standard_error + 1e-9)
+    assert_allclose(result.memory_capacity, sum(known), atol=4 * result.memory_capacity.standard_error)
+    assert 0 < result.memory_capacity.standard_error < 0.02
+    assert_allclose(result.memory_capacity + result.nonlinear_capacity + 1, result.total, rtol=1e-12)
+    pairs = result.delay_matrix()
+    assert pairs.shape == (6, 6)
+    assert pairs[0, 3] == pairs[3, 0] > 0.8 < pairs[1, 1] > 0.8
+    assert_allclose(np.nansum(np.triu(pairs)), result.capacity[basis.degrees == 2].sum(), rtol=1e-12)
+    table = result.by_delay()
+    assert table.loc[3, 2] > 0.8 < table.loc[2, 1]
+    assert_allclose(table.to_numpy().sum() + 1, result.capacity.sum(), rtol=1e-12)
+    assert "without the constant, as the field counts: 3." in repr(result)
+    own = result.capacity_of(lambda u: np.roll(u[:, 0], 2) + 0.5 * u[:, 0] * np.roll(u[:, 0], 3))
+    assert own.standard_error is not None
+    assert_allclose(own, 0.95, atol=0.03)
+    with pytest.raises(ParameterError, match="not about delayed inputs"):
+        infocap.probe(lambda u: u, infocap.product_basis("legendre", 1, 3), 64, seed=1).by_delay()
+
+
+def test_a_de_bruijn_sequence_holds_every_window_once():
+    basis = infocap.delayed_basis("bernoulli", max_delay={1: 6, 2: 6, 3: 6})
+    u = infocap.draw(basis, 1024 + 300, design="de-bruijn", seed=3)
+    windows = np.lib.stride_tricks.sliding_window_view(u[:, 0], 10)[:1024]
+    assert len({tuple(row) for row in windows.tolist()}) == 1024
+    y = basis(u)[300 - basis.memory :]
+    assert_allclose(y.T @ y / len(y), np.eye(len(basis)), atol=1e-12)
+    with pytest.raises(ParameterError, match="two equally likely levels"):
+        infocap.draw(infocap.delayed_basis(max_delay={1: 3}), 100, design="de-bruijn")
+    with pytest.raises(ParameterError, match="sobol"):
+        infocap.draw(basis, 100, design="sobol")
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+def test_functions_that_are_the_same_on_the_samples_do_no_harm(n):
+    basis = infocap.delayed_basis("bernoulli", max_delay={1: 3, 2: 3, 3: 3})
+    u = np.tile(infocap.draw(basis, 10, seed=1, design="random"), (n // 10, 1))
+    x = u + 0.01 * np.random.default_rng(0).standard_normal((n, 2))
+    assert np.isfinite(infocap.estimate(u, x, basis).total)
+
+
+def test_slow_time_counts_what_drifts():
+    rng = np.random.default_rng(4)
+    u, n = rng.uniform(-1, 1, 6000), 6000
+    slow = np.sqrt(3) * np.linspace(-1, 1, n)
+    x = (1 + 0.8 * slow)[:, None] * np.sqrt(3) * np.roll(u, 1)[:, None] + 0.1 * rng.standard_normal((n, 1))
+    basis = infocap.delayed_basis(max_delay={1: 4, 2: 2}, time_degree=2)
+    result = infocap.estimate(u, x, basis, washout=50)
+    found = dict(zip(basis.labels, result.capacity, strict=True))
+    power = 1 + 0.64 + 0.01
+    assert_allclose([found["P1(u[t-1])"], found["P1(u[t-1])·P1(time)"]], [1 / power, 0.64 / power], atol=0.02)
+    assert not any("disagree" in check for check in result.checks)

@@ -308,6 +308,8 @@ def joined(*parts: Integers) -> Integers:
 
 def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     """The functions (terms, factors, 3) by degree, window, pattern and delay, each once, as `indices`."""
+    filled = np.argsort(rows[:, :, 2] == 0, axis=1, kind="stable")[:, :, None]
+    rows = np.take_along_axis(rows, filled, axis=1)  # what is empty goes last
     rows = np.unique(rows.reshape(len(rows), -1), axis=0).reshape(-1, *rows.shape[1:])
     degree = np.zeros(len(rows), int)
     for k, family in enumerate(families):

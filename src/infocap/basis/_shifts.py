@@ -202,8 +202,10 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
 
 
 def transform_length(longest: int, n: int) -> int:
-    """How long transforms of stretches with shifts up to `longest` should be, for n samples."""
-    size = SHORTEST
-    while size < 2 * longest + 2 and size < n + longest:
-        size *= 2
-    return size
+    """How long transforms of stretches with shifts up to `longest` should be, for n samples: a product of 2, 3, 5.
+
+    Two and a half times the longest shift is fastest: longer ones take longer to transform back, and shorter ones hold
+    more history than samples (benchmarks/sequences.py).
+    """
+    wanted = max(min(5 * longest // 2, n + longest), longest + 2, SHORTEST)
+    return min(m << max((-(-wanted // m) - 1).bit_length(), 1) for m in (8, 9, 10, 12, 15))

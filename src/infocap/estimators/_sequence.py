@@ -59,9 +59,15 @@ class Products:
     def __sub__(self, other: Products) -> Products:
         return Products(*map(sub, vars(self).values(), vars(other).values()))
 
-    def fit(self) -> tuple[Floats, Floats, Floats]:
-        """Coefficients c (controls, rank) of the readouts, the covariance of what is left, and G = E[z z']."""
-        inverse = inverse_of_triangle(triangle_of_gram(self.controls))
+    def fit(self) -> tuple[Floats, Floats, Floats] | None:
+        """Coefficients c (controls, rank) of the readouts, the covariance of what is left, and G = E[z z'].
+
+        None where some controls are the same on these samples, as functions of binary inputs may be.
+        """
+        triangle = triangle_of_gram(self.controls)
+        if triangle is None:
+            return None
+        inverse = inverse_of_triangle(triangle)
         c = inverse @ (inverse.T @ self.cross)
         left = to_numpy(self.readouts - self.cross.T @ c) / (self.count - c.shape[0])
         noise = left * (1 - float(array_namespace(inverse).sum(inverse**2)))
@@ -101,7 +107,7 @@ def controls_of(evidence: Evidence) -> DelayedBasis | None:
     return basis.extended(wanted, memory=evidence.samples.history)
 
 
-def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats]]:
+def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats] | None]:
     """The fit of all samples, then the fits without each stretch."""
     samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
     work = partial(products, **evidence.whitener)
@@ -114,16 +120,21 @@ def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, 
     return [whole.fit(), *((whole - part).fit() for part in parts)]
 
 
-def jackknifed(evidence: Evidence, controls: DelayedBasis, false_discovery_rate: float) -> Estimate:
+def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | None:
     """Capacities free of bias to second order and error bars, from fits without each of 24 stretches of a sequence.
 
     P-values need no stretches: functions of independent inputs are white, so those without capacity scatter as if
     samples were independent. Functions beyond those reported serve as controls, and tell what a longer window would.
+    None where samples are too few for least squares.
     """
     from scipy.special import chdtrc, stdtrit
 
-    n, places = evidence.n_samples, evidence.basis.places(controls)
-    (c, left, gram), *others = leave_out(evidence, controls)
+    controls = controls_of(evidence)
+    fits = [] if controls is None else leave_out(evidence, controls)
+    known = [one for one in fits if one is not None]
+    if controls is None or len(known) < len(fits):
+        return None
+    n, places, ((c, left, gram), *others) = evidence.n_samples, evidence.basis.places(controls), known
     root, _ = inverse_root(gram)
     count, inside, covariance = len(others), c @ root, root.T @ left @ root
     without = np.array([np.sum((one @ inverse_root(metric)[0]) ** 2, axis=1) for one, _, metric in others])
@@ -159,6 +170,7 @@ def jackknifed(evidence: Evidence, controls: DelayedBasis, false_discovery_rate:
         checks=tuple(_doubts(evidence, unbiased, outside, scatter)),
         coordinates=(inside[places].T,),
         residual_covariance=covariance,
+        without_stretches=without[:, places],
     )
 
 

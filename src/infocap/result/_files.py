@@ -41,6 +41,8 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
         variables[name] = ((f"{name}_frame", "term"), part)
     if result.residual_covariance is not None:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
+    if result.without_stretches is not None:
+        variables["without_stretches"] = (("stretch", "term"), result.without_stretches)
     if isinstance(basis, DelayedBasis):
         parts = zip(FACTORS, basis.factors.transpose(2, 0, 1), strict=True)
         variables |= {name: (("term", "factor"), part) for name, part in parts}
@@ -101,8 +103,9 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         inside: dict[str, Any] = {"coordinates": parts}
-        if "residual_covariance" in contents:
-            inside["residual_covariance"] = contents.numbers("residual_covariance")
+        for name in ("residual_covariance", "without_stretches"):
+            if name in contents:
+                inside[name] = contents.numbers(name)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         if "index" in contents:
             indices = contents.numbers("index")

@@ -239,6 +239,7 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         checks=checks,
         coordinates=coordinates,
         residual_covariance=found.residual_covariance,
+        without_stretches=found.without_stretches,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,
     )

@@ -15,7 +15,7 @@ from .._words import counted, with_error
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
-from ..errors import Check, DataWarning, warn
+from ..errors import Check, DataError, DataWarning, warn
 from ..estimators._evidence import Evidence
 from ..estimators._fit import inverse_root, pieces
 from ..estimators._second_order import TINY, benjamini_hochberg
@@ -247,7 +247,12 @@ def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis) -> _Test:
     """Fit the readouts with the functions found, and test all functions of a basis on what the fit leaves."""
     from scipy.special import chdtrc
 
-    c, left, gram = seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)).fit()
+    fit = seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)).fit()
+    if fit is None:
+        raise DataError(
+            "some functions found are the same on these samples; draw another input sequence, or a longer one."
+        )
+    c, left, gram = fit
     root, _ = inverse_root(gram)
     covariance, free = root.T @ left @ root, seen.n_samples - len(found)  # a fit takes its share of the residuals
     work = partial(_residual_sums, found=found, c=c, root=root, **seen.whitener)
