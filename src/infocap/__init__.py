@@ -5,18 +5,18 @@ from types import ModuleType
 
 from . import basis, checks, dimension, errors, estimators, experiment, systems, tasks, theory
 from ._version import __version__
-from .basis import ProductBasis, product_basis
+from .basis import DelayedBasis, ProductBasis, delayed_basis, product_basis
 from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
 from .recording import Recording, read
 from .result import CapacityResult, load_result
-from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
+from .workflow import analyse, compare, conclude, convergence, estimate, evidence, explore, probe, sweep
 
 __all__ = [
-    "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-    "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-    "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
-    "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
+    "analyse", "basis", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension", "draw",
+    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "load_result", "plot",
+    "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 

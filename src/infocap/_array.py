@@ -145,6 +145,16 @@ def ifft(array: Any) -> Any:
     return _transforms(array).ifft(array, axis=-1)
 
 
+def rfft(array: Any) -> Any:
+    """The discrete Fourier transform of real numbers along the first axis."""
+    return _transforms(array).rfft(array, axis=0)
+
+
+def irfft(array: Any, n: int) -> Any:
+    """The inverse of `rfft`: n real numbers along the first axis."""
+    return _transforms(array).irfft(array, n=n, axis=0)
+
+
 def rotation(phase: Any) -> Any:
     """exp(i phase), as complex numbers of the phase's precision."""
     if on_host(phase):

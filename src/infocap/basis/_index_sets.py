@@ -64,10 +64,10 @@ def indices_of(
     return sort_rows(families, rows)
 
 
-def count_up_to(families: Sequence[Any], degree: int) -> int:
-    """How many products of functions have at most this total degree."""
+def count_up_to(families: Sequence[Any], degree: int, max_interactions: int | None = None) -> int:
+    """How many products of functions have at most this total degree, and join at most so many inputs."""
     own = [family.degrees_up_to(degree) for family in families]
-    return _count(np.add, own, own, degree, len(families))
+    return _count(np.add, own, own, degree, max_interactions or len(families))
 
 
 def _count(join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int) -> int:

@@ -29,6 +29,8 @@ class ProductBasis:
     array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
     """
 
+    memory: int = 0  # how many earlier inputs the functions depend on
+
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
         self.n_inputs = len(self.families)  # q
@@ -100,11 +102,11 @@ class ProductBasis:
     def values(self, u: Any) -> Any:
         """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs)."""
         if on_host(u):
-            out = np.empty((len(self), len(u)))
+            out = np.empty((len(self), len(u) - self.memory))
             for _, samples, values in self._plan(u).tiles(u, together=True):
                 out[:, samples] = values
             return out
-        if u.shape[0] <= DEVICE.samples(len(self)):
+        if u.shape[0] - self.memory <= DEVICE.samples(len(self)):
             return next(self.blocks(u))
         xp = array_namespace(u)
         return xp.concat([xp.asarray(values, copy=True) for values in self.blocks(u)], axis=1)
@@ -168,6 +170,10 @@ class ProductBasis:
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
         return grid, reduce(np.multiply.outer, weights).ravel()
 
+    def subset(self, rows: Integers) -> ProductBasis:
+        """Only these functions, given by increasing numbers; the constant must be the first of them."""
+        return ProductBasis(self.families, self.indices[rows])
+
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.
 
@@ -191,6 +197,11 @@ class ProductBasis:
         order = np.lexsort((chance, total_degrees(self.families, new)))
         chosen = np.vstack([self.indices, new[order[: most - len(self)]]])
         return ProductBasis(self.families, explicit_set(self.families, chosen))
+
+    @property
+    def index_columns(self) -> dict[str, Any]:
+        """The index of every function as columns of a table, one for each input."""
+        return {f"index_u{k + 1}": column for k, column in enumerate(self.indices.T)}
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""

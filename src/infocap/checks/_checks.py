@@ -64,6 +64,7 @@ def inputs_off(case: Case) -> Iterator[Check]:
     if evidence.whole.constant:
         z = np.abs(to_numpy(evidence.whole.projection[0, :]))  # sqrt(N) times the means, for free
         low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
+        low &= (basis.interactions < 2) | (basis.memory == 0)  # products of delays tell dependence, not distribution
     else:
         basis = single_inputs(basis)
         z = np.abs(evidence.engine.fold(samples, partial(_sums, basis=basis))) / np.sqrt(n)
@@ -294,6 +295,10 @@ CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
 }
 
 
+# Checks of devices without memory: readouts of the others depend on neighbouring inputs, and on each other.
+MEMORYLESS = ("shifted", "correlated")
+
+
 def run_checks(case: Case) -> tuple[Check, ...]:
     """What the method had to say, then everything that the checks of the table find, in its order, each once.
 
@@ -306,4 +311,9 @@ def run_checks(case: Case) -> tuple[Check, ...]:
     ()
     """
     said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
-    return tuple(dict.fromkeys([*said, *(one for check in CHECKS.values() for one in check(case))]))
+    table = CHECKS
+    if case.evidence.basis.memory:
+        from ._sequences import SEQUENCE_CHECKS
+
+        table = {name: one for name, one in CHECKS.items() if name not in MEMORYLESS} | SEQUENCE_CHECKS
+    return tuple(dict.fromkeys([*said, *(one for check in table.values() for one in check(case))]))

@@ -10,6 +10,7 @@ from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
 from ._second_order import SUMS_BYTES, TINY, Found, benjamini_hochberg, second_order
+from ._sequence import jackknifed
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
@@ -51,6 +52,9 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, FITS)
+    sequence = jackknifed(evidence, false_discovery_rate) if evidence.basis.memory and fit != "none" else None
+    if sequence is not None:
+        return sequence
     edges = evidence.group_edges
     found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
     plain, bias, variance, p = np.sum(found.inside**2, axis=1), found.bias, found.variance, found.p_value

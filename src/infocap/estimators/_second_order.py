@@ -179,7 +179,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     if len(places) > step:
         return _joined([second_order(evidence, fit, edges, slice(k, k + step)) for k in range(0, len(basis), step)])
     if len(places) < len(basis):  # every basis begins with the constant function
-        basis = ProductBasis(basis.families, basis.indices[np.union1d([0], np.arange(len(basis))[some])])
+        basis = basis.subset(np.union1d([0], np.arange(len(basis))[some]))
     inside = bool(np.all(places >= 0))
     root, _ = inverse_root(fit.gram)
     metric = as_like(root, fit.c)

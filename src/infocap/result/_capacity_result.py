@@ -14,7 +14,8 @@ from .._words import rounded
 from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
-from ._target import Capacity, corrected, expand, extrapolated
+from . import _delays
+from ._target import Capacity, Measured, corrected, expand, extrapolated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +121,7 @@ class CapacityResult:
     # the method has fitted the readouts, the whole alone and the covariance there of what the fit left (rank, rank).
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
+    without_stretches: Floats | None = None  # capacities without each stretch of a sequence, (stretches, terms)
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
@@ -138,6 +140,10 @@ class CapacityResult:
             found = f"{self.total:.1f}" + (f" ± {self.total_standard_error:.1f}" if error else "")
             found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else found
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
+        if self.basis.memory and self.maximum > self.n_readouts:
+            rest = rounded(self.total - 1, self.total_standard_error)
+            lines.append(f"  without the constant, as the field counts: {rest}{error} of {self.maximum - 1}; of this")
+            lines.append(f"  memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
@@ -203,9 +209,32 @@ class CapacityResult:
         out[tuple(self.basis.indices.T)] = self.capacity
         return out
 
+    def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
+        """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
+        return _delays.memory_function(self, degree, input)
+
+    def by_delay(self) -> pd.DataFrame:
+        """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
+        return _delays.by_delay(self)
+
+    def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
+        """Capacities of degree 2 by both delays: [i, j] is for P1(u[t-i])·P1(u[t-j]), the diagonal for P2(u[t-i])."""
+        return _delays.delay_matrix(self, input)
+
+    @property
+    def memory_capacity(self) -> Measured:
+        """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
+        return _delays.sum_over(self, _delays.delayed(self).degrees == 1)
+
+    @property
+    def nonlinear_capacity(self) -> Measured:
+        """The sum of all unbiased capacities of degree 2 and more of a sequence, with `standard_error`."""
+        return _delays.sum_over(self, _delays.delayed(self).degrees > 1)
+
     def capacity_of(self, target: Target) -> Capacity:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
+        Of a sequence u (steps, inputs) it gives one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
         It is a number within [0, 1] with an attribute `standard_error`, which is None where the method has none. Its
         bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a warning
         says how much that is.
@@ -227,8 +256,7 @@ class CapacityResult:
 
         basis = self.basis
         table = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
-        table |= {f"index_u{k + 1}": column for k, column in enumerate(basis.indices.T)}
-        return pd.DataFrame(table | per_term(self))
+        return pd.DataFrame(table | basis.index_columns | per_term(self))
 
     def to_xarray(self) -> xr.Dataset:
         """Everything, as a labelled data set."""

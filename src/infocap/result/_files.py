@@ -13,6 +13,7 @@ import numpy as np
 from .._check import one_of
 from .._files import open_hdf5, readable, refuse_too_large, replaced, save_dataset
 from .._version import __version__
+from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError
 from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth, per_term
@@ -26,6 +27,7 @@ COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
 TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
+FACTORS = ("factor_input", "factor_delay", "factor_function")  # of functions of delayed inputs
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
 
@@ -39,7 +41,13 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
         variables[name] = ((f"{name}_frame", "term"), part)
     if result.residual_covariance is not None:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
-    variables["index"] = (("term", "input"), basis.indices)
+    if result.without_stretches is not None:
+        variables["without_stretches"] = (("stretch", "term"), result.without_stretches)
+    if isinstance(basis, DelayedBasis):
+        parts = zip(FACTORS, basis.factors.transpose(2, 0, 1), strict=True)
+        variables |= {name: (("term", "factor"), part) for name, part in parts}
+    else:
+        variables["index"] = (("term", "input"), basis.indices)
     variables["metadata"] = ((), json.dumps(extras(result)))  # a variable: attributes have a largest size
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
@@ -95,10 +103,15 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         inside: dict[str, Any] = {"coordinates": parts}
-        if "residual_covariance" in contents:
-            inside["residual_covariance"] = contents.numbers("residual_covariance")
+        for name in ("residual_covariance", "without_stretches"):
+            if name in contents:
+                inside[name] = contents.numbers(name)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
-        indices = contents.numbers("index")
+        if "index" in contents:
+            indices = contents.numbers("index")
+        else:
+            factors = np.stack([contents.numbers(name) for name in FACTORS], axis=2)
+            indices = factors.reshape(len(factors), -1)
     return contents.attributes, indices, columns, inside, json.loads("".join(metadata))
 
 
@@ -124,7 +137,7 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
+    indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(dtype=int)
     return attributes, indices, columns, {}, attributes.pop("metadata", {})
 
 
@@ -170,9 +183,11 @@ def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata:
         if name in metadata:
             saved = metadata.pop(name).items()
             fields[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in saved})
+    described = json.loads(attributes["basis"])
+    kind = DelayedBasis if "delayed" in described else ProductBasis
     return CapacityResult(
         total=float(attributes["total"]),
-        basis=ProductBasis.from_dict(json.loads(attributes["basis"]), indices.astype(np.int16)),
+        basis=kind.from_dict(described, indices.astype(np.int16)),
         method=str(attributes["method"]),
         checks=tuple(map(Check.from_dict, checks)),
         metadata=metadata,

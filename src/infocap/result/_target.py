@@ -14,23 +14,35 @@ UNSEEN = 0.01  # the share of a target outside the basis that is worth a warning
 TINY = 1e-300
 
 
-class Capacity(float):
-    """The capacity for one function, a number that knows its `standard_error` (None where nobody does).
+class Measured(float):
+    """A number that knows its `standard_error` (None where nobody does).
 
-    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1
-    (0.912 ± 0.012, 0.6)
+    >>> Measured(12.3456, 0.0123), Measured(0.5) + 0.1
+    (12.346 ± 0.012, 0.6)
     """
 
     standard_error: float | None
 
-    def __new__(cls, value: float, standard_error: float | None = None) -> "Capacity":
-        """Keep the value within [0, 1], where every capacity lies."""
-        made = super().__new__(cls, min(max(value, 0.0), 1.0))
+    def __new__(cls, value: float, standard_error: float | None = None) -> "Measured":
+        """Keep the error beside the value."""
+        made = super().__new__(cls, value)
         made.standard_error = standard_error
         return made
 
     def __repr__(self) -> str:
         return with_error(float(self), self.standard_error)
+
+
+class Capacity(Measured):
+    """The capacity for one function, a number within [0, 1] that knows its `standard_error`.
+
+    >>> Capacity(0.91234, 0.0123), Capacity(1.2)
+    (0.912 ± 0.012, 1.000)
+    """
+
+    def __new__(cls, value: float, standard_error: float | None = None) -> "Capacity":
+        """Keep the value within [0, 1], where every capacity lies."""
+        return super().__new__(cls, min(max(value, 0.0), 1.0), standard_error)  # type: ignore[return-value]
 
 
 def expand(target: Target, basis: ProductBasis) -> Floats:
@@ -40,12 +52,14 @@ def expand(target: Target, basis: ProductBasis) -> Floats:
     is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
     """
     coefficients = np.zeros(len(basis))
+    blocks = None if basis.memory else 1  # one net: the most even points for an average
     if len(basis) <= MOST_TERMS:
-        u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0, blocks=1)
-        coefficients = np.linalg.lstsq(basis(u), _values(target, u), rcond=None)[0]
-    u = draw(basis, CHECK_POINTS, seed=1, blocks=1)  # one net: the most even points for an average
-    values = _values(target, u)
-    coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(u)
+        count = 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096))))
+        u = draw(basis, count + basis.memory, seed=0, blocks=blocks)
+        coefficients = np.linalg.lstsq(basis(u), _values(target, u)[basis.memory :], rcond=None)[0]
+    u = draw(basis, CHECK_POINTS + basis.memory, seed=1, blocks=blocks)
+    values = _values(target, u)[basis.memory :]
+    coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(values)
     outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
     power = float(np.sum(coefficients**2)) + outside
     if not (np.isfinite(power) and power > 0):

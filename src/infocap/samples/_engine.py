@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from math import gcd
 from operator import add
@@ -60,6 +60,13 @@ class Engine:
         to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
+        if samples.runs is not None:  # no share of the rows crosses from one run to the next
+            inside = [edge for edge in samples.runs.tolist() if any(start < edge < stop for start, stop in wholes)]
+            if inside:
+                finer = sorted({*inside, *(edge for whole in wholes for edge in whole)})
+                parts = dict(zip(finer[:-1], self.fold(samples, work, merge, finer), strict=True))
+                outcomes = [reduce(merge, [parts[edge] for edge in finer if a <= edge < b]) for a, b in wholes]
+                return outcomes[0] if edges is None else outcomes
         if self.executor is not None and is_client(self.executor):
             outcomes = self._on_dask(samples, work, merge, wholes)
             return outcomes[0] if edges is None else outcomes
@@ -124,6 +131,8 @@ class Engine:
             return pairwise([*range(0, n, self.share_rows), n])
         single = len(list(row_shares(0, n, chunk.n_columns)))
         count = max(-(-single // LONGEST_SHARE), min(single, SHARES_PER_THREAD * threads))
+        if chunk.basis.memory:  # long shares: the history of each is read and transformed again
+            count = max(min(count, n // chunk.basis.tile_samples), threads if n > chunk.basis.tile_samples else 1)
         return pairwise(n * share // count for share in range(count + 1))
 
     def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:

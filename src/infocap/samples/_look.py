@@ -62,10 +62,12 @@ def first_look(samples: Samples, engine: Engine) -> Look:
     look: Look = engine.fold(samples, partial(look_at, typical=typical), merged)
     for name, ends in (("u", (look.input_low, look.input_high)), ("x", (look.low, look.high))):
         if not np.isfinite(ends).all():
-            counts, first = zip(*engine.fold(samples, partial(_gaps, name=name)), strict=True)
+            whole = samples.history and name == "u"  # with history in front of every share
+            found = samples.u.gaps(0, samples.u.shape[0]) if whole else engine.fold(samples, partial(_gaps, name=name))
+            counts, first = zip(*found, strict=True)
+            otherwise = "" if samples.history else ", or pass `nan='drop'` to leave such rows out"
             raise DataError(
-                f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; "
-                "repair the data, or pass `nan='drop'` to leave such rows out."
+                f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; repair the data{otherwise}."
             )
     return look
 
@@ -107,7 +109,7 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
 
 
 def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Integers) -> Look:
-    inputs, readouts = samples.inputs(start, stop), samples.x.read(start, stop)
+    inputs, readouts = samples.inputs(start, stop, samples.history), samples.x.read(start, stop)
     xp = array_namespace(readouts)
     if samples.epochs is None:
         epochs = np.arange(samples.first_row + start, samples.first_row + stop) * EPOCHS // samples.n_total
@@ -125,7 +127,10 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
     low, high, at_low, at_high, input_low, input_high, sums, sample = found
     if np.isfinite([input_low, input_high]).all():
-        refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
+        rows = (start, stop)
+        if samples.history:
+            rows = start + samples.before(start) - samples.history, stop + samples.before(start)
+        refuse_outside(samples.u, rows, input_low, input_high, samples.basis)
     at_ends = at_low.astype(int), at_high.astype(int)
     by_epoch = np.bincount(epochs, minlength=EPOCHS), sums.reshape(EPOCHS, -1)
     return Look(typical, low, high, *at_ends, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))

@@ -54,6 +54,7 @@ def estimate(
     acquired: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
+    washout: int | None = None,
     memory: str | float | None = None,
     executor: Any = None,
     **options: Any,
@@ -64,9 +65,11 @@ def estimate(
     ----------
     u, x
         Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
-        and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks.
+        and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks. Of a sequence u may be
+        (samples,); several runs of it are a list of inputs and a list of readouts.
     basis
-        The functions whose capacities are wanted, from `product_basis`.
+        The functions whose capacities are wanted, from `product_basis`, or from `delayed_basis` for a device with
+        memory: then rows are time steps, in order.
     method
         A name from `infocap.ESTIMATORS`, or your own function of `Evidence` that gives (terms,) capacities
         or an `Estimate`. Further keyword arguments go to it, such as ``bound="data"``.
@@ -89,6 +92,9 @@ def estimate(
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
         not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
         and so how much lies outside this one.
+    washout
+        Time steps at the beginning of every run of a sequence whose readouts are not used, because the device still
+        remembers the state that it started from; the largest delay by default, and never less.
     memory
         How much may be used for the work (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
         What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
@@ -111,7 +117,7 @@ def estimate(
         acquired = renamed("acquisition", "acquired", options.pop("acquisition"))
     chosen = find_method(method, options)
     rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
-    samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
+    samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
     return conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
 
@@ -130,8 +136,8 @@ def evidence(
 ) -> Evidence:
     """What every method sees, from one pass over the data: for several methods on the same samples.
 
-    The arguments are those of `estimate`, `index`, `acquired`, `weights` and `repeats` among them. `conclude` makes a
-    result of it with one method; `ESTIMATORS[name](evidence)` gives the bare capacities.
+    The arguments are those of `estimate`, such as `index`, `acquired`, `weights`, `repeats` and `washout`. `conclude`
+    makes a result of it with one method; `ESTIMATORS[name](evidence)` gives the bare capacities.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
@@ -160,6 +166,10 @@ def _gathered(
                 f"`{name}={value!r}` is for work in the processor's memory and cannot work on arrays that lie on a "
                 f"device; leave {name} out, or pass NumPy arrays."
             )
+    if nan == "drop" and samples.history:
+        raise ParameterError(
+            "`nan='drop'` would tear a sequence apart; give the runs without missing values as a list."
+        )
     if nan == "drop":
         less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
         samples = without_gaps(samples, replace(engine, **less))
@@ -229,6 +239,7 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         checks=checks,
         coordinates=coordinates,
         residual_covariance=found.residual_covariance,
+        without_stretches=found.without_stretches,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,
     )

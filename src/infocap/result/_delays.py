@@ -1,0 +1,76 @@
+"""What a result says about delays: the memory function, capacity by delay, pairs of delays, and sums with errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..basis._delayed import DelayedBasis
+from ..errors import ParameterError
+from ..typing import Floats
+from ._target import Measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ._capacity_result import CapacityResult
+
+
+def delayed(result: CapacityResult) -> DelayedBasis:
+    """The basis of a result about a sequence; any other is refused."""
+    if not isinstance(result.basis, DelayedBasis):
+        raise ParameterError("this result is not about delayed inputs; estimate with a basis from delayed_basis(...).")
+    return result.basis
+
+
+def sum_over(result: CapacityResult, some: Floats) -> Measured:
+    """The sum of the unbiased capacities of some functions, with its standard error.
+
+    Stretches that were left out tell how far the sum scatters; without them, errors of functions count as independent.
+    """
+    value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
+    if result.without_stretches is not None:
+        count = len(result.without_stretches)
+        return Measured(value, float(np.sqrt(count - 1) * result.without_stretches[:, some].sum(axis=1).std()))
+    if result.standard_error is None:
+        return Measured(value)
+    return Measured(value, float(np.linalg.norm(result.standard_error[some])))
+
+
+def memory_function(result: CapacityResult, degree: int, number: int) -> pd.DataFrame:
+    """Capacity of the function of one degree of one input, for every delay, with standard error and p-value."""
+    import pandas as pd
+
+    basis = delayed(result)
+    alone = (basis.interactions == 1) & (basis.degrees == degree) & (basis.factors[:, 0, 0] == number - 1)
+    if not alone.any():
+        raise ParameterError(f"the basis has no function of degree {degree} of input {number} alone; it is {basis!r}.")
+    table = {"delay": basis.largest_delays[alone], "capacity": result.capacity[alone]}
+    more = {name: getattr(result, name) for name in ("standard_error", "p_value")}
+    table |= {name: values[alone] for name, values in more.items() if values is not None}
+    return pd.DataFrame(table).sort_values("delay", kind="stable").set_index("delay")
+
+
+def by_delay(result: CapacityResult) -> pd.DataFrame:
+    """Capacity by the largest delay of a function (rows) and degree (columns), without the constant."""
+    import pandas as pd
+
+    basis = delayed(result)
+    table = np.zeros((basis.memory + 1, basis.max_degree + 1))
+    np.add.at(table, (basis.largest_delays, basis.degrees), result.capacity)
+    degrees = sorted(set(basis.degrees.tolist()) - {0})
+    return pd.DataFrame(table[:, degrees], pd.RangeIndex(len(table), name="delay"), pd.Index(degrees, name="degree"))
+
+
+def delay_matrix(result: CapacityResult, number: int) -> Floats:
+    """Capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), the diagonal for P2(u[t-i]), NaN where unknown."""
+    basis = delayed(result)
+    own = np.all((basis.factors[:, :, 0] == number - 1) | (basis.factors[:, :, 2] == 0), axis=1)
+    pairs = np.flatnonzero(own & (basis.degrees == 2))
+    if not len(pairs):
+        raise ParameterError(f"the basis has no function of degree 2 of input {number}; give `max_delay={{2: ...}}`.")
+    first, last = basis.factors[pairs, 0, 1], basis.largest_delays[pairs]
+    out = np.full((int(last.max()) + 1,) * 2, np.nan)
+    out[first, last] = out[last, first] = result.capacity[pairs]
+    return out

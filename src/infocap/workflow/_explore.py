@@ -1,0 +1,276 @@
+"""explore: which functions of the past a device computes, found by search instead of given delays and degrees."""
+
+import warnings
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._array import array_namespace, as_like, to_numpy
+from .._check import probability, whole_number
+from .._words import counted, with_error
+from ..basis._classical import find_families
+from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
+from ..basis._family import Family
+from ..errors import Check, DataError, DataWarning, warn
+from ..estimators._evidence import Evidence
+from ..estimators._fit import inverse_root, pieces
+from ..estimators._second_order import TINY, benjamini_hochberg
+from ..estimators._sequence import LEAST_SAMPLES, products
+from ..result._capacity_result import CapacityResult
+from ..samples._samples import Samples
+from ..typing import ArrayLike, Floats
+from ._estimate import estimate, evidence
+
+# Share of the functions to be tested that the first windows hold, in equal parts of every degree.
+FIRST_SHARE = 0.4
+# Share of a window beyond which a find means that there may be more outside, and how much wider it is made then.
+OUTER, WIDER = 2 / 3, 1.5
+# Functions that are found at the most; a fit of more takes minutes.
+MOST_FOUND = 2000
+# Rounds of the search, and the share of the readouts that the last of them has to explain for another one.
+MOST_ROUNDS, WORTH = 6, 0.01
+# A tenth of a run, at the most so many steps, is the washout where none is given.
+LONGEST_WASHOUT = 1000
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a search: all functions of some windows are tested on what earlier finds leave unexplained."""
+
+    windows: dict[int, int]  # the largest delay of each degree
+    tested: int
+    found: int
+    unexplained: float  # how much of the rank of the readouts the functions found before leave
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exploration:
+    """The functions of the past that `explore` found, their capacities, and how the search went.
+
+    `result` holds the capacities of the functions found, with error bars; those that the last judgement did not confirm
+    are zero there. `faint` is what all other functions tested hold together: each of them is too small to be told from
+    chance, but the sum of their unbiased values is known to `faint_standard_error`.
+    """
+
+    result: CapacityResult
+    rounds: tuple[Round, ...]
+    faint: float
+    faint_standard_error: float
+
+    @property
+    def basis(self) -> DelayedBasis:
+        """The functions found."""
+        basis = self.result.basis
+        assert isinstance(basis, DelayedBasis)
+        return basis
+
+    @property
+    def windows(self) -> dict[int, int]:
+        """The largest delay found of each degree, for ``delayed_basis(max_delay=found.windows)``."""
+        held = self.result.capacity > 0
+        degrees, delays = self.basis.degrees[held], self.basis.largest_delays[held]
+        return {degree: int(delays[degrees == degree].max()) for degree in sorted({*degrees.tolist()} - {0})}
+
+    def __repr__(self) -> str:
+        result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
+        held, of = np.count_nonzero(result.capacity[1:]), counted(self.basis.n_inputs, "input sequence")
+        both = with_error(result.total + self.faint, float(np.hypot(error, self.faint_standard_error)))
+        limit = f"at most {result.maximum} ({result.readouts_in_words})"
+        if result.noise_limited_total is not None:
+            limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+            limit += f" that noise allows, of {result.maximum}"
+        total = result.qualified_total or with_error(result.total, error)
+        lines = [
+            f"Exploration: {held} of {last.tested} functions of {of} found",
+            f"largest delay of each degree {self.windows}, tested up to {last.windows}",
+            f"total {total}; with those too small to be found alone {both}",
+            f"of {limit}",
+        ]
+        for number, one in enumerate(self.rounds, 1):
+            lines.append(f"round {number}: {one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before")
+        return "\n  ".join([*lines, *(f"check: {check}" for check in result.checks)])
+
+
+def explore(
+    u: ArrayLike,
+    x: ArrayLike,
+    family: str | Family | Sequence[str | Family] = "legendre",
+    *,
+    domain: tuple[float, float] | None = None,
+    washout: int | None = None,
+    max_degree: int = 6,
+    most_tested: int = 30_000,
+    false_discovery_rate: float = 0.05,
+    repeats: ArrayLike | None = None,
+    complex_as: str | None = None,
+    memory: str | float | None = None,
+    executor: Any = None,
+) -> Exploration:
+    """Find the functions of an input sequence and its past that a device computes, without being told where to look.
+
+    All functions of wide windows are tested, about as many of every degree, so that the delays of degree 1 reach far
+    and those of degree 6 a few steps. What is found is fitted, and all are tested again on what the fit leaves, in
+    round r at the false-discovery rate `false_discovery_rate` / 2^r. A degree of which something was found in the
+    outermost third of its delays gets a window half as wide again. The search ends when nothing new is found, or too
+    little. In the end all is judged once more, by one fit.
+
+    Parameters
+    ----------
+    u, x, complex_as, memory, executor
+        As for `estimate`: a sequence of inputs and the readouts, or a list of runs of each.
+    family, domain
+        The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has columns.
+    washout
+        Time steps at the beginning of every run that are not used; no longer delays are looked for. By default a tenth
+        of the shortest run, at most 1000 steps.
+    max_degree, most_tested
+        The highest degree that is looked for, and the most functions that are tested; windows grow no further.
+    false_discovery_rate
+        The share of the functions found that may be false, on average.
+    repeats
+        The readouts of the same input sequence played a second time; they tell how much noise allows to be found.
+
+    Examples
+    --------
+    >>> import infocap
+    >>> u = np.random.default_rng(1).uniform(-1, 1, 2000)
+    >>> hidden = np.roll(u, 3) * np.roll(u, 5) ** 2 + 0.1 * np.random.default_rng(2).standard_normal(2000)
+    >>> found = infocap.explore(u, hidden[:, None], washout=100)
+    >>> found.basis.labels
+    ['1', 'P1(u[t-3])', 'P1(u[t-3])·P2(u[t-5])']
+    """
+    rate = probability("false_discovery_rate", false_discovery_rate)
+    runs = list(zip(u, x, strict=False)) if isinstance(x, list | tuple) and x and np.ndim(x[0]) == 2 else [(u, x)]
+    shape = np.shape(runs[0][0])
+    one_family = isinstance(family, str | Family)
+    families = find_families(family, (shape[1] if len(shape) == 2 else 1) if one_family else None)
+    families = families if domain is None else [one.on(domain) for one in families]
+    longest = min(np.shape(one)[0] for _, one in runs) // 10
+    washout = min(longest, LONGEST_WASHOUT) if washout is None else whole_number("washout", washout, 1)
+    most = whole_number("most_tested", most_tested, 100)
+    degrees = range(1, whole_number("max_degree", max_degree, 1) + 1)
+    rows: dict[str, Any] = {"washout": washout, "complex_as": complex_as, "memory": memory, "executor": executor}
+    nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=max(washout, 1))
+    windows = first_windows(families, degrees, washout, int(FIRST_SHARE * most))
+    found, rounds, faint = _search(evidence(u, x, nothing, **rows), rate, windows, most)
+    basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
+    with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
+        warnings.simplefilter("ignore", DataWarning)
+        result = estimate(u, x, basis, repeats=repeats, false_discovery_rate=rate, **rows)
+    # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
+    assert result.p_value is not None
+    every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
+    clear = benjamini_hochberg(every, rate)[: len(basis)]
+    checks = [one for one in result.checks if "beyond" not in one.found]
+    for degree in _reaching(basis.subset(np.flatnonzero(clear)), rounds[-1].windows):
+        delays = rounds[-1].windows[degree]
+        said = f"functions of degree {degree} were found in the outermost third of the {delays} delays tested"
+        remedy = "record longer runs and raise `washout`" if delays >= washout else "raise `most_tested`"
+        checks.append(Check(f"{said}; {remedy} to look beyond.", degree=degree))
+    for check in checks:
+        if check.kind == "warning":
+            warn(check)
+    result = replace(result, capacity=result.capacity * clear, checks=tuple(checks))
+    return Exploration(result, tuple(rounds), *faint)
+
+
+def first_windows(families: Sequence[Family], degrees: range, longest: int, count: int) -> dict[int, int]:
+    """The largest delay of each degree such that all have about as many functions, `count` together.
+
+    Degrees that have more functions than their part already without delays are left out.
+
+    >>> first_windows(find_families("legendre", 1), range(1, 7), 200, 12_000)
+    {1: 200, 2: 61, 3: 20, 4: 12, 5: 8, 6: 7}
+    """
+    windows: dict[int, int] = {}
+    for degree in degrees:
+        size = partial(_size, families, degree)
+        longest = bisect_right(range(longest + 1), count // len(degrees), key=size) - 1
+        windows |= {degree: longest} if longest >= 0 else {}
+    return windows
+
+
+def _size(families: Sequence[Family], degree: int, delay: int) -> int:
+    """How many functions of one degree have delays up to `delay`."""
+    return count_terms(families, {degree: delay})
+
+
+def _search(
+    seen: Evidence, rate: float, windows: dict[int, int], most_tested: int
+) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
+    """The functions found with the constant, the rounds, and what the others hold together, with its error."""
+    n, families, memory = seen.n_samples, seen.basis.families, seen.basis.memory
+    found, rounds, most = seen.basis, list[Round](), min(n // LEAST_SAMPLES, MOST_FOUND)
+    assert isinstance(found, DelayedBasis)
+    while True:
+        basis = DelayedBasis(families, sort_terms(families, list_terms(families, windows)), memory=memory)
+        others = np.flatnonzero(basis.places(found) < 0)
+        test = _test(seen, basis, found)
+        p = test.p_value[others]
+        gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
+        done = gain < WORTH * seen.rank or len(found) >= most or len(rounds) == MOST_ROUNDS
+        passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate / 2 ** (len(rounds) + 1)))
+        new = others[np.argsort(p)[: min(passed, most - len(found))]]
+        rounds.append(Round(windows, len(basis) - 1, len(new), test.unexplained))
+        if not len(new):
+            excess, bias = (test.capacity - test.bias)[others], test.bias[others]
+            variance = 2 * np.sum(bias**2) + 4 * max(float(excess.sum()), 0.0) * np.mean(bias)
+            return found, rounds, (float(excess.sum()), float(np.sqrt(variance / test.freedom)))
+        rows = joined(found.factors, basis.factors[new])
+        found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
+        for degree in _reaching(found, windows):
+            wider = windows | {degree: min(int(WIDER * windows[degree]) + 1, memory)}
+            windows = wider if count_terms(families, wider) <= most_tested else windows
+
+
+def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
+    """The degrees of which something was found in the outermost third of the delays tested."""
+    far = [found.largest_delays[found.degrees == degree].max(initial=-1) for degree in windows]
+    return [degree for delay, degree in zip(far, windows, strict=True) if delay > OUTER * windows[degree]]
+
+
+class _Test(NamedTuple):
+    """What the residuals of a fit say about functions that are not in it, each by itself."""
+
+    capacity: Floats  # with its bias
+    bias: Floats  # what chance alone gives
+    p_value: Floats
+    freedom: float  # effective number of directions of the residuals
+    unexplained: float
+
+
+def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis) -> _Test:
+    """Fit the readouts with the functions found, and test all functions of a basis on what the fit leaves."""
+    from scipy.special import chdtrc
+
+    fit = seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)).fit()
+    if fit is None:
+        raise DataError(
+            "some functions found are the same on these samples; draw another input sequence, or a longer one."
+        )
+    c, left, gram = fit
+    root, _ = inverse_root(gram)
+    covariance, free = root.T @ left @ root, seen.n_samples - len(found)  # a fit takes its share of the residuals
+    work = partial(_residual_sums, found=found, c=c, root=root, **seen.whitener)
+    sums = seen.engine.fold(replace(seen.samples, basis=basis), work) / free
+    capacity, bias, unexplained = np.sum(sums[:, :-1] ** 2, axis=1), sums[:, -1] / free, float(np.trace(covariance))
+    freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
+    return _Test(capacity, bias, chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY)), freedom, unexplained)
+
+
+def _residual_sums(
+    samples: Samples, start: int, stop: int, *, found: DelayedBasis, c: Floats, root: Floats, **frame: Any
+) -> Floats:
+    """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
+    total = np.zeros((len(samples.basis), root.shape[1] + 1))
+    for first, last in pieces(samples, start, stop, len(found)):
+        u, z = samples.inputs(first, last), samples.whitened(first, last, **frame)
+        e = (z - found.values(u).T @ as_like(c, z)) @ as_like(root, z)
+        square = to_numpy(array_namespace(e).sum(e * e, axis=1))
+        total[:, :-1] += to_numpy(samples.basis.project([(u, e)]))
+        total[:, -1] += samples.basis.sum_over(u, square, power=2)
+    return total
