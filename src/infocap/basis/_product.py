@@ -137,12 +137,14 @@ class ProductBasis:
                     parts[rows.start] += np.matmul(wide[:, samples], y.T, out=part)
                 else:
                     parts[rows.start] += (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
-        return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
+        xp, found = array_namespace(*parts.values()), list(parts.values())
+        whole = found[0] if len(found) == 1 else xp.concat(found, axis=1)
+        return xp.take(whole, as_like(self._plan(whole).row_of, whole), axis=1).T
 
     @cached_property
     def tile_samples(self) -> int:
-        """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
-        return HOST.samples(min(len(self), HOST.functions))
+        """How many samples to prepare at a time: a few tiles, still in cache when they are multiplied."""
+        return 4 * HOST.samples(HOST.height(len(self)))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""
@@ -151,7 +153,7 @@ class ProductBasis:
             y = y[: rows.stop - rows.start, :]
             part = np.ones(y.shape[1]) if weights is None else weights[samples]
             total[rows] += to_numpy(y**power @ as_like(part, y))
-        return total
+        return total[self._plan(u).row_of]
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
         """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""
