@@ -34,9 +34,9 @@ class Sizes(NamedTuple):
         return min(max(samples - samples % self.least_samples, self.least_samples), self.most_samples)
 
 
-# A tile of 6 MB stays in the processor's cache until it is multiplied; 976 functions at 768 samples were among the
-# fastest shapes of those timed, for bases of 1287, 3003 and 10626 functions.
-HOST = Sizes(numbers=750_000, functions=976, least_samples=64, most_samples=4096, equal=True)
+# A tile of 6 MB stays in the processor's cache until it is multiplied; 1000 to 1500 functions at 500 to 750 samples are
+# among the fastest shapes of those timed on two kinds of processor, for 72 and 201 readouts.
+HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=4096, equal=True)
 # To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
 DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, equal=False)
@@ -162,7 +162,7 @@ class Plan:
         sides = [(Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows)]
         (self.left, left), (self.right, right) = sides
         order = np.lexsort((right, left))
-        self.row_of = np.argsort(order)
+        self.row_of = Places(np.argsort(order))
         self._places = {True: (left, right), False: (left[order], right[order])}
         self._batches: dict[bool, list[Batch]] = {}
 
@@ -195,8 +195,7 @@ class Plan:
         elif together or height * at_once < FEW_NUMBERS:
             multiply = None  # a call costs as much as thousands of numbers, so few calls
         elif multiply:
-            height = -(-height // ROUND) * ROUND
-            space = xp.empty((height * at_once,), dtype=u.dtype, device=u.device)
+            space = xp.empty(((height + ROUND) * at_once,), dtype=u.dtype, device=u.device)
         for start, stop in pairwise([*range(0, n_samples, many), n_samples]):
             singles = self._singles(u[start:stop, :])
             if room:
@@ -208,10 +207,11 @@ class Plan:
                     if multiply is None:
                         yield batch.rows, slice(first, last), batch.gathered(left, right)
                         continue
-                    values = xp.reshape(space[: height * (last - first)], (height, -1))
+                    rows = batch.rows.stop - batch.rows.start
+                    rows = rows if room else -(-rows // ROUND) * ROUND
+                    values = xp.reshape(space[: rows * (last - first)], (rows, -1))
                     batch.fill(multiply, left, right, values)
-                    rows = batch.rows.stop - batch.rows.start if room else height
-                    yield batch.rows, slice(first, last), values[:rows, :]
+                    yield batch.rows, slice(first, last), values
         if room:
             room.give_back()
 

@@ -137,9 +137,9 @@ class ProductBasis:
                     parts[rows.start] += np.matmul(wide[:, samples], y.T, out=part)
                 else:
                     parts[rows.start] += (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
-        xp, found = array_namespace(*parts.values()), list(parts.values())
-        whole = found[0] if len(found) == 1 else xp.concat(found, axis=1)
-        return xp.take(whole, as_like(self._plan(whole).row_of, whole), axis=1).T
+        whole = array_namespace(*parts.values()).concat(list(parts.values()), axis=1)
+        row_of = self._plan(whole).row_of
+        return np.take(whole, row_of.rows, axis=1).T if on_host(whole) else row_of.of(whole.T, None)
 
     @cached_property
     def tile_samples(self) -> int:
@@ -153,7 +153,7 @@ class ProductBasis:
             y = y[: rows.stop - rows.start, :]
             part = np.ones(y.shape[1]) if weights is None else weights[samples]
             total[rows] += to_numpy(y**power @ as_like(part, y))
-        return total[self._plan(u).row_of]
+        return total[self._plan(u).row_of.rows]
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
         """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import as_like, to_numpy
+from .._array import array_namespace, as_like, to_numpy
 from .._words import listed
 from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
@@ -224,10 +224,11 @@ def shifted(case: Case) -> Iterator[Check]:
     n = min(total, LAG_ROWS)
     if n < 16 * LAGS:
         return
-    looked_at = [(0, n), (total - n, total)][: 1 + (total > n)]
-    looked_at += [(total - n // 4, total)] * (n >= 64 * LAGS)
-    for start, stop in looked_at:
-        found = _shift_within(case, start, stop)
+    stretches = [(start, _stretch(case, start, start + n)) for start in sorted({0, total - n})]
+    if n >= 64 * LAGS:  # and the last quarter of the last one
+        stretches.append((total - n // 4, [part[n - n // 4 :, :] for part in stretches[-1][1]]))
+    for start, stretch in stretches:
+        found = _shift_within(case.evidence.basis, *stretch)
         if found is not None:
             lag, there, here = found
             where = "" if start == 0 else f" in the stretch from measurement {start} on"
@@ -239,25 +240,29 @@ def shifted(case: Case) -> Iterator[Check]:
             return
 
 
-def _shift_within(case: Case, start: int, stop: int) -> tuple[int, float, float] | None:
-    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
-    samples, basis, order = case.evidence.samples, case.evidence.basis, case.evidence.samples.order
+def _stretch(case: Case, start: int, stop: int) -> list[Any]:
+    """Whitened readouts, inputs and roots of the weights of a stretch of the acquisition."""
+    samples, order = case.evidence.samples, case.evidence.samples.order
     if order is None:
         block, u = samples.x.read(start, stop), samples.u.read(start, stop, on_host=True)
     else:
         block, u = samples.x.take(order[start:stop]), samples.u.take(order[start:stop])
     z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
-    root: Any = 1.0
-    if samples.root_weights is not None:
-        # A wide density has large values far out, which would decide alone; hence the weights.
-        root = samples.root_weights[slice(start, stop) if order is None else order[start:stop], None]
-        z = z * as_like(root, z)
-    n, rank, common = len(u), z.shape[1], len(u) - 2 * LAGS
+    if samples.root_weights is None:
+        return [z, u, np.ones((len(u), 1))]
+    # A wide density has large values far out, which would decide alone; hence the weights.
+    root = samples.root_weights[slice(start, stop) if order is None else order[start:stop], None]
+    return [z * as_like(root, z), u, root]
+
+
+def _shift_within(basis: ProductBasis, z: Any, u: Floats, root: Floats) -> tuple[int, float, float] | None:
+    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
+    n, rank, common, xp = len(u), z.shape[1], len(u) - 2 * LAGS, array_namespace(z)
 
     def scores(functions: ProductBasis, lags: list[int]) -> Floats:
         """Capacity of all functions in readouts so many samples later, over the samples common to all lags."""
-        y = functions.values(u).T[:, 1:] * root
-        moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + common] for lag in lags]), z)
+        y = as_like(functions.values(u).T[:, 1:] * root, z)
+        moved = xp.concat([y[LAGS - lag : LAGS - lag + common, :] for lag in lags], axis=1)
         power = squares(z[LAGS : LAGS + common, :].T @ moved / common)
         return power.reshape(len(lags), -1).sum(axis=1)
 

@@ -24,8 +24,8 @@ from ._sources import is_dask
 # Bytes of rows read from disk at a time where `memory` does not say otherwise: long enough for a disk to run at
 # full speed, short enough that reading, computing and one chunk ahead stay below 0.5 GB.
 CHUNK_BYTES = 64_000_000
-# Rows of a share at least: fewer cost more in Python than they spare by spreading over cores.
-LEAST_ROWS = 512
+# Readouts and values of functions of a share at least: fewer cost more in Python than spreading them over cores spares.
+LEAST_NUMBERS = 2_500_000
 # A share adds up at most this many pieces of about 4 MB, so that progress can be seen.
 LONGEST_SHARE = 16
 # Seconds after which a progress bar appears: whoever waits longer likes to know how long.
@@ -66,7 +66,7 @@ class Engine:
         outcomes = [None] * len(wholes)
         bar = _bar(sum(stop - start for start, stop in wholes)) if sys.stderr.isatty() else nullcontext(int)
         with bar as done, all_cores() as cores:
-            threads = self.threads or cores
+            threads = 1 if samples.x.on_device else self.threads or cores
             calls = self._calls(samples, work, wholes, threads)
             if self.executor is not None:
                 calls = self._elsewhere(samples, work, merge, wholes)
@@ -124,7 +124,8 @@ class Engine:
         if self.share_rows is not None:
             return pairwise([*range(0, n, self.share_rows), n])
         longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
-        return _equal((0, n), min(-(-n // (count * longest)) * count, -(-n // LEAST_ROWS)))
+        least = LEAST_NUMBERS // (chunk.n_columns + len(chunk.basis)) + 1
+        return _equal((0, n), min(-(-n // (count * longest)) * count, max(n // least, 1)))
 
     def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
