@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from .._array import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
-from ..typing import Floats, Integers
+from ..typing import Integers
 from ._family import Family
 
 
@@ -46,28 +46,25 @@ ROUND = 64  # Matrix products on a graphics card are fastest with a round number
 
 
 class Room:
-    """Memory in which the arrays of one pass are made one after the other, in the processor's memory.
+    """Memory in which arrays are made one after the other; in the processor's memory the next pass uses it again.
 
-    Fresh memory from the system is slow to touch, so the next pass uses it again, each of up to 16 threads one.
+    Fresh memory from the system is slow to touch, so what up to 16 threads used is kept.
     """
 
-    _spare: ClassVar[deque[Floats]] = deque(maxlen=16)
+    spare: ClassVar[deque[Any]] = deque(maxlen=16)
 
-    def __init__(self, size: int) -> None:
-        self.space, self.used = np.empty(0), 0
+    def __init__(self, like: Any) -> None:
+        self.like, self.used, self.space = like, 0, like[:0, 0]
         with suppress(IndexError):
-            self.space = self._spare.pop()
-        if self.space.size < size:
-            self.space = np.empty(size)
+            self.space = self.spare.pop() if on_host(like) else self.space
 
-    def array(self, rows: int, columns: int) -> Floats:
+    def array(self, rows: int, columns: int) -> Any:
         """The next array of this shape, with whatever is in it."""
-        start, self.used = self.used, self.used + rows * columns
-        return self.space[start : self.used].reshape(rows, columns)
-
-    def give_back(self) -> None:
-        """Leave the memory to the next pass."""
-        self._spare.append(self.space)
+        xp, start = array_namespace(self.like), self.used
+        self.used += rows * columns
+        if self.used > self.space.shape[0]:  # what was made before stays where it is
+            self.space = xp.empty((self.used,), dtype=xp.float64, device=self.like.device)
+        return xp.reshape(self.space[start : self.used], (rows, columns))
 
 
 class Places:
@@ -77,9 +74,9 @@ class Places:
         self.rows = rows
         self._sent: dict[Any, Any] = {}
 
-    def of(self, table: Any, room: Room | None) -> Any:
+    def of(self, table: Any, room: Room | None = None) -> Any:
         """These rows of a table, in its library and on its device; in the processor's memory in the room given."""
-        if room is not None:  # all places exist: `clip` only spares a copy
+        if room is not None and on_host(table):  # all places exist: `clip` only spares a copy
             return np.take(table, self.rows, axis=0, out=room.array(len(self.rows), table.shape[1]), mode="clip")
         place = type(table), str(table.device)
         if place not in self._sent:
@@ -95,18 +92,12 @@ class Side:
     """
 
     def __init__(self, rows: Integers, numbers: Integers) -> None:
-        self.n_rows = len(rows)
         self.parts: list[tuple[Side | None, Places]] = []
         for inputs, distinct, places in _halves(rows):
             if len(inputs) == 1:
                 self.parts.append((None, Places(numbers[inputs[0], rows[:, inputs[0]]])))
             else:
                 self.parts.append((Side(distinct, numbers[inputs]), Places(places)))
-
-    @property
-    def n_rows_made(self) -> int:
-        """How many rows are made on the way to the values."""
-        return sum(self.n_rows + (0 if side is None else side.n_rows_made) for side, _ in self.parts)
 
     def values(self, singles: Any, room: Room | None) -> Any:
         """Values of all products, (rows, samples), from those of the one-dimensional functions."""
@@ -124,10 +115,6 @@ class Batch(NamedTuple):
     left: Places
     right: Places
     blocks: list[tuple[slice, slice, slice]]
-
-    def gathered(self, left: Any, right: Any) -> Any:
-        """The values from those of both sides, in a few calls."""
-        return reduce(imul, (self.left.of(left, None), self.right.of(right, None)))
 
     def fill(self, multiply: Callable[..., Any], left: Any, right: Any, out: Any) -> None:
         """Write the values into the first rows of an array, each of them once."""
@@ -154,9 +141,8 @@ class Plan:
         self._alike = [(family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()]
         numbers, start = np.zeros((len(families), int(rows.max()) + 1), dtype=int), 0
         for _, inputs, count in self._alike:
-            here = start + np.arange(count * len(inputs))
-            numbers[inputs, :count] = here.reshape(count, len(inputs)).T
-            start += len(here)
+            numbers[inputs, :count] = start + np.arange(count * len(inputs)).reshape(count, -1).T
+            start += count * len(inputs)
         if len(families) == 1:  # then the left side is the constant function alone
             rows, numbers = np.hstack([np.zeros_like(rows), rows]), np.vstack([numbers, numbers])
         sides = [(Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows)]
@@ -183,37 +169,26 @@ class Plan:
         is overwritten by the next: use it, do not keep it. On a device there may be more rows of values than functions;
         what is in those has no meaning.
         """
-        xp, n_samples = array_namespace(u), u.shape[0]
-        height = self.n_terms if together else self.sizes.height(self.n_terms)
+        n_samples, height = u.shape[0], self.n_terms if together else self.sizes.height(self.n_terms)
         batches = self._batches.get(together) or self._cut(height, together)
         at_once = max(min(self.sizes.samples(height), n_samples), 1)
-        many = min(max(self.sizes.samples(self.left.n_rows + self.right.n_rows) // at_once, 1) * at_once, n_samples)
-        room, multiply = None, multiplier(u)
-        if on_host(u):
-            room = Room(height * at_once + (self.left.n_rows_made + self.right.n_rows_made) * many)
-            space = room.array(1, height * at_once)[0]
-        elif together or height * at_once < FEW_NUMBERS:
-            multiply = None  # a call costs as much as thousands of numbers, so few calls
-        elif multiply:
-            space = xp.empty(((height + ROUND) * at_once,), dtype=u.dtype, device=u.device)
-        for start, stop in pairwise([*range(0, n_samples, many), n_samples]):
-            singles = self._singles(u[start:stop, :])
-            if room:
-                room.used = height * at_once
-            sides = self.left.values(singles, room), self.right.values(singles, room)
-            for first, last in pairwise([*range(start, stop, at_once), stop]):
-                left, right = (side[:, first - start : last - start] for side in sides)
+        few = not on_host(u) and (together or height * at_once < FEW_NUMBERS)
+        multiply, room = None if few else multiplier(u), Room(u)
+        for start, stop in pairwise([*range(0, n_samples, at_once), n_samples]):
+            singles, samples, room.used = self._singles(u[start:stop, :]), slice(start, stop), 0
+            left, right = self.left.values(singles, room), self.right.values(singles, room)
+            if multiply is None:  # a call costs as much as thousands of numbers there, so few calls
                 for batch in batches:
-                    if multiply is None:
-                        yield batch.rows, slice(first, last), batch.gathered(left, right)
-                        continue
-                    rows = batch.rows.stop - batch.rows.start
-                    rows = rows if room else -(-rows // ROUND) * ROUND
-                    values = xp.reshape(space[: rows * (last - first)], (rows, -1))
-                    batch.fill(multiply, left, right, values)
-                    yield batch.rows, slice(first, last), values
-        if room:
-            room.give_back()
+                    yield batch.rows, samples, reduce(imul, (batch.left.of(left), batch.right.of(right)))
+                continue
+            space = room.array(-(-height // ROUND) * ROUND, stop - start)
+            for batch in batches:
+                count = batch.rows.stop - batch.rows.start
+                values = space[: count if on_host(u) else -(-count // ROUND) * ROUND, :]
+                batch.fill(multiply, left, right, values)
+                yield batch.rows, samples, values
+        if on_host(u):
+            Room.spare.append(room.space)
 
     def _cut(self, most: int, together: bool) -> list[Batch]:
         """All functions in batches of at most so many, in the order of the basis or in that of `row_of`."""
