@@ -56,6 +56,8 @@ def as_like(values: Any, like: Any) -> Any:
     values = np.asarray(values)
     if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+    if _library(like) == "torch":  # small arrays go there without waiting for what is under way
+        return array_namespace(like).asarray(values).to(like.device, non_blocking=True)
     return values if on_host(like) else array_namespace(like).asarray(values, device=like.device)
 
 

@@ -143,7 +143,7 @@ class Family:
             self._tables[count] = [column.tolist() for column in self.recurrence(max(count - 1, 1))]
         a, b = self._tables[count]
         for k in range(count - 1):
-            new = (x - a[k]) * (1 / b[k]) * out[k]
+            new = (x - a[k] if a[k] else x) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
 

@@ -106,10 +106,8 @@ class ProductBasis:
             for _, samples, values in self._plan(u).tiles(u, together=True):
                 out[:, samples] = values
             return out
-        if u.shape[0] - self.memory <= DEVICE.samples(len(self)):
-            return next(self.blocks(u))
-        xp = array_namespace(u)
-        return xp.concat([xp.asarray(values, copy=True) for values in self.blocks(u)], axis=1)
+        found = list(self.blocks(u))  # on a device each has memory of its own
+        return found[0] if len(found) == 1 else array_namespace(u).concat(found, axis=1)
 
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs.
@@ -126,25 +124,26 @@ class ProductBasis:
         memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
         """
         parts: dict[int, Any] = {}
-        spare = np.empty(0)  # where products are written: fresh memory for each costs a tenth of the product
+        spare: dict[int, Floats] = {}  # where products are written: fresh memory for each costs a tenth of the product
         for u, z in pieces:
             wide = z.T if on_host(u) else contiguous(z.T)  # the fastest way to multiply there
             for rows, samples, y in self._plan(u).tiles(u):
+                count = rows.stop - rows.start
                 if rows.start not in parts:
-                    parts[rows.start] = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
+                    parts[rows.start] = (wide[:, samples] @ y.T)[:, :count]
                 elif on_host(u):
-                    size = wide.shape[0] * y.shape[0]
-                    spare = spare if spare.size >= size else np.empty(size)
-                    part = spare[:size].reshape(-1, y.shape[0])
-                    parts[rows.start] += np.matmul(wide[:, samples], y.T, out=part)
+                    room = spare.setdefault(count, np.empty((wide.shape[0], count)))
+                    parts[rows.start] += np.matmul(wide[:, samples], y.T, out=room)
                 else:
-                    parts[rows.start] += (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
-        return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
+                    parts[rows.start] += (wide[:, samples] @ y.T)[:, :count]
+        whole = array_namespace(*parts.values()).concat(list(parts.values()), axis=1)
+        row_of = self._plan(whole).row_of
+        return np.take(whole, row_of.rows, axis=1).T if on_host(whole) else row_of.of(whole.T)
 
     @cached_property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
-        return HOST.samples(min(len(self), HOST.functions))
+        return HOST.samples(HOST.height(len(self)))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""
@@ -153,7 +152,7 @@ class ProductBasis:
             y = y[: rows.stop - rows.start, :]
             part = np.ones(y.shape[1]) if weights is None else weights[samples]
             total[rows] += to_numpy(y**power @ as_like(part, y))
-        return total
+        return total[self._plan(u).row_of.rows]
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
         """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import as_like, to_numpy
+from .._array import array_namespace, as_like, to_numpy
 from .._words import listed
 from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
@@ -225,10 +225,13 @@ def shifted(case: Case) -> Iterator[Check]:
     n = min(total, LAG_ROWS)
     if n < 16 * LAGS:
         return
-    looked_at = [(0, n), (total - n, total)][: 1 + (total > n)]
-    looked_at += [(total - n // 4, total)] * (n >= 64 * LAGS)
-    for start, stop in looked_at:
-        found = _shift_within(case, start, stop)
+    ends = [(0, n), (total - n, total)][: 1 + (total > n)]
+    z, u, root = _rows_of(case, ends)
+    y = as_like(single_inputs(case.evidence.basis).values(u).T[:, 1:] * root, z)
+    looked_at = [(0, slice(0, n)), (total - n, slice(-n, None))][: len(ends)]
+    looked_at += [(total - n // 4, slice(-(n // 4), None))] * (n >= 64 * LAGS)
+    for start, rows in looked_at:
+        found = _shift_within(case.evidence.basis, z[rows, :], y[rows, :], u[rows], root[rows])
         if found is not None:
             lag, there, here = found
             where = "" if start == 0 else f" in the stretch from measurement {start} on"
@@ -240,34 +243,44 @@ def shifted(case: Case) -> Iterator[Check]:
             return
 
 
-def _shift_within(case: Case, start: int, stop: int) -> tuple[int, float, float] | None:
-    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
-    samples, basis, order = case.evidence.samples, case.evidence.basis, case.evidence.samples.order
+def _rows_of(case: Case, stretches: list[tuple[int, int]]) -> tuple[Any, Floats, Floats]:
+    """Whitened readouts, inputs and roots of the weights of some stretches of the acquisition, one after the other."""
+    samples, order = case.evidence.samples, case.evidence.samples.order
+    chosen = np.concatenate([np.arange(*rows) if order is None else order[slice(*rows)] for rows in stretches])
     if order is None:
-        block, u = samples.x.read(start, stop), samples.u.read(start, stop, on_host=True)
+        blocks = [samples.x.read(*rows) for rows in stretches]
+        block = array_namespace(*blocks).concat(blocks, axis=0)
+        u = np.concatenate([samples.u.read(*rows, on_host=True) for rows in stretches])
     else:
-        block, u = samples.x.take(order[start:stop]), samples.u.take(order[start:stop])
+        block, u = samples.x.take(chosen), samples.u.take(chosen)
     z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
-    root: Any = 1.0
-    if samples.root_weights is not None:
-        # A wide density has large values far out, which would decide alone; hence the weights.
-        root = samples.root_weights[slice(start, stop) if order is None else order[start:stop], None]
-        z = z * as_like(root, z)
-    n, rank, common = len(u), z.shape[1], len(u) - 2 * LAGS
+    if samples.root_weights is None:
+        return z, u, np.ones((len(u), 1))
+    # A wide density has large values far out, which would decide alone; hence the weights.
+    root = samples.root_weights[chosen, None]
+    return z * as_like(root, z), u, root
 
-    def scores(functions: ProductBasis, lags: list[int]) -> Floats:
+
+def _shift_within(basis: ProductBasis, z: Any, y: Any, u: Floats, root: Floats) -> tuple[int, float, float] | None:
+    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities.
+
+    `y` has the values of functions of low degree, (samples, functions).
+    """
+    n, rank, common, xp = len(u), z.shape[1], len(u) - 2 * LAGS, array_namespace(z)
+
+    def scores(y: Any, lags: list[int]) -> Floats:
         """Capacity of all functions in readouts so many samples later, over the samples common to all lags."""
-        y = functions.values(u).T[:, 1:] * root
-        moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + common] for lag in lags]), z)
+        moved = xp.concat([y[LAGS - lag : LAGS - lag + common, :] for lag in lags], axis=1)
         power = squares(z[LAGS : LAGS + common, :].T @ moved / common)
         return power.reshape(len(lags), -1).sum(axis=1)
 
-    low, lags = single_inputs(basis), list(range(-LAGS, LAGS + 1))
-    found = scores(low, lags)
+    lags = list(range(-LAGS, LAGS + 1))
+    found = scores(y, lags)
     place = int(np.argmax(found))
-    if lags[place] == 0 or found[place] < found[LAGS] + _chance(n, rank, len(low) - 1, found[place]):
+    if lags[place] == 0 or found[place] < found[LAGS] + _chance(n, rank, y.shape[1], found[place]):
         return None
-    there, here = scores(basis, [lags[place], 0]).tolist()
+    whole = as_like(basis.values(u).T[:, 1:] * root, z)
+    there, here = scores(whole, [lags[place], 0]).tolist()
     return (lags[place], there, here) if there > here + _chance(n, rank, len(basis) - 1, there) else None
 
 

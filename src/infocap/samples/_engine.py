@@ -24,9 +24,9 @@ from ._sources import is_dask
 # Bytes of rows read from disk at a time where `memory` does not say otherwise: long enough for a disk to run at
 # full speed, short enough that reading, computing and one chunk ahead stay below 0.5 GB.
 CHUNK_BYTES = 64_000_000
-# Shares per thread: with fewer, the last thread to finish keeps the others waiting.
-SHARES_PER_THREAD = 4
-# A share adds up at most this many times what a core should have at least, so that progress can be seen.
+# Readouts and values of functions of a share at least: fewer cost more in Python than spreading them over cores spares.
+LEAST_NUMBERS = 2_500_000
+# A share adds up at most this many pieces of about 4 MB, so that progress can be seen.
 LONGEST_SHARE = 16
 # Seconds after which a progress bar appears: whoever waits longer likes to know how long.
 BAR_DELAY_S = 2.0
@@ -73,7 +73,7 @@ class Engine:
         outcomes = [None] * len(wholes)
         bar = _bar(sum(stop - start for start, stop in wholes)) if sys.stderr.isatty() else nullcontext(int)
         with bar as done, all_cores() as cores:
-            threads = self.threads or cores
+            threads = 1 if samples.x.on_device else self.threads or cores
             calls = self._calls(samples, work, wholes, threads)
             if self.executor is not None:
                 calls = self._elsewhere(samples, work, merge, wholes)
@@ -118,27 +118,28 @@ class Engine:
 
     def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
         """What to do, share by share: the number of the whole, of rows, and a call that does the work."""
+        count = _share_count(threads, len(wholes) if samples.in_memory else 1)
         for number, chunk in self.chunks(samples, wholes):
-            for start, stop in self._shares(chunk, threads):
+            for start, stop in self._shares(chunk, count):
                 yield number, stop - start, partial(work, chunk, start, stop)
 
-    def _shares(self, chunk: Samples, threads: int) -> Iterator[Rows]:
-        """Equal shares of a chunk: enough to keep all threads busy, each long enough to be worth a task."""
+    def _shares(self, chunk: Samples, count: int) -> Iterator[Rows]:
+        """A multiple of `count` equal shares of a chunk, or fewer where they would not be worth a task."""
         n = chunk.n_samples
         if chunk.x.on_device:  # which wants few and large steps
             return iter([(0, n)])
         if self.share_rows is not None:
             return pairwise([*range(0, n, self.share_rows), n])
-        single = len(list(row_shares(0, n, chunk.n_columns)))
-        count = max(-(-single // LONGEST_SHARE), min(single, SHARES_PER_THREAD * threads))
-        if chunk.basis.memory:  # long shares: the history of each is read and transformed again
-            count = max(min(count, n // chunk.basis.tile_samples), threads if n > chunk.basis.tile_samples else 1)
-        return pairwise(n * share // count for share in range(count + 1))
+        longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
+        least = LEAST_NUMBERS // (chunk.n_columns + len(chunk.basis)) + 1
+        if chunk.basis.memory:  # the history in front of each share is read and transformed again
+            least = max(least, chunk.basis.tile_samples)
+        return _equal((0, n), min(-(-n // (count * longest)) * count, max(n // least, 1)))
 
     def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
-        equal = partial(_equal, slots=n_slots(self.executor), n_wholes=len(wholes))
-        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in equal(whole)]
+        count = _share_count(n_slots(self.executor), len(wholes))
+        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in _equal(whole, count)]
         if not isinstance(self.executor, ThreadPoolExecutor):
             _refuse_unpicklable(work, merge, samples.part(0, 1))
         futures: list[Future[Any]] = []
@@ -167,10 +168,10 @@ class Engine:
         from dask.delayed import delayed
 
         client, roots = self.executor, []
-        slots, sent_work = n_slots(client), client.scatter(work, hash=False, broadcast=True)
+        count, sent_work = _share_count(n_slots(client), len(wholes)), client.scatter(work, hash=False, broadcast=True)
         for whole in wholes:
             shares = []
-            for rows in _equal(whole, slots, len(wholes)):
+            for rows in _equal(whole, count):
                 part = samples.part(*rows)
                 lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
                 there = {name: array for name, array in lazy.items() if array is not None}
@@ -206,9 +207,13 @@ def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
             future.cancel()
 
 
-def _equal(whole: Rows, slots: int, n_wholes: int) -> Iterator[Rows]:
-    """The shares of one whole, so many that all wholes together keep every worker equally busy."""
-    count = slots // gcd(slots, n_wholes)
+def _share_count(slots: int, n_wholes: int) -> int:
+    """The least number of shares of every whole with which all of them together keep every worker equally busy."""
+    return slots // gcd(slots, n_wholes)
+
+
+def _equal(whole: Rows, count: int) -> Iterator[Rows]:
+    """A whole in so many equal shares, in fewer where it has not so many rows."""
     start, stop = whole
     return pairwise(sorted({start + (stop - start) * share // count for share in range(count + 1)}))
 
