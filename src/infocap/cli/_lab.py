@@ -4,6 +4,7 @@ import inspect
 import json
 import sys
 import time
+import traceback
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
@@ -17,7 +18,7 @@ from .._words import HALF_WIDTH_95, duration
 from ..errors import ParameterError
 from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
-from ..experiment._instrument import in_one_line, simulated
+from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
 from ..experiment._store import Store
 from ..recording._read import STORES, read
@@ -93,6 +94,7 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
 @click.option("--wait", "wait_s", default=1.0, help="Seconds before asking again.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for an answer.")
 @click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower.")
+@click.option("--other-instrument", is_flag=True, help="Go on with another instrument than before.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
     """Measure what the plan asks for and the store does not hold yet.
@@ -107,6 +109,9 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     except KeyboardInterrupt:
         click.echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(130) from None
+    except MISTAKES:  # in the user's own driver: they need the file and the line
+        traceback.print_exc()
+        raise SystemExit(3) from None
     click.echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
     why = recording.metadata.get("stopped")
     if why is not None:
@@ -122,12 +127,13 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"--instrument {name} must look like package.module:make, or be 'simulated'.")
-    # The driver lies beside the plan, or here; it may import more of its kind later.
-    sys.path[:0] = [str(Path.cwd()), str(folder.resolve())]
+    # The driver lies beside the plan, or here; it may import more of its kind later. What lies there must not take the
+    # place of what is installed.
+    sys.path += [str(Path.cwd()), str(folder.resolve())]
     try:
         make = getattr(import_module(module), attribute)
         takes_plan = bool(inspect.signature(make).parameters)
-    except Exception as problem:  # the user's own code may raise anything
+    except (Exception, SystemExit) as problem:  # the user's own code may raise anything
         raise ParameterError(f"--instrument {name} cannot be loaded: {in_one_line(problem)}.") from problem
     return partial(make, plan) if takes_plan else make
 

@@ -43,7 +43,7 @@ def read_mat5(path: Path) -> Iterator[Contents]:
 def _unpacked_bytes(path: Path) -> int:
     """Unpack everything once to see whether the checksums of zlib agree, which SciPy leaves out; count the bytes."""
     data = memoryview(path.read_bytes())
-    order = "<" if data[126:HEAD_BYTES] == b"IM" else ">"
+    order = "<" if bytes(data[126:HEAD_BYTES]) == b"IM" else ">"
     place, total = HEAD_BYTES, len(data)
     while place + 8 <= len(data):
         kind, length = struct.unpack_from(f"{order}II", data, place)
