@@ -25,8 +25,8 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 
 # Lines of all Python files with their docstrings and blanks. It was 21,722 before the house was rebuilt, more than
 # any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
-# Checksums, readers in processes of their own, and an acquisition that nothing surprises took 300 lines more.
-MOST_LINES = 15_800
+# Checksums, readers in processes of their own, and an acquisition that nothing surprises took 650 lines more.
+MOST_LINES = 16_150
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
 MOST_CORE_LINES = 7_000
 # Python files; there were 186, which no table of contents makes plain.
