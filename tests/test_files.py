@@ -773,7 +773,7 @@ def test_a_flipped_bit_in_our_files_is_found(tmp_path):
     data = bytearray(path.read_bytes())
     data[data.index(needle) + 5] ^= 1
     path.write_bytes(data)
-    with pytest.raises(DataError, match="cannot be read as"):
+    with pytest.raises(DataError, match="its checksum does not agree"):
         infocap.read(path)
 
 
@@ -789,20 +789,16 @@ def test_a_flipped_bit_in_a_compressed_matlab_file_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(("program", "message"), [
-    ("import os; os.abort()", "crashed"),
-    ("import time; time.sleep(60)", "did not end within 0 s"),
-    ("raise ValueError('first\\nlast')", "cannot be read as MATLAB .last.; it is damaged or cut short"),
+    ("import os; os.abort()", "its reader crashed"),
+    ("import time; time.sleep(60)", "its reader did not answer within 5 s"),
+    ("import os; os.write(1, bytes([9, 0, 0, 0, 0, 0, 0, 0]) + b'[')", "its reader crashed"),
 ])  # fmt: skip
 def test_a_reader_that_crashes_or_hangs_is_one_clear_error(tmp_path, monkeypatch, program, message):
-    import scipy.io
-
-    scipy.io.savemat(tmp_path / "a.mat", {"u": U, "x": X})
-    (tmp_path / "reader.py").write_text(program)
-    monkeypatch.setattr("infocap.recording._array_files.MAT5", str(tmp_path / "reader.py"))
-    if "sleep" in program:
-        monkeypatch.setattr("infocap.recording._array_files.START_S", 0.3)
+    write_foreign(tmp_path / "a.h5", "h5", U, X)
+    monkeypatch.setattr("infocap._child.PROGRAM", program)
+    monkeypatch.setattr("infocap._child.START_S", 5.0)
     with pytest.raises(DataError, match=message):
-        infocap.read(tmp_path / "a.mat")
+        infocap.read(tmp_path / "a.h5")
 
 
 def test_integers_that_matlab_stores_as_doubles_stay_doubles(tmp_path):
@@ -894,7 +890,7 @@ def fuzz(folder, rounds, seed):
 
 
 def test_damaged_files_are_one_clear_error(tmp_path):
-    assert fuzz(tmp_path, 16, seed=1) > 100
+    assert fuzz(tmp_path, 5, seed=1) > 30
 
 
 @pytest.mark.slow
@@ -1049,10 +1045,8 @@ def test_files_that_declare_terabytes_are_refused_before_memory_is_taken(tmp_pat
     lines = [line.split("|") for line in ran.stdout.splitlines()]
     assert [line[0] for line in lines] == [path.name for path in paths]
     for name, grown, said in lines:
-        if name == "packed.mat":  # 300 MB of zeros, which do fit
-            assert "unequal numbers of samples" in said
-            continue
-        assert "declares" in said or "cut short" in said or "cannot be" in said, (name, said)
+        words = ("declares", "cut short", "cannot be", "measured numbers never do")
+        assert any(word in said for word in words), (name, said)
         assert int(grown) < 400, (name, grown)  # megabytes, libraries included
 
 

@@ -26,8 +26,9 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Lines of all Python files with their docstrings and blanks. It was 21,722 before the house was rebuilt, more than
 # any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
 # Reservoirs, the exact memory of linear networks, and tasks with sequences and real targets took 610.
-# Sequences (functions of delayed inputs, their estimator, results and pictures) added 900.
-MOST_LINES = 17_000
+# Sequences (functions of delayed inputs, their estimator, results, pictures, search) took 1,500.
+# Checksums, readers in processes of their own, and an acquisition that nothing surprises took 650.
+MOST_LINES = 18_500
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
 MOST_CORE_LINES = 7_750
 # Python files; there were 186, which no table of contents makes plain.

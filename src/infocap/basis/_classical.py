@@ -165,10 +165,18 @@ named = (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bern
 FAMILIES.update((make.__name__, make) for make in named)
 
 
+# Each input takes an index of every function: with more, even degree 1 would take 20 GB.
+MOST_INPUTS = 100_000
+
+
 def find_families(family: Any, n_inputs: int | None) -> list[Family]:
     """One family per input, from a family or its name, or from a list with one for each input."""
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
+        if n_inputs > MOST_INPUTS:
+            raise ParameterError(
+                f"`n_inputs={n_inputs:,}` is more than {MOST_INPUTS:,}, which no device has; give fewer."
+            )
     several = isinstance(family, Sequence) and not isinstance(family, str)
     given = list(family) if several else [family] * (n_inputs or 1)
     if not given or n_inputs not in (None, len(given)):

@@ -1,6 +1,7 @@
 """infocap estimate: from files to capacities of a basis that options, the plan or the samples choose."""
 
 import re
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from math import comb, log2
@@ -9,7 +10,8 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import counted
+from .._words import counted, duration, size
+from ..basis._classical import find_families
 from ..basis._family import FAMILIES, Family
 from ..basis._product import ProductBasis, product_basis
 from ..errors import DataError, ParameterError
@@ -17,8 +19,9 @@ from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._recording import Recording
 from ..workflow._analyse import analyse
+from ..workflow._cost import cost
 from ._outputs import Out, summary
-from ._terminal import Source, check_lines, option, options, say, warnings_in_checks, wrapped
+from ._terminal import Source, check_lines, echo, option, options, say, warnings_in_checks, wrapped
 
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
 # Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:
@@ -26,6 +29,7 @@ CONNECT_S = 20  # A scheduler that is there answers within a second; one behind 
 MOST_FUNCTIONS = 3000
 SAMPLES_PER_FUNCTION = 2
 HIGHEST_DEGREE = 20
+LONG_S = 60.0  # Seconds that an estimation may take before it is said how long: whoever waits likes to know.
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,9 @@ class Wanted:
         "else legendre]",
     )
     max_degree: int | None = option("--degree", type=int, help="Highest.  [default: the plan's, else by N]")
-    domain: tuple[float, float] | None = option("--domain", type=(float, float), help="Of every input.")
+    domain: tuple[tuple[float, float], ...] = option(
+        "--domain", type=(float, float), multiple=True, help="Of the inputs: once for all or once for each."
+    )
     index_set: str | None = option("--index-set", help="Which products of functions: total or hyperbolic.")
     max_interactions: int | None = option("--max-interactions", type=int, help="Inputs a function may join.")
 
@@ -83,13 +89,16 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
         raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
     recording = source.read(in_memory=how.in_memory)
     basis, said = choose_basis(recording, wanted)
+    needed = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, how.method)
+    if needed.seconds > LONG_S:
+        said.append(f"{len(basis):,} functions: up to {duration(needed.seconds)}, {size(needed.n_bytes)} of memory")
     if out.matrix and basis.n_inputs != 2:
         raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
     if not out.quiet:
         (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
         readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
         contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
-        click.echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
+        echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
     settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
@@ -98,7 +107,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     if not out.quiet:
         say(["", *summary(result)], result.checks, written)
     elif result.warnings:
-        click.echo("\n".join(check_lines(result.warnings)))
+        echo("\n".join(check_lines(result.warnings)))
     if out.strict and result.warnings:
         click.get_current_context().exit(1)
 
@@ -120,11 +129,6 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     """Return the basis, and in words where it comes from."""
     n_samples, n_inputs = np.shape(recording.inputs)
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
-    families = [_family(text) for text in wanted.family]
-    if len(families) not in (0, 1, n_inputs):
-        raise ParameterError(f"{len(families)} families are given for {n_inputs} inputs; give 1 or {n_inputs}.")
-    if families:
-        given["family"] = families * n_inputs if len(families) == 1 else families
     planned = recording.metadata.get("plan")
     if planned is not None:
         try:
@@ -135,11 +139,13 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
             n = plan.n_inputs
             raise DataError(f"the plan in the file is for {n} inputs, but {n_inputs} were recorded.")
         but = f", but for its {', '.join(given)}" if given else ""
+        given |= distribution(wanted.family, wanted.domain, plan.basis.families)
         return Plan.from_dict(plan.to_dict() | given).basis, [f"the basis is that of its plan{but}"]
     said = []
-    settings = {"family": ["legendre"] * n_inputs, "n_inputs": n_inputs} | given
+    usual = ["legendre"] * n_inputs
+    settings = {"family": usual, "n_inputs": n_inputs} | given | distribution(wanted.family, wanted.domain, usual)
     low, high = product_basis(**settings | {"max_degree": 0}).families[0].domain  # refuses wrong settings
-    if not wanted.family or wanted.domain is None:
+    if not wanted.family or not wanted.domain:
         name = " ".join(wanted.family) or "legendre, uniform inputs"
         taken = f"no plan in the file: taken as {name} on [{low:g}, {high:g}]"
         said.append(f"{taken}; --family and --domain say otherwise")
@@ -148,6 +154,25 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
     chosen = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     return basis, [*said, f"{chosen}; --degree says otherwise"]
+
+
+def distribution(
+    names: tuple[str, ...], domains: tuple[tuple[float, float], ...], usual: Sequence[str | Family]
+) -> dict[str, Any]:
+    """Return the family and the domain that options name, for all inputs or one per input, instead of the usual."""
+    n_inputs, given = len(usual), dict[str, Any]()
+    for what, values in (("families", names), ("domains", domains)):
+        if len(values) not in (0, 1, n_inputs):
+            raise ParameterError(f"{len(values)} {what} are given for {n_inputs} inputs; give 1 or {n_inputs}.")
+    if names:
+        families = [_family(text) for text in names]
+        given["family"] = families * n_inputs if len(families) == 1 else families
+    if len(domains) == 1:
+        given["domain"] = domains[0]
+    elif domains:
+        known = find_families(given.get("family", usual), n_inputs)
+        given |= {"family": [one.on(own) for one, own in zip(known, domains, strict=True)], "domain": None}
+    return given
 
 
 def _family(text: str) -> str | Family:

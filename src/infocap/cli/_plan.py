@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .._check import positive
+from .._check import positive, whole_number
 from .._words import counted, duration, size, with_error
 from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
@@ -19,9 +19,9 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import Wanted, choose_basis
+from ._estimate import Wanted, choose_basis, distribution
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, PATH, as_options, option, options, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, warnings_in_checks, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
@@ -48,8 +48,12 @@ class Wish:
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
-@click.option("--family", help="Such as legendre or hermite.  [default: the pilot's, else legendre]")
-@click.option("--domain", type=(float, float), help="Interval of every input, such as 0 5.")
+@click.option(
+    "--family",
+    multiple=True,
+    help="Such as legendre or hermite, for all inputs or once for each.  [default: the pilot's, else legendre]",
+)
+@click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5, likewise.")
 @click.option("--seed", default=1)
 @click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random")
 @click.option("--noise-repeats", default=0, help="Measurements at a constant input.")
@@ -75,22 +79,24 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
     if wish.seconds_per_sample is not None:
         positive("seconds_per_sample", wish.seconds_per_sample)
     _refuse_ignored(wish, settings)
-    if wish.pilot is None:
-        pilot, settings["family"] = None, settings["family"] or "legendre"
+    family, domain, pilot = settings.pop("family"), settings.pop("domain"), None
+    if wish.pilot is not None:
+        pilot = _read_pilot(wish.pilot, Wanted(family, settings["max_degree"], domain))
     else:
-        family = () if settings["family"] is None else (settings["family"],)
-        pilot = _read_pilot(wish.pilot, Wanted(family, settings["max_degree"], settings["domain"]))
+        settings |= distribution(family, domain, ["legendre"] * whole_number("n_inputs", settings["n_inputs"], 1))
+        if len(family) == 1 and len(domain) < 2:
+            settings["family"] = settings["family"][0]  # one for all is easier to read in the file
     if wish.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
-        click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
+        echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
         made = Plan(**settings) if pilot is None else _extended(pilot, settings)
         made.save(output)
         if made.weighted:
-            click.echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
+            echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
-        click.echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
+        echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 
 
 def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ from ..estimators import ESTIMATORS
 from ..recording._recording import Recording
 from ..systems.fibre._system import FibreSystem
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE
+from ._terminal import FILE, FORCE, echo
 
 CITATION = """@article{{ramachandran2026ipc,
   title  = {{Information Processing Capacity of Stationary Physical Systems}},
@@ -77,7 +77,7 @@ def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: 
     channel = tuple(f"{wavelength:.2f} nm" for wavelength in system.wavelength_nm)
     recording = Recording(u, x, np.arange(n_samples), "mW/nm", channel, metadata)
     recording.save(output)
-    click.echo(f"{recording}\nphi_NL = {system.nonlinear_phase:.3f}, written to {output}")
+    echo(f"{recording}\nphi_NL = {system.nonlinear_phase:.3f}, written to {output}")
 
 
 @click.command()
@@ -108,7 +108,7 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
             worker.terminate()
         # It would tell of a file whose writing was interrupted, and that is not kept.
         sys.unraisablehook = lambda _: None
-        click.echo("Interrupted; the same command goes on from here.", err=True)
+        echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(130) from None
     except BrokenProcessPool:
         problem = "a worker was killed, perhaps for its memory"
@@ -123,9 +123,9 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
 @click.command()
 def cite() -> None:
     """Print the references of the paper, of this software and of the methods, in BibTeX."""
-    click.echo(CITATION.format(version=__version__))
+    echo(CITATION.format(version=__version__))
     for name, method in ESTIMATORS.items():
-        click.echo(f"% {name}: {method.reference}")
+        echo(f"% {name}: {method.reference}")
 
 
 def load_scripts() -> None:
@@ -139,7 +139,7 @@ def load_scripts() -> None:
 
 
 def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) -> list[dict[str, str]]:
-    click.echo(f"{name}: {script.TITLE}")
+    echo(f"{name}: {script.TITLE}")
     started, changes = time.perf_counter(), script.QUICK if quick else {}
     common, helpers = (importlib.import_module(f"{PACKAGE}.{one}") for one in ("_common", "_work"))
     work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
@@ -159,10 +159,10 @@ def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) 
     with replaced(output / f"{name}.json") as beside:
         beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in lines:
-        click.echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
+        echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
     said = json.loads(data.attrs["warnings"])
     warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
-    click.echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
+    echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
     return lines
 
 

@@ -17,7 +17,7 @@ from .._files import replaced
 from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
-from ..errors import DataError, ParameterError
+from ..errors import DataError, ParameterError, warn
 from ..recording._own_file import to_json
 from ..recording._recording import NOISE, REFERENCE, Schedule
 from ..typing import Floats
@@ -25,6 +25,8 @@ from ..typing import Floats
 ORDERS = ("random", "doubling", "design")
 # A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
 MOST_BYTES = 10_000_000
+HEADER = "# What infocap is to measure;"  # the first words of every plan that `save` wrote
+NEEDED = ("n_inputs", "max_degree", "n_samples", "seed")  # without these nobody can say what a plan measures
 BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
@@ -73,6 +75,8 @@ class Plan:
         One input in n, chosen at random, is measured twice, the second time at a random moment.
     reference_every, reference_input
         After so many measurements one at a constant input, which shows drift.
+    n_readouts
+        How many channels a measurement has; without it the first two rows that agree decide.
     input_unit, readout_unit, channel
         What the numbers are, and the names of the readouts.
     title, metadata
@@ -106,6 +110,7 @@ class Plan:
     input_unit: str = ""
     readout_unit: str = ""
     channel: Sequence[str] = ()
+    n_readouts: int | None = None
     title: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -122,6 +127,12 @@ class Plan:
         plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
         plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
         plain["channel"] = tuple(str(one) for one in self.channel)
+        if self.n_readouts is not None:
+            plain["n_readouts"] = whole_number("n_readouts", self.n_readouts, 1)
+            if self.channel and len(self.channel) != self.n_readouts:
+                raise ParameterError(
+                    f"`n_readouts={self.n_readouts}` does not fit {len(self.channel)} names of `channel`."
+                )
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning
@@ -207,7 +218,7 @@ class Plan:
     def fingerprint(self) -> str:
         """The same for plans that measure the same, whatever their title and metadata say."""
         measured = {key: value for key, value in self.to_dict().items() if key not in UNMEASURED}
-        for name in ("weighted", "shuffled"):  # plans of earlier versions keep the fingerprint that they had
+        for name in ("weighted", "shuffled", "n_readouts"):  # plans of earlier versions keep their fingerprint
             if not measured[name]:
                 del measured[name]
         if BENCH in self.metadata:  # words, but for the simulated bench
@@ -232,7 +243,7 @@ class Plan:
         """Write as TOML, with a word on each entry."""
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
-        lines = ["# What infocap is to measure; `infocap acquire` runs it.", ""]
+        lines = [f"{HEADER} `infocap acquire` runs it.", "", _toml({"fingerprint": self.fingerprint})]
         for name, value in self.to_dict().items():
             if value is not None and name != "metadata":
                 lines.append(_toml({name: value}) + (f"  # {COMMENTS[name]}" if name in COMMENTS else ""))
@@ -248,13 +259,24 @@ class Plan:
         try:
             if path.stat().st_size > MOST_BYTES:
                 raise DataError(f"{path} has {path.stat().st_size:,} bytes; that is no plan.")
-            return cls.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
+            text = path.read_text(encoding="utf-8")
+            data = tomllib.loads(text)
+            fingerprint, plan = data.pop("fingerprint", None), cls.from_dict(data)
         except OSError as problem:
             raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise DataError(f"{path} is not a plan in TOML: {problem}.") from None
         except ParameterError as problem:
             raise ParameterError(f"{path}: {problem}") from None
+        # `save` writes all entries, and the title last: without it the file was cut.
+        lost = [name for name in (*NEEDED, "title") if name not in data and (name in NEEDED or text.startswith(HEADER))]
+        if lost:
+            said = f"{path} is not complete: it has no {', '.join(lost)}"
+            raise DataError(f"{said}; write it again with `infocap plan`, or copy it again.")
+        if fingerprint not in (None, plan.fingerprint):
+            said = f"{path} was changed since infocap wrote it: its fingerprint was {str(fingerprint)[:12]}"
+            warn(f"{said} and is {plan.fingerprint[:12]} now; if that is meant, delete the line `fingerprint`.")
+        return plan
 
     def write_inputs(self, path: str | Path) -> Path:
         """Write the schedule as a table for other software: ``index,u1,u2,...``, in the order of acquisition.

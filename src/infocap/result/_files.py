@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of
-from .._files import open_hdf5, readable, refuse_too_large, replaced, save_dataset
+from .._files import SEALED, changed, readable, refuse_too_large, replaced, save_dataset, seal, sealed
+from .._hdf5 import open_hdf5
 from .._version import __version__
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
@@ -63,10 +64,12 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(attributes(result) | {"metadata": extras(result)})
-    with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(f"# {header}\n")
-        result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
+    header = json.dumps(attributes(result) | {SEALED: "crc32 of all but the last line", "metadata": extras(result)})
+    with replaced(path) as beside:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(f"# {header}\n")
+            result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
+        seal(beside)
     return path
 
 
@@ -98,7 +101,7 @@ def load_result(path: str | Path) -> CapacityResult:
 
 def _read_netcdf(path: Path) -> tuple[Any, ...]:
     """Attributes, indices, columns, coordinates and metadata, as `_rebuild` takes them."""
-    with open_hdf5(path, "NetCDF") as contents:
+    with open_hdf5(path) as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
@@ -129,7 +132,7 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
     header, _, rows = data.decode().partition("\n")
     attributes = json.loads(header[2:])
     _refuse_other(path, attributes)
-    table = pd.read_csv(StringIO(rows), dtype=str)  # converted below: every pandas reads back every digit
+    table = pd.read_csv(StringIO(rows), dtype=str, comment="#")  # converted below: every pandas reads back every digit
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
     if not whole or any(np.isnan(one).any() for one in columns.values()):
@@ -137,6 +140,8 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
+    if not sealed(path) and (sealed(path) is False or SEALED in attributes):
+        raise changed(path)
     indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(dtype=int)
     return attributes, indices, columns, {}, attributes.pop("metadata", {})
 

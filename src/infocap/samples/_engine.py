@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
@@ -32,6 +32,10 @@ LONGEST_SHARE = 16
 BAR_DELAY_S = 2.0
 # Seconds to wait for the first worker of a Dask cluster; batch queues start one within a minute or not soon.
 WORKER_WAIT_S = 60.0
+
+# Seconds between two looks at whether a Dask cluster goes on; and without a sign of life, which workers give every
+# second or two, after which one hangs.
+LOOK_S, SILENT_S = 10.0, 30.0
 
 Rows = tuple[int, int]
 Calls = Iterator[tuple[int, int, Callable[[], Any]]]
@@ -166,8 +170,10 @@ class Engine:
         Dask brings each task to the worker that holds its rows, and repeats what is lost with a worker.
         """
         from dask.delayed import delayed
+        from distributed import wait
 
         client, roots = self.executor, []
+        _refuse_idle(client)
         count, sent_work = _share_count(n_slots(client), len(wholes)), client.scatter(work, hash=False, broadcast=True)
         for whole in wholes:
             shares = []
@@ -182,7 +188,31 @@ class Engine:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
                 shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
             roots += shares
-        return list(client.gather(client.compute(roots)))
+        futures = client.compute(roots)
+        while any(future.status == "pending" for future in futures):
+            with suppress(TimeoutError):
+                wait(futures, timeout=LOOK_S)  # type: ignore[no-untyped-call]
+            _refuse_idle(client)
+        return list(client.gather(futures))
+
+
+def _refuse_idle(client: Any) -> None:
+    """Refuse to wait for a Dask cluster when of the workers that have tasks, or of all, none is at work."""
+
+    def idle(dask_scheduler: Any) -> list[str]:
+        import time
+
+        workers = list(dask_scheduler.workers.values())
+        busy = [one for one in workers if one.processing] or workers
+        now = time.time()
+        at_work = [one for one in busy if one.status.name == "running" and now - one.last_seen < silent_s]
+        return [] if at_work else [f"{one.address} ({one.status.name})" for one in busy]
+
+    silent_s = SILENT_S  # a variable of this function travels to the scheduler with it
+    found = client.run_on_scheduler(idle)
+    if found:
+        said = f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
+        raise ParameterError(f"{said}; a worker pauses when its memory is full: free it, or start the worker again.")
 
 
 def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:

@@ -77,7 +77,7 @@ def analyse(
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)
     result = estimate(recording.inputs, x, basis, **rows, **settings, **means)
-    checks = [Check(one) for one in recording.checks]
+    checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
@@ -90,7 +90,8 @@ def analyse(
         found["drift"], said = _drift(recording)
         checks += map(Check, said)
     for check in checks:
-        warn(check)
+        if check.kind == "warning":
+            warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
 
 

@@ -175,7 +175,7 @@ def _gathered(
         samples = without_gaps(samples, replace(engine, **less))
     if engine.memory is not None:
         engine = within_memory(engine, samples, constant, method)
-    with all_cores():
+    with all_cores(), np.errstate(under="ignore"):  # readouts of 1e-310 are as good as others
         look = first_look(samples, engine)
         samples = samples.prepared(look, constant)
         n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
@@ -208,10 +208,11 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     """
     chosen = find_method(method, options)
     # Small matrices are handled faster by one thread than by several that wait for each other.
-    with all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext():
+    cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
+    with cores, np.errstate(under="ignore"):
         found = chosen(evidence, **options)
     total = float(np.sum(found.capacity)) if found.total is None else found.total
-    with all_cores():
+    with all_cores(), np.errstate(under="ignore"):
         limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
         checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
     for check in checks:
