@@ -196,6 +196,7 @@ def test_what_cannot_fit_is_refused_with_what_would():
         infocap.estimate(*data(20_000), BASIS, memory="30MB")
 
 
+@pytest.mark.filterwarnings("ignore:nothing of the inputs")
 def test_the_functions_said_to_fit_do_fit():
     _, x = data(300)
     u5 = np.random.default_rng(0).uniform(-1, 1, (300, 5))
