@@ -8,6 +8,7 @@ from ._version import __version__
 from .basis import ProductBasis, product_basis
 from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
+from .experiment import inspect
 from .recording import Recording, read
 from .result import CapacityResult, load_result
 from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
@@ -15,7 +16,7 @@ from .workflow import analyse, compare, conclude, convergence, estimate, evidenc
 __all__ = [
     "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
     "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-    "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
+    "errors", "estimate", "estimators", "evidence", "experiment", "inspect", "load_result", "plot", "probe",
     "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -176,6 +175,13 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
     "no hum": hum,
     "no clock or thermometer among the readouts": clocks,
 }
+# Measurements that some of them need.
+NEEDS = {
+    name: least
+    for name, check in DATA.items()
+    for one, least in ((alignment, 128), (hum, 256), (clipped, 1000))
+    if one is check
+}
 # What a finding explains: that is then not told a second time under another name.
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift")
 _OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
@@ -198,12 +204,12 @@ EXPLAINS = {
 
 def data_findings(samples: Samples, look: Look) -> list[Check]:
     """What the checks of data find in all stretches, each mistake once, the first with a picture of where it is."""
-    found: dict[tuple[Any, ...], tuple[Stretch, list[Check]]] = {}
+    found: dict[str, tuple[Stretch, list[Check]]] = {}
     for stretch in stretches(samples, look):
-        for check in DATA.values():
+        for name, check in DATA.items():
             for one in check(stretch):
-                key = (one.found["cause"], *one.found.get("inputs", ()))
-                found.setdefault(key, (stretch, []))[1].append(one)
+                one.found["looked_for"] = name
+                found.setdefault(one.found["cause"], (stretch, []))[1].append(one)
     kept = told_once([checks[0] for _, checks in found.values()])
     pictured, out = False, []
     for stretch, (first, *others) in found.values():

@@ -141,6 +141,7 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T)
         own, mixed = (y[:, : len(z)] @ z).T / len(z), (x - mean) @ (whitening @ rotation)
         shown = (mixed.astype(np.float32), some, np.sort(x[some].T, axis=1))
+        rows = samples.x.given_rows(rows)
         yield Stretch(samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, own, *shown)
 
 
