@@ -8,6 +8,7 @@ from ._version import __version__
 from .basis import DelayedBasis, ProductBasis, delayed_basis, product_basis
 from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
+from .experiment import inspect
 from .recording import Recording, read
 from .result import CapacityResult, load_result
 from .workflow import analyse, compare, conclude, convergence, estimate, evidence, explore, probe, sweep
@@ -15,8 +16,8 @@ from .workflow import analyse, compare, conclude, convergence, estimate, evidenc
 __all__ = [
     "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
     "analyse", "basis", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension", "draw",
-    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "load_result", "plot",
-    "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "inspect", "load_result",
+    "plot", "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from .._array import to_numpy
 from ..errors import Check
 from ..typing import Floats
-from ._checks import LAGS, STANDARD_ERRORS, Case, single_inputs
+from ._alignment import LAGS
+from ._checks import STANDARD_ERRORS, Case, single_inputs
 
 # Rows at the beginning of the first run that are looked at.
 ROWS = 8192

@@ -8,6 +8,7 @@ import click
 
 from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
+from ._doctor import doctor
 from ._estimate import estimate
 from ._lab import acquire, draw, export, import_, watch
 from ._plan import plan
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, watch, import_, export)
-for command in (*LAB, estimate, show, compare, report, simulate, reproduce, cite):
+for command in (*LAB, doctor, estimate, show, compare, report, simulate, reproduce, cite):
     main.add_command(command)
 
 

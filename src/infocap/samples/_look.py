@@ -39,8 +39,6 @@ class Look:
     typical: Floats  # a value that each channel really takes, robust to outliers
     low: Floats
     high: Floats
-    at_low: Integers  # rows at the lowest value
-    at_high: Integers
     input_low: Floats
     input_high: Floats
     epoch_sizes: Integers
@@ -116,48 +114,35 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         in_order = take_rows(readouts, as_like(order, readouts))
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
         low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
-        counts = [_count(readouts == edge) for edge in (low, high)]
         ends = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
         sums = _sums_between(edges, in_order, as_like(typical, readouts))
     sample = readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
-    found = [low, high, *counts, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
+    found = [low, high, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
     if not on_host(readouts):  # everything is fetched from there at once
         sizes = np.cumsum([part.shape[0] for part in found])[:-1]
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
-    low, high, at_low, at_high, input_low, input_high, sums, sample = found
+    low, high, input_low, input_high, sums, sample = found
     if np.isfinite([input_low, input_high]).all():
         rows = (start, stop)
         if samples.history:
             rows = start + samples.before(start) - samples.history, stop + samples.before(start)
         refuse_outside(samples.u, rows, input_low, input_high, samples.basis)
-    at_ends = at_low.astype(int), at_high.astype(int)
     by_epoch = np.diff(edges), sums.reshape(EPOCHS, -1)
-    return Look(typical, low, high, *at_ends, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
+    return Look(typical, low, high, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
 
 
 def merged(*looks: Look) -> Look:
     """What several looks show together, in the order of the rows."""
-    low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
     return Look(
         looks[0].typical,
-        low,
-        high,
-        np.sum([np.where(one.low == low, one.at_low, 0) for one in looks], axis=0),
-        np.sum([np.where(one.high == high, one.at_high, 0) for one in looks], axis=0),
+        np.min([one.low for one in looks], axis=0),
+        np.max([one.high for one in looks], axis=0),
         np.min([one.input_low for one in looks], axis=0),
         np.max([one.input_high for one in looks], axis=0),
         np.sum([one.epoch_sizes for one in looks], axis=0),
         np.sum([one.epoch_sums for one in looks], axis=0),
         np.vstack([one.sample for one in looks]),
     )
-
-
-def _count(true: Any) -> Any:
-    """How many rows are true, for each column."""
-    xp = array_namespace(true)
-    if xp is np:
-        return np.add.reduce(true.view(np.int8), axis=0, dtype=np.int16 if len(true) < 2**15 else np.int64)
-    return xp.sum(xp.astype(true, xp.float64), axis=0)
 
 
 def _sums_between(edges: Integers, block: Any, typical: Any) -> Any:
