@@ -54,13 +54,13 @@ class Room:
     spare: ClassVar[deque[Any]] = deque(maxlen=16)
 
     def __init__(self, like: Any) -> None:
-        self.like, self.used, self.space = like, 0, like[:0, 0]
+        self.like, self.used, self.space, self.xp = like, 0, like[:0, 0], array_namespace(like)
         with suppress(IndexError):
             self.space = self.spare.pop() if on_host(like) else self.space
 
     def array(self, rows: int, columns: int) -> Any:
         """The next array of this shape, with whatever is in it."""
-        xp, start = array_namespace(self.like), self.used
+        xp, start = self.xp, self.used
         self.used += rows * columns
         if self.used > self.space.shape[0]:  # what was made before stays where it is
             self.space = xp.empty((self.used,), dtype=xp.float64, device=self.like.device)
@@ -101,8 +101,11 @@ class Side:
 
     def values(self, singles: Any, room: Room | None) -> Any:
         """Values of all products, (rows, samples), from those of the one-dimensional functions."""
-        tables = ((singles if side is None else side.values(singles, room), places) for side, places in self.parts)
-        return reduce(imul, (places.of(table, room) for table, places in tables))
+        parts = []
+        for side, places in self.parts:
+            table = singles if side is None else side.values(singles, room)
+            parts.append(places.of(table, room))
+        return reduce(imul, parts)
 
 
 class Batch(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from .._array import array_namespace, as_like, irfft, on_host, rfft, take_rows
 from ..typing import Floats, Integers
 from ._family import Family
-from ._plan import Sizes
+from ._plan import Places, Sizes
 
 # Functions per pattern from which one transform of all its shifts takes less time than a product for each of them.
 MANY_SHIFTS = 8
@@ -98,6 +98,7 @@ class ShiftPlan:
         self, families: Sequence[Family], factors: Integers, degrees: Integers, memory: int, sizes: Sizes
     ) -> None:
         self.families, self.n_terms, self.memory, self.sizes = families, len(factors), memory, sizes
+        self.row_of = Places(np.arange(len(factors)))  # tiles come in the order of the basis
         self.counts = [
             int(np.max(factors[:, :, 2], where=factors[:, :, 0] == k, initial=0)) + 1 for k in range(len(families))
         ]
