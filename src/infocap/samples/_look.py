@@ -152,7 +152,7 @@ def _count(true: Any) -> Any:
     xp = array_namespace(true)
     if xp is np:
         return np.add.reduce(true.view(np.int8), axis=0, dtype=np.int16 if len(true) < 2**15 else np.int64)
-    return xp.sum(xp.astype(true, xp.float64), axis=0)
+    return xp.sum(xp.astype(true, xp.uint8), axis=0, dtype=xp.float64)
 
 
 def _sums_between(edges: Integers, block: Any, typical: Any) -> Any:
