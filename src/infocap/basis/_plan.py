@@ -127,7 +127,7 @@ class Plan:
 
     On both sides functions with equally many partners stand together, so that one multiplication makes a block of many
     products: with the total-degree set there is one block per degree. Hence tiles come in an order of their own, in
-    which function l of the basis is number `row_of[l]`.
+    which function l of the basis is number `row_of[l]`, and number k is function `order[k]`.
     """
 
     def __init__(self, families: Sequence[Family], rows: Integers, sizes: Sizes) -> None:
@@ -145,7 +145,7 @@ class Plan:
             rows, numbers = np.hstack([np.zeros_like(rows), rows]), np.vstack([numbers, numbers])
         halves = ((Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows))
         (self.left, left), (self.right, right) = halves
-        order = np.lexsort((right, left))
+        self.order = order = np.lexsort((right, left))
         self.row_of = Places(np.argsort(order))
         self._places = {True: (left, right), False: (left[order], right[order])}
         self._batches: dict[bool, tuple[int, int, list[Batch]]] = {}
@@ -205,7 +205,7 @@ class Plan:
 
 def _halves(rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Of each half of the inputs: which, their distinct indices, the most frequent first, and the place of each row."""
-    for inputs in filter(len, np.array_split(np.arange(rows.shape[1]), 2)):
+    for inputs in filter(len, np.split(np.arange(rows.shape[1]), [rows.shape[1] // 2])):
         distinct, places, counts = np.unique(rows[:, inputs], axis=0, return_inverse=True, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         yield inputs, distinct[order], np.argsort(order)[places.reshape(-1)]
