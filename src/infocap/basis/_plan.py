@@ -1,12 +1,13 @@
 """How to evaluate all products of a basis with few and large multiplications, on the processor or a device."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from operator import imul
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,18 +46,17 @@ FEW_NUMBERS = 100_000_000
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
 
 
+# Fresh memory from the system is slow to touch, so what up to 16 threads used is kept for the next pass.
+_SPARE: deque[Any] = deque(maxlen=16)
+
+
+@dataclass
 class Room:
-    """Memory in which arrays are made one after the other; in the processor's memory the next pass uses it again.
+    """Memory in which arrays are made one after the other, next to the array `like`."""
 
-    Fresh memory from the system is slow to touch, so what up to 16 threads used is kept.
-    """
-
-    spare: ClassVar[deque[Any]] = deque(maxlen=16)
-
-    def __init__(self, like: Any) -> None:
-        self.like, self.used, self.space, self.xp = like, 0, like[:0, 0], array_namespace(like)
-        with suppress(IndexError):
-            self.space = self.spare.pop() if on_host(like) else self.space
+    like: Any
+    space: Any
+    used: int = 0
 
     def array(self, rows: int, columns: int) -> Any:
         """The next array of this shape, with whatever is in it."""
@@ -74,10 +74,8 @@ class Places:
         self.rows = rows
         self._sent: dict[Any, Any] = {}
 
-    def of(self, table: Any, room: Room | None = None) -> Any:
-        """These rows of a table, in its library and on its device; in the processor's memory in the room given."""
-        if room is not None and on_host(table):  # all places exist: `clip` only spares a copy
-            return np.take(table, self.rows, axis=0, out=room.array(len(self.rows), table.shape[1]), mode="clip")
+    def of(self, table: Any) -> Any:
+        """These rows of a table, in its library and on its device."""
         place = type(table), str(table.device)
         if place not in self._sent:
             self._sent[place] = as_like(self.rows, table)
@@ -99,19 +97,23 @@ class Side:
             else:
                 self.parts.append((Side(distinct, numbers[inputs]), Places(places)))
 
-    def values(self, singles: Any, room: Room | None) -> Any:
+    def values(self, singles: Any, room: Room) -> Any:
         """Values of all products, (rows, samples), from those of the one-dimensional functions."""
-        parts = []
+        found = []
         for side, places in self.parts:
             table = singles if side is None else side.values(singles, room)
-            parts.append(places.of(table, room))
-        return reduce(imul, parts)
+            if on_host(table):  # all places exist: `clip` only spares a copy
+                out = room.array(len(places.rows), table.shape[1])
+                found.append(np.take(table, places.rows, axis=0, out=out, mode="clip"))
+            else:
+                found.append(places.of(table))
+        return reduce(imul, found)
 
 
 class Batch(NamedTuple):
     """Neighbouring functions and the places of their factors on both sides.
 
-    Each block is rows of a tile that are all products of neighbours on the left with neighbours on the right.
+    Each block is rows of the batch that are all products of neighbours on the left with neighbours on the right.
     """
 
     rows: slice
@@ -119,20 +121,13 @@ class Batch(NamedTuple):
     right: Places
     blocks: list[tuple[slice, slice, slice]]
 
-    def fill(self, multiply: Callable[..., Any], left: Any, right: Any, out: Any) -> None:
-        """Write the values into the first rows of an array, each of them once."""
-        xp = array_namespace(left)
-        for rows, lefts, rights in self.blocks:
-            a, b = left[lefts, None, :], right[None, rights, :]
-            multiply(a, b, out=xp.reshape(out[rows, :], (a.shape[0], b.shape[1], -1)))
-
 
 class Plan:
     """A basis as products of functions of the first inputs with functions of the other inputs.
 
     On both sides functions with equally many partners stand together, so that one multiplication makes a block of many
     products: with the total-degree set there is one block per degree. Hence tiles come in an order of their own, in
-    which function l of the basis is number `row_of[l]`.
+    which function l of the basis is number `row_of[l]`, and number k is function `order[k]`.
     """
 
     def __init__(self, families: Sequence[Family], rows: Integers, sizes: Sizes) -> None:
@@ -148,12 +143,12 @@ class Plan:
             start += count * len(inputs)
         if len(families) == 1:  # then the left side is the constant function alone
             rows, numbers = np.hstack([np.zeros_like(rows), rows]), np.vstack([numbers, numbers])
-        sides = [(Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows)]
-        (self.left, left), (self.right, right) = sides
-        order = np.lexsort((right, left))
+        halves = ((Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows))
+        (self.left, left), (self.right, right) = halves
+        self.order = order = np.lexsort((right, left))
         self.row_of = Places(np.argsort(order))
         self._places = {True: (left, right), False: (left[order], right[order])}
-        self._batches: dict[bool, list[Batch]] = {}
+        self._batches: dict[bool, tuple[int, int, list[Batch]]] = {}
 
     def _singles(self, u: Any) -> Any:
         """The one-dimensional functions of all inputs: (functions, samples)."""
@@ -172,11 +167,14 @@ class Plan:
         is overwritten by the next: use it, do not keep it. On a device there may be more rows of values than functions;
         what is in those has no meaning.
         """
-        n_samples, height = u.shape[0], self.n_terms if together else self.sizes.height(self.n_terms)
-        batches = self._batches.get(together) or self._cut(height, together)
-        at_once = max(min(self.sizes.samples(height), n_samples), 1)
-        few = not on_host(u) and (together or height * at_once < FEW_NUMBERS)
-        multiply, room = None if few else multiplier(u), Room(u)
+        height, most, batches = self._batches.get(together) or self._cut(together)
+        n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
+        at_once = max(min(most, n_samples), 1)
+        few = not here and (together or height * at_once < FEW_NUMBERS)
+        multiply = np.multiply if here else None if few else multiplier(u)
+        with suppress(IndexError):
+            space = _SPARE.pop() if here else space
+        room = Room(u, space)
         for start, stop in pairwise([*range(0, n_samples, at_once), n_samples]):
             singles, samples, room.used = self._singles(u[start:stop, :]), slice(start, stop), 0
             left, right = self.left.values(singles, room), self.right.values(singles, room)
@@ -187,27 +185,27 @@ class Plan:
             space = room.array(-(-height // ROUND) * ROUND, stop - start)
             for batch in batches:
                 count = batch.rows.stop - batch.rows.start
-                values = space[: count if on_host(u) else -(-count // ROUND) * ROUND, :]
-                batch.fill(multiply, left, right, values)
+                values = space[: count if here else -(-count // ROUND) * ROUND, :]
+                for rows, lefts, rights in batch.blocks:
+                    a, b = left[lefts, None, :], right[None, rights, :]
+                    multiply(a, b, out=values[rows, :].reshape(a.shape[0], b.shape[1], -1))
                 yield batch.rows, samples, values
-        if on_host(u):
-            Room.spare.append(room.space)
+        if here:
+            _SPARE.append(room.space)
 
-    def _cut(self, most: int, together: bool) -> list[Batch]:
-        """All functions in batches of at most so many, in the order of the basis or in that of `row_of`."""
-        left, right = self._places[together]
+    def _cut(self, together: bool) -> tuple[int, int, list[Batch]]:
+        """The most functions and samples of a tile, and all functions in batches, in either order."""
+        most, (left, right) = self.n_terms if together else self.sizes.height(self.n_terms), self._places[together]
         cuts = [slice(start, min(start + most, self.n_terms)) for start in range(0, self.n_terms, most)]
         both = ((rows, left[rows], right[rows]) for rows in cuts)
-        self._batches[together] = [Batch(rows, Places(a), Places(b), _blocks(a, b)) for rows, a, b in both]
+        batches = [Batch(rows, Places(a), Places(b), _blocks(a, b)) for rows, a, b in both]
+        self._batches[together] = most, self.sizes.samples(most), batches
         return self._batches[together]
 
 
 def _halves(rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """The first half of the inputs and the second: which, their distinct indices, and where each row has its own.
-
-    Indices that occur equally often are neighbours.
-    """
-    for inputs in filter(len, np.array_split(np.arange(rows.shape[1]), 2)):
+    """Of each half of the inputs: which, their distinct indices, the most frequent first, and the place of each row."""
+    for inputs in filter(len, np.split(np.arange(rows.shape[1]), [rows.shape[1] // 2])):
         distinct, places, counts = np.unique(rows[:, inputs], axis=0, return_inverse=True, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         yield inputs, distinct[order], np.argsort(order)[places.reshape(-1)]

@@ -103,8 +103,8 @@ class ProductBasis:
         """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs)."""
         if on_host(u):
             out = np.empty((len(self), len(u) - self.memory))
-            for _, samples, values in self._plan(u).tiles(u, together=True):
-                out[:, samples] = values
+            for rows, samples, values in self._plan(u).tiles(u):
+                out[self._plan(u).order[rows], samples] = values
             return out
         found = list(self.blocks(u))  # on a device each has memory of its own
         return found[0] if len(found) == 1 else array_namespace(u).concat(found, axis=1)

@@ -98,7 +98,8 @@ class ShiftPlan:
         self, families: Sequence[Family], factors: Integers, degrees: Integers, memory: int, sizes: Sizes
     ) -> None:
         self.families, self.n_terms, self.memory, self.sizes = families, len(factors), memory, sizes
-        self.row_of = Places(np.arange(len(factors)))  # tiles come in the order of the basis
+        self.order = np.arange(len(factors))  # tiles come in the order of the basis
+        self.row_of = Places(self.order)
         self.counts = [
             int(np.max(factors[:, :, 2], where=factors[:, :, 0] == k, initial=0)) + 1 for k in range(len(families))
         ]

@@ -181,12 +181,10 @@ def condition_bound(matrix: Any, inverse: Any) -> Any:
 
     The eighth power of the largest singular value is at most the sum of all; that sum takes two products.
     """
-    xp, bound = array_namespace(matrix), 1.0
+    xp = array_namespace(matrix)
     with np.errstate(over="ignore", invalid="ignore"):  # then the bound is not finite, which is answer enough
-        for one in (matrix, inverse):
-            square = one.T @ one
-            bound = bound * xp.sum((square @ square) ** 2) ** 0.125
-    return bound
+        a, b = matrix.T @ matrix, inverse.T @ inverse
+        return (xp.sum((a @ a) ** 2) * xp.sum((b @ b) ** 2)) ** 0.125
 
 
 class Frame(NamedTuple):

@@ -121,29 +121,30 @@ class Engine:
         return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
 
     def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
-        """What to do, share by share: the number of the whole, of rows, and a call that does the work."""
-        count = _share_count(threads, len(wholes) if samples.in_memory else 1)
-        for number, chunk in self.chunks(samples, wholes):
-            for start, stop in self._shares(chunk, count):
-                yield number, stop - start, partial(work, chunk, start, stop)
+        """What to do, share by share: the number of the whole, of rows, and a call that does the work.
 
-    def _shares(self, chunk: Samples, count: int) -> Iterator[Rows]:
-        """A multiple of `count` equal shares of a chunk, or fewer where they would not be worth a task."""
-        n = chunk.n_samples
-        if chunk.x.on_device:  # which wants few and large steps
-            return iter([(0, n)])
-        if self.share_rows is not None:
-            return pairwise([*range(0, n, self.share_rows), n])
-        longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
-        least = LEAST_NUMBERS // (chunk.n_columns + len(chunk.basis)) + 1
-        if chunk.basis.memory:  # the history in front of each share is read and transformed again
-            least = max(least, chunk.basis.tile_samples)
-        return _equal((0, n), min(-(-n // (count * longest)) * count, max(n // least, 1)))
+        A chunk is cut into equal shares, a multiple of what keeps all threads equally busy, or fewer where they would
+        not be worth a task.
+        """
+        busy = threads // gcd(threads, len(wholes) if samples.in_memory else 1)
+        least = LEAST_NUMBERS // (samples.n_columns + len(samples.basis)) + 1
+        if samples.basis.memory:  # the history in front of each share is read and transformed again
+            least = max(least, samples.basis.tile_samples)
+        for number, chunk in self.chunks(samples, wholes):
+            n = chunk.n_samples
+            longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
+            count = min(-(-n // (busy * longest)) * busy, max(n // least, 1))
+            if chunk.x.on_device:  # which wants few and large steps
+                count = 1
+            elif self.share_rows is not None:
+                count = -(-n // self.share_rows)
+            for start, stop in pairwise(n * share // count for share in range(count + 1)):
+                yield number, stop - start, partial(work, chunk, start, stop)
 
     def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
-        count = _share_count(n_slots(self.executor), len(wholes))
-        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in _equal(whole, count)]
+        equal = partial(_equal, slots=n_slots(self.executor), n_wholes=len(wholes))
+        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in equal(whole)]
         if not isinstance(self.executor, ThreadPoolExecutor):
             _refuse_unpicklable(work, merge, samples.part(0, 1))
         futures: list[Future[Any]] = []
@@ -174,10 +175,10 @@ class Engine:
 
         client, roots = self.executor, []
         _refuse_idle(client)
-        count, sent_work = _share_count(n_slots(client), len(wholes)), client.scatter(work, hash=False, broadcast=True)
+        slots, sent_work = n_slots(client), client.scatter(work, hash=False, broadcast=True)
         for whole in wholes:
             shares = []
-            for rows in _equal(whole, count):
+            for rows in _equal(whole, slots, len(wholes)):
                 part = samples.part(*rows)
                 lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
                 there = {name: array for name, array in lazy.items() if array is not None}
@@ -237,13 +238,9 @@ def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
             future.cancel()
 
 
-def _share_count(slots: int, n_wholes: int) -> int:
-    """The least number of shares of every whole with which all of them together keep every worker equally busy."""
-    return slots // gcd(slots, n_wholes)
-
-
-def _equal(whole: Rows, count: int) -> Iterator[Rows]:
-    """A whole in so many equal shares, in fewer where it has not so many rows."""
+def _equal(whole: Rows, slots: int, n_wholes: int) -> Iterator[Rows]:
+    """The shares of one whole, so many that all wholes together keep every worker equally busy."""
+    count = slots // gcd(slots, n_wholes)
     start, stop = whole
     return pairwise(sorted({start + (stop - start) * share // count for share in range(count + 1)}))
 
