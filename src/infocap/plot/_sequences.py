@@ -65,8 +65,8 @@ def degree_bars(
             colour = COLOURS[(degree - 1) % len(COLOURS)]
             ax.bar(places, height, 0.8, bottom=base, color=colour, label=f"degree {degree}" if height.any() else None)
             base += height
-        errors = [one.total_standard_error for one in every]
-        if None not in errors:
+        errors = [one.total_standard_error for one in every if one.total_standard_error is not None]
+        if len(errors) == len(every):
             ax.errorbar(places, base, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
         rank = [one.rank - (one.maximum > one.n_readouts) for one in every]
         ax.hlines(rank, places - 0.5, places + 0.5, color=SOFT, linestyle="--", label="rank of the readouts")

@@ -32,8 +32,11 @@ def sum_over(result: CapacityResult, some: Floats) -> Measured:
     """
     value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
     if result.without_stretches is not None:
-        count = len(result.without_stretches)
-        return Measured(value, float(np.sqrt(count - 1) * result.without_stretches[:, some].sum(axis=1).std()))
+        from scipy.special import stdtrit
+
+        count = len(result.without_stretches)  # few, for which Student's interval is longer
+        scale = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1)
+        return Measured(value, float(scale * result.without_stretches[:, some].sum(axis=1).std()))
     if result.standard_error is None or result.total_standard_error is None:
         return Measured(value)
     share = np.linalg.norm(result.standard_error[some]) / max(float(np.linalg.norm(result.standard_error)), 1e-300)
