@@ -8,7 +8,7 @@ import numpy as np
 from .._words import listed
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._stretch import DIRECTIONS, FALSE_ALARM, Stretch
+from ._stretch import FALSE_ALARM, Stretch
 
 # Measurements by which readouts may be shifted in either direction, or for which earlier inputs may last.
 LAGS = 8
@@ -55,7 +55,8 @@ def alignment(s: Stretch) -> Iterator[Check]:
         best, most = np.argmax(by_channel, axis=0), by_channel.max(axis=0)
         few = s.limit(len(chosen), by_channel.size)
         late = np.flatnonzero((best != LAGS) & (most > few) & (by_channel[LAGS] < np.maximum(few, 0.05 * most)))
-        if len(late) and len(set(best[late].tolist())) == 1:
+        others = np.delete(by_channel, late, axis=1)
+        if len(late) and len(set(best[late].tolist())) == 1 and not np.any(others[best[late[0]]] > few):
             names, lag = s.names(late), int(best[late[0]]) - LAGS
             yield Check(
                 f"{len(late)} of {s.x.shape[1]} channels ({listed(names)}) are shifted by {lag:+d} "
@@ -167,7 +168,7 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
 
 def hum(s: Stretch) -> Iterator[Check]:
     """A line in the spectrum of the readouts, such as hum of the mains."""
-    n, rank, d = s.n, s.z.shape[1], min(s.z.shape[1], DIRECTIONS)
+    n, rank, d = s.n, s.z.shape[1], s.mixed.shape[1]
     if n < 16 * BESIDE:
         return
     power = np.sum(np.abs(np.fft.rfft(np.ascontiguousarray(s.mixed.T))) ** 2, axis=0) / n

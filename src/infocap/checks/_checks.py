@@ -86,14 +86,16 @@ def weak(case: Case) -> Iterator[Check]:
     n, rank, maximum = case.evidence.n_samples, case.evidence.rank, case.evidence.maximum
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
-        yield Check(said, rank=rank, maximum=maximum)
+        yield Check(said, cause="dependent", rank=rank, maximum=maximum)
     wanted = SAMPLES_PER_READOUT * rank
     if n < wanted:
         said = (
             f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
             "removed by extrapolation; take more samples."
         )
-        yield Check(said, unreliable=f"few samples for {rank} readouts", n_samples=n, wanted=wanted)
+        yield Check(
+            said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
+        )
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
@@ -184,23 +186,25 @@ NEEDS = {
     for one, least in ((alignment, 128), (hum, 256), (clipped, 1000))
     if one is check
 }
-# What a finding explains: that is then not told a second time under another name.
+# What a finding explains: that is then not told a second time under another name. The first in this order counts.
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift")
 _OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
 EXPLAINS = {
-    "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),
     "units": ("codes", "glitches", *_OF_VALUES, *_OF_ORDER),
-    "glitches": ("wrapped", "clipped", "memory", "nothing"),
-    "wrapped": ("clipped", "glitches"),
-    "stale": ("wrapped", "memory", "glitches", "drift"),
+    "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),
     "shift": ("wrapped", "glitches", "no effect", "drift"),
     "late channels": ("wrapped", "glitches"),
-    "nothing": ("no effect",),
+    "stale": ("wrapped", "memory", "glitches", "drift"),
     "no effect": ("wrapped", "glitches"),
     "memory": ("wrapped",),
+    "wrapped": ("clipped", "glitches"),
+    "glitches": ("clipped", "memory", "nothing", "hum"),
+    "nothing": ("no effect",),
     "no readout": ("drift", "hum"),
+    "rounded inputs": ("stacked", "repeats"),
     "stacked": ("order of inputs", "drift"),
     "repeats": ("order of inputs", "drift"),
+    "domain": ("order of inputs",),
 }
 
 
@@ -233,7 +237,9 @@ def data_findings(samples: Samples, look: Look) -> list[Check]:
 def told_once(checks: list[Check]) -> list[Check]:
     """The checks without those that another one explains."""
     causes = {one.found.get("cause") for one in checks}
-    explained = {one for cause in causes for one in EXPLAINS.get(str(cause), ())}
+    explained: set[str] = set()
+    for cause, others in EXPLAINS.items():
+        explained.update(others if cause in causes - explained else ())
     return [one for one in checks if one.found.get("cause") not in explained]
 
 

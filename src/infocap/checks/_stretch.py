@@ -1,7 +1,7 @@
 """Stretches of a data set in the order of acquisition, prepared once for all checks of the data."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -28,8 +28,9 @@ FALSE_ALARM = 1e-6
 # Measurements, or eight per readout, whose readouts are whitened and compared with the inputs; all of them where these
 # raise a suspicion.
 DENSE = 2048
-# Random directions of the readouts that are looked at throughout; all would cost more and see little more.
-DIRECTIONS = 8
+# Random directions of the readouts that are looked at throughout, more of them where measurements are few: so many
+# numbers. All would cost more and see little more. Their squares are numbers of single precision.
+DIRECTIONS, MIXED, LARGEST = 8, 65_536, 1e15
 # Rows chosen at random whose values are put in order: enough for one in a hundred values, few enough to be quick.
 SORTED = 512
 # Lines and columns of the picture of where readouts do not fit their inputs.
@@ -65,11 +66,12 @@ class Stretch:
     mixed: Floats  # a few random directions of the whitened readouts, at all measurements
     some: Integers  # measurements chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
+    aside: set[int] = field(default_factory=set)  # measurements that a check found glitched, for those after it
 
     def turned(self, matrix: Floats) -> Floats:
         """All measurements in other coordinates: columns of sums of whitened readouts, (n, columns)."""
         matrix = self.whitening @ matrix
-        return (self.x @ matrix - self.mean @ matrix).astype(np.float32)
+        return (self.x @ matrix - self.mean @ matrix).clip(-LARGEST, LARGEST).astype(np.float32)
 
     def names(self, channels: Iterable[Any]) -> list[str]:
         """What channels, numbered among those that change, are called in messages."""
@@ -139,10 +141,11 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         centred = np.multiply(centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind")
         z = centred @ (vectors / np.sqrt(power)).astype(np.float32)
         generator = np.random.default_rng(0)
-        rotation = np.linalg.qr(generator.standard_normal((len(power), min(len(power), DIRECTIONS))))[0]
+        directions = min(len(power), max(DIRECTIONS, MIXED // len(x)))
+        rotation = np.linalg.qr(generator.standard_normal((len(power), directions)))[0]
         some = generator.permutation(len(x))[:SORTED]
         related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T)
-        own, mixed = (y[:, : len(z)] @ z).T / len(z), (x - mean) @ (whitening @ rotation)
+        own, mixed = (y[:, : len(z)] @ z).T / len(z), ((x - mean) @ (whitening @ rotation)).clip(-LARGEST, LARGEST)
         shown = (mixed.astype(np.float32), some, np.sort(x[some].T, axis=1))
         rows = samples.x.given_rows(rows)
         yield Stretch(samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, own, *shown)

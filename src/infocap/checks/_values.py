@@ -19,7 +19,11 @@ CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
 FAR, NEAR = 20.0, 0.5
 # Squared distance of a row from the others, relative to that of nine in ten, from which it is looked at again and
 # from which it is a glitch, whatever single channel is left out; at most this share of the rows are.
-LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 5.0, 30.0, 0.03, 1024
+LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 5.0, 40.0, 0.03, 1024
+# Readouts that are looked at for glitches without a first sign of any: in so few, ten equal rows can hide each other.
+QUICKLY = 200_000
+# Rows among which equal inputs are looked for; more take seconds to put in order.
+MOST_ROWS = 1 << 20
 # Channels that are looked at for rows equal to the one before; all of them where some are.
 FEW_CHANNELS = 16
 # Standard errors by which the mean of a function of the inputs may differ from zero.
@@ -128,7 +132,7 @@ def without_effect(s: Stretch) -> Iterator[Check]:
         return
     held = [float(np.sum(power[alone & own]) - rank * np.sum(alone & own)) / n for own in indices.T]
     most = [
-        s.limit(rank * int(np.sum(alone & own)), 1e-4 / FALSE_ALARM) - rank * np.sum(alone & own) for own in indices.T
+        s.limit(rank * int(np.sum(alone & own)), FALSE_ALARM / 1e-4) - rank * np.sum(alone & own) for own in indices.T
     ]
     dead = [k for k, own in enumerate(indices.T) if n * held[k] < most[k] and power[own].mean() < 3 * rank]
     others = (sum(held) - sum(held[k] for k in dead)) / max(len(held) - len(dead), 1)
@@ -143,30 +147,35 @@ def without_effect(s: Stretch) -> Iterator[Check]:
 def counted_twice(s: Stretch) -> Iterator[Check]:
     """Rows with the inputs of another row: data stacked twice, or repeats among the rows."""
     continuous = [k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)]
-    first = np.sort(s.u[:, continuous[0]]) if continuous else np.arange(s.n)
+    n, u = s.n, s.u
+    if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
+        n, u = s.samples.n_samples, s.samples.u.read(0, s.samples.n_samples, on_host=True)
+    first = np.sort(u[:, continuous[0]]) if continuous and s.first == 0 else np.arange(n)
     if np.count_nonzero(first[1:] == first[:-1]) < 5:
         return
-    _, place, count = np.unique(s.u, axis=0, return_inverse=True, return_counts=True)
+    _, place, count = np.unique(u, axis=0, return_inverse=True, return_counts=True)
     # By chance pairs are as many as the values of each input allow, and some come three times.
-    pairs = [np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in s.u.T)]
-    expected = s.n**2 / 2 / np.prod([s.n**2 / (2 * one + 2) for one in pairs])
+    pairs = [np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in u.T)]
+    expected = n**2 / 2 / np.prod([n**2 / (2 * one + 2) for one in pairs])
     thrice = 2 / 3 * np.sum(count == 2) ** 2 / max(np.sum(count == 1), 1)
     regular = thrice > 20 and np.sum(count > 2) < 0.2 * thrice
-    surplus = s.n - len(count)
+    surplus = n - len(count)
     if surplus < 5 or (surplus < 5 * expected + 10 and not regular):
         return
     order = np.argsort(place.ravel(), kind="stable")
     again = np.flatnonzero(np.diff(place.ravel()[order]) == 0)
-    copies = bool(np.all(s.x[order[again]] == s.x[order[again + 1]]))
+    rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
+    x = s.x if n == s.n else s.samples.x.read(0, n, on_host=True)
+    copies = bool(np.all(x[order[again]] == x[order[again + 1]]))
     said = "with other readouts: they are repeats; give the second measurement as `repeats`"
     if copies:
         said = "and its readouts: the data are stacked twice; keep one copy"
     yield Check(
-        f"{surplus} of {s.n} rows have the inputs of another row, {said} (`infocap doctor --fix`), for rows counted "
+        f"{surplus} of {n} rows have the inputs of another row, {said} (`infocap doctor --fix`), for rows counted "
         "twice make error bars too short.",
         unreliable="rows counted twice",
         cause="stacked" if copies else "repeats",
-        rows=s.rows[order[again + 1]].tolist(), first_rows=s.rows[order[again]].tolist(),
+        rows=rows[order[again + 1]].tolist(), first_rows=rows[order[again]].tolist(),
     )  # fmt: skip
 
 
@@ -206,7 +215,9 @@ def outlying(s: Stretch) -> Iterator[Check]:
     coded = np.isin(s.x[:, odd], CODES) & (outside > NEAR)
     cells = coded if coded.any() else outside > FAR
     rows = np.flatnonzero(cells.any(axis=1))
-    if len(rows) and (coded.any() or (len(rows) <= RARE * s.n and _anywhere(s, rows, np.sort(outside, axis=0)[-4:]))):
+    if len(rows) and (
+        coded.any() or (np.mean(cells, axis=0).max() <= RARE and _anywhere(s, rows, np.sort(outside, axis=0)[-4:]))
+    ):
         names, value = s.names(odd[cells.any(axis=0)]), float(s.x[:, odd][cells][0])
         what = f"values such as {value:.4g}, far outside the others"
         yield Check(
@@ -214,11 +225,12 @@ def outlying(s: Stretch) -> Iterator[Check]:
             f"rows (rows {numbers(s.rows[rows])}; {listed(names)}): such rows decide the answer; leave them out "
             "(`infocap doctor --fix`).",
             unreliable="codes among the readouts" if coded.any() else "outlying readouts",
-            cause="codes" if coded.any() else "glitches", rows=s.rows[rows].tolist(), channels=names,
+            cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
         return
-    distance = np.einsum("ij,ij->i", s.mixed, s.mixed)
-    if s.n >= max(4 * s.z.shape[1], 128) and np.partition(distance, -3)[-3] > LOOKED_AT * np.quantile(distance, 0.9):
+    distance, small = np.einsum("ij,ij->i", s.mixed, s.mixed), s.n * s.z.shape[1] < QUICKLY
+    far = np.partition(distance, -3)[-3] > LOOKED_AT * np.quantile(distance, 0.9) if s.n > 128 else False
+    if s.n >= max(4 * s.z.shape[1], 128) and (small or far):
         yield from _glitched(s, distance)
 
 
@@ -226,23 +238,26 @@ def _anywhere(s: Stretch, rows: Integers, largest: Floats) -> bool:
     """Whether rows do not lie together in the inputs, where a device may respond strongly; few must stand alone."""
     if len(rows) < 3:
         return bool(np.any(largest[-1] > FAR * (1 + largest[max(-1 - len(rows), -len(largest))])))
-    return len(rows) * float(np.sum(s.y[:, rows].mean(axis=1) ** 2)) < s.limit(len(s.y), 1e-4 / FALSE_ALARM)
+    y = s.y[s.low.degrees[1:] <= 3][:, rows]
+    return len(rows) * float(np.sum(y.mean(axis=1) ** 2)) < s.limit(len(y), FALSE_ALARM / 1e-6)
 
 
 def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:
     """Rows far from the others in the coordinates of those others, whichever single channel is left out."""
     far = distance > np.quantile(distance, 1 - RARE)
     rank, candidates = s.z.shape[1], np.flatnonzero(far)
-    usual = s.z[~far[: len(s.z)]][: max(SOME_ROWS, 8 * rank)].astype(float)
+    others = np.flatnonzero(~far[: len(s.z)])[: max(SOME_ROWS, 8 * rank)]
+    usual = (s.z[others] - s.y[:, others].T @ s.own.T).astype(float)  # given the inputs
     precision = np.linalg.inv(np.cov(usual, rowvar=False).reshape(rank, rank) + 1e-9 * np.eye(rank))
     middle, inverse = usual.mean(axis=0), s.back / np.sum(s.back**2, axis=1)[:, None]
-    centred = (s.x[candidates] - s.mean) @ s.whitening - middle
+    centred = (s.x[candidates] - s.mean) @ s.whitening - s.y[:, candidates].T @ s.own.T - middle
     turned, usual = centred @ precision, usual - middle
     # What leaving out one channel takes from the distance: heavy tails of its noise alone are no glitch of the row.
     cells = (turned @ inverse) ** 2 / np.sum(inverse * (precision @ inverse), axis=0)
     left = np.sum(centred * turned, axis=1) - cells.max(axis=1)
     left /= np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)
     rows = candidates[left > GLITCHED]
+    s.aside.update(rows.tolist())
     if len(rows) >= 3 and _anywhere(s, rows, left):
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
@@ -324,10 +339,12 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     """
     x, size = s.x[s.some], np.abs(s.sorted[:, [s.sorted.shape[1] // 50, -1 - s.sorted.shape[1] // 50]]).max(axis=1)
     wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
-    jumps = np.sum(np.abs(misfit(s.y[:, s.some], x)) > 0.5 * np.ptp(x, axis=0), axis=0) > 3
+    left = np.abs(misfit(s.y[:, s.some], x)) * ~np.isin(s.some, [*s.aside])[:, None]
+    jumps = np.sum((left > 0.35 * np.ptp(x, axis=0)) & (left > 7 * np.median(left, axis=0)), axis=0) > 1
     if not np.any(wide | jumps):
         return
     rows = np.random.default_rng(0).permutation(s.n)[: 2 * SOME_ROWS]
+    rows = rows[~np.isin(rows, [*s.aside])]
     x, y = s.x[rows], lowest(s.low, MORE_FUNCTIONS).values(s.u[rows])[1:]
     left, ordered = misfit(y, x), np.sort(x.T, axis=1)
     repairs = [(k, "units", _in_one_unit(x[:, k])) for k in np.flatnonzero(wide)]
@@ -342,9 +359,10 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     after = misfit(y, np.column_stack([one[2] for one in repairs]))
     found: dict[str, set[int]] = {"units": set(), "wrapped": set()}
     for (k, cause, column), rest in zip(repairs, after.T, strict=True):
-        moved = (np.abs(rest) < 0.25 * np.ptp(x[:, k]))[column != x[:, k]]
+        moved = column != x[:, k]
+        near = np.mean((np.abs(rest) < 0.1 * np.ptp(x[:, k]))[moved]) > 0.8
         better = np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / 3
-        if better and (cause == "units" or np.mean(moved) > 0.8):
+        if better and (cause == "units" or near):
             found[cause].add(int(k))
     said = {
         "units": 'values of two kinds, some a thousand times larger (autorange, V and mV, or "1,234" read as 1.234)',
