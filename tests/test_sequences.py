@@ -7,14 +7,17 @@ from itertools import combinations_with_replacement, groupby
 from math import comb
 
 import array_api_strict
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.polynomial.legendre import legval
 from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
 from infocap.basis._delayed import count_terms
+from infocap.cli import main
 from infocap.errors import DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
@@ -409,3 +412,58 @@ def test_slow_time_counts_what_drifts():
     power = 1 + 0.64 + 0.01
     assert_allclose([found["P1(u[t-1])"], found["P1(u[t-1])·P1(time)"]], [1 / power, 0.64 / power], atol=0.02)
     assert not any("disagree" in check for check in result.checks)
+
+
+def test_one_step_of_many_trials_is_a_sample_each():
+    rng = np.random.default_rng(5)
+    u = rng.uniform(-1, 1, (2000, 9))
+    state, x = np.zeros((2000, 3)), np.empty((2000, 9, 3))
+    for t in range(9):  # grows: no fading memory
+        state = x[:, t] = 1.2 * state + u[:, t, None] * np.array([1.0, 0.5, -1.0]) * (t + 1.0) ** np.arange(3)
+    basis = infocap.delayed_basis(max_delay={1: 7, 2: 3})
+    result = infocap.estimate(u, x, basis, at=8)
+    assert result.n_samples == 2000
+    assert result.basis is basis
+    inputs = np.column_stack([np.ones(2000), u[:, 1:9]])
+    residual = x[:, 8] - inputs @ np.linalg.lstsq(inputs, x[:, 8], rcond=None)[0]
+    known = 4 - np.trace(np.linalg.solve(np.cov(x[:, 8].T), np.cov(residual.T)))
+    assert_allclose(result.total, known, atol=0.05)
+    assert_allclose(result.memory_capacity, known - 1, atol=0.05)
+    with pytest.raises(ParameterError, match="between the largest delay, 7, and 8"):
+        infocap.estimate(u, x, basis, at=3)
+
+
+def test_pictures_and_page_of_a_sequence(recorded):
+    u, x, basis = recorded
+    result = infocap.estimate(u, x, basis, washout=50)
+    ax = infocap.plot.memory_function(result)
+    assert_allclose(ax.lines[0].get_ydata(), result.memory_function().capacity)
+    ax = infocap.plot.degree_bars({"a": result, "b": result})
+    assert_allclose(sum(one.get_height() for one in ax.patches), 2 * (result.capacity.sum() - 1))
+    ax = infocap.plot.delay_matrix(result)
+    shown = ax.images[0].get_array()
+    assert_allclose(np.ma.masked_invalid(shown).sum(), result.capacity[basis.degrees == 2].sum())
+    ax = infocap.plot.capacity_by_delay(result)
+    assert_allclose(sum(one.get_height() for one in ax.patches), result.capacity.sum() - 1)
+    page = infocap.report.page(result)
+    assert "Memory function" in page
+    assert "P1(u[t-3])" in page
+    plt.close("all")
+
+
+def test_delays_on_the_command_line(recorded, tmp_path):
+    u, x, _ = recorded
+    path = tmp_path / "run.csv"
+    header = ",".join(["u1", *(f"x{k + 1}" for k in range(x.shape[1]))])
+    np.savetxt(path, np.column_stack([u, x]), delimiter=",", header=header, comments="")
+    said = ["estimate", str(path), "--delays", "1:30,2:10", "--washout", "50"]
+    run = CliRunner().invoke(main, [*said, "-o", str(tmp_path / "r.nc"), "--plot", str(tmp_path / "memory.png")])
+    assert run.exit_code == 0, run.output
+    assert "memory capacity" in run.output
+    direct = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 30, 2: 10}), washout=50)
+    assert_allclose(infocap.load_result(tmp_path / "r.nc").total, direct.total, rtol=1e-9)
+    run = CliRunner().invoke(main, ["plan", "--delays", "1:100,2:40", "--readouts", "50", "--error", "0.2"])
+    assert run.exit_code == 0, run.output
+    assert "963 functions" in run.output
+    run = CliRunner().invoke(main, ["estimate", str(path), "--delays", "1-30"])
+    assert "give it as 1:100,2:40,3:20" in str(run.exception)

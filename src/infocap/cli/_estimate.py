@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from .._words import counted
+from ..basis._delayed import DelayedBasis, delayed_basis
 from ..basis._family import FAMILIES, Family
 from ..basis._product import ProductBasis, product_basis
 from ..errors import DataError, ParameterError
@@ -43,6 +44,7 @@ class Wanted:
     domain: tuple[float, float] | None = option("--domain", type=(float, float), help="Of every input.")
     index_set: str | None = option("--index-set", help="Which products of functions: total or hyperbolic.")
     max_interactions: int | None = option("--max-interactions", type=int, help="Inputs a function may join.")
+    delays: str | None = option("--delays", help="Of a device with memory: the largest by degree, as 1:100,2:40,3:20.")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class How:
     no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
     nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Missing values.")
     complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Of complex readouts.")
+    washout: int | None = option("--washout", type=int, help="First steps that are not used, with --delays.")
     no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
     memory: str | None = option("--memory", help="Read in blocks, within so much memory, such as 1GB.")
     scheduler: str | None = option("--scheduler", metavar="URL", help="Of a Dask cluster, such as tcp://node1:8786.")
@@ -91,6 +94,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
         contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
         click.echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
+    settings |= {} if how.washout is None else {"washout": how.washout}
     settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
         result = analyse(recording, basis, executor=executor, **settings)
@@ -125,6 +129,9 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
         raise ParameterError(f"{len(families)} families are given for {n_inputs} inputs; give 1 or {n_inputs}.")
     if families:
         given["family"] = families * n_inputs if len(families) == 1 else families
+    if wanted.delays is not None:
+        delayed = with_delays(wanted.delays, n_inputs, given)
+        return delayed, [f"taken as a sequence of {delayed.family_name} inputs on {delayed.families[0].domain}"]
     planned = recording.metadata.get("plan")
     if planned is not None:
         try:
@@ -148,6 +155,18 @@ def choose_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
     chosen = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     return basis, [*said, f"{chosen}; --degree says otherwise"]
+
+
+def with_delays(delays: str, n_inputs: int, given: dict[str, Any]) -> DelayedBasis:
+    """Return the basis of delayed inputs that ``1:100,2:40`` and options for family and domain describe."""
+    pairs = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part) for part in delays.split(",")]
+    if None in pairs:
+        raise ParameterError(f"--delays {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20.")
+    other = [name for name in given if name not in ("family", "domain", "delays")]
+    if other:
+        raise ParameterError(f"`{other[0]}={given[other[0]]}` goes without --delays; leave one of them out.")
+    windows = {int(pair[1]): int(pair[2]) for pair in pairs if pair is not None}
+    return delayed_basis(given.get("family", "legendre"), n_inputs, windows, domain=given.get("domain"))
 
 
 def _family(text: str) -> str | Family:

@@ -19,7 +19,7 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import Wanted, choose_basis
+from ._estimate import Wanted, choose_basis, with_delays
 from ._outputs import refuse_existing
 from ._terminal import FILE, FORCE, PATH, as_options, option, options, warnings_in_checks, wrapped
 
@@ -46,6 +46,7 @@ class Wish:
 @click.command()
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
+@click.option("--delays", help="Of a device with memory, with --error: the largest by degree, as 1:100,2:40,3:20.")
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
 @click.option("--family", help="Such as legendre or hermite.  [default: the pilot's, else legendre]")
@@ -60,12 +61,15 @@ class Wish:
 @click.option("--title", default="", show_default=False, help="For people.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
+def plan(output: Path | None, force: bool, wish: Wish, delays: str | None, **settings: Any) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
     open it, read its comments, change it.
     """
+    if delays is not None:
+        _plan_sequence(output, wish, delays, settings)
+        return
     if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:
@@ -91,6 +95,17 @@ def plan(output: Path | None, force: bool, wish: Wish, **settings: Any) -> None:
             click.echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
         click.echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
+
+
+def _plan_sequence(output: Path | None, wish: Wish, delays: str, settings: dict[str, Any]) -> None:
+    """Say how many samples of a sequence give the wanted error."""
+    if wish.error is None or output is not None or wish.pilot is not None:
+        raise ParameterError("--delays goes with --error and --readouts, and without -o and --from.")
+    given = {name: settings[name] for name in ("family", "domain", "max_degree") if settings[name] is not None}
+    basis = with_delays(delays, settings["n_inputs"] or 1, given)
+    _, lines = _recommend(basis, wish, None)
+    click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
+    click.echo(wrapped(f"After a washout of at least {basis.memory} steps, as one sequence or several runs."))
 
 
 def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
@@ -210,7 +225,8 @@ def _error_at(expected: Forecast, n: int, method: str) -> str:
 
 
 def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
-    said = f"Take {n} samples: the smallest power of two (Sobol points are balanced in powers of two)"
+    balanced = "" if expected.basis.memory else " (Sobol points are balanced in powers of two)"
+    said = f"Take {n} samples: the smallest power of two{balanced}"
     least = expected.least_samples
     if n // 2 >= least:
         return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]

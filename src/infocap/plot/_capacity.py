@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from .._words import rounded
 from ..result._capacity_result import CapacityResult
+from ..result._delays import sum_over
 from ..typing import Floats
 from ._style import COLOURS, DOUBT, GREY, axes, degree_axis, unreliable_total
 
@@ -88,8 +89,14 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None) -> Axes:
 
 
 def errors_by_degree(result: CapacityResult) -> Floats | None:
-    """Standard error of the capacity of each degree, for independent functions; None where the method gives none."""
+    """Standard error of the capacity of each degree, for independent functions; None where the method gives none.
+
+    Functions of a sequence are not independent: stretches that were left out tell.
+    """
     error, basis = result.standard_error, result.basis
+    if error is not None and basis.memory:
+        sums = [sum_over(result, basis.degrees == degree) for degree in range(basis.max_degree + 1)]
+        return np.array([one.standard_error for one in sums])
     return None if error is None else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
 
 

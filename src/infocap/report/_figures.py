@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from .._words import counted, rounded
-from ..plot import _run
+from ..plot import _run, _sequences
 from ..plot._capacity import KINDS, errors_by_degree, index_names
 from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
-from ._html import Markup, asset, drawing, element, figure, minus, plain, with_error
+from ._html import Markup, asset, drawing, element, figure, minus, plain, together, with_error
 
 RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
@@ -225,6 +225,25 @@ def _text(
     """Letters at a place, perhaps turned by so many degrees around it."""
     place = f"translate({x:.2f} {y:.2f})" + (f" rotate({turned})" if turned else "")
     return element("text", name, transform=place, text_anchor=anchor, class_=class_)
+
+
+def delays(result: CapacityResult) -> Markup:
+    """What a device with memory remembers, and how long; nothing for others."""
+    if not result.basis.memory:
+        return Markup()
+    table = result.by_delay()
+    sums, parts = table.sum(axis=1), []
+    known = result.basis.degrees == 1
+    if known.any() and (result.basis.indices[known, 0] == 0).any():
+        memory = result.memory_function()
+        tips = [f"delay {k}\ncapacity {plain(one)}" for k, one in memory["capacity"].items()]
+        words = f"Memory function: capacity {result.memory_capacity!r} of degree 1 in all"
+        picture = _drawn(_sequences.memory_function, result, words, memory.index, memory["capacity"], tips)
+        parts.append(figure("Memory function", picture, f"{words}; bands are two standard errors."))
+    tips = [f"largest delay {k}\ncapacity {plain(one)}" for k, one in sums.items()]
+    words = "Capacity of all functions by their largest delay, stacked by degree"
+    picture = _drawn(_sequences.capacity_by_delay, result, words, table.index, sums, tips)
+    return together([*parts, figure("Capacity by delay", picture, f"{words}.")])
 
 
 def growth(result: CapacityResult) -> Markup:

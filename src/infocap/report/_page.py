@@ -64,8 +64,8 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     title, basis = TITLE if title is None else str(title), result.basis
     style, script = asset("page.css"), asset("page.js")
     total, sure = _headline(result)
-    two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX
-    shown = [_figures.bars, _tables.by_degree, _figures.growth, _figures.factors, _figures.drift]
+    two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX and not basis.memory
+    shown = [_figures.delays, _figures.bars, _tables.by_degree, _figures.growth, _figures.factors, _figures.drift]
     pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
     parts = {
         "title": title,
@@ -132,13 +132,15 @@ def _checks(result: CapacityResult) -> Markup:
 def _embedded(result: CapacityResult, title: str) -> str:
     """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
     basis = result.basis
-    counts = basis.indices.max(axis=0, initial=0) + 1
+    counts = basis.indices.max(axis=0, initial=0)[: len(basis.families)] + 1
     try:
         saved = attributes(result)
     except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
         names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
         saved = {name: getattr(result, name) for name in names}
-    functions = {"degree": basis.degrees, "variables": basis.interactions, "index": basis.indices.T}
+    functions: dict[str, Any] = {"degree": basis.degrees, "variables": basis.interactions, "index": basis.indices.T}
+    if basis.memory:  # the script names functions by the index of every input; those of delays come with their names
+        functions |= {"index": [], "label": basis.labels}
     data = {
         "title": title,
         "attributes": saved,

@@ -131,6 +131,7 @@ class CapacityResult:
         error = "" if self.total_standard_error is None else f" ± {self.total_standard_error:.3f}"
         total = self.qualified_total or f"{self.total:.3f}{error}"
         size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
+        size += f" with delays up to {self.basis.memory}" if self.basis.memory else ""
         lines = [
             f"CapacityResult: total {total} of at most {self.maximum} ({self.readouts_in_words})",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
@@ -141,8 +142,8 @@ class CapacityResult:
             found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else found
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         if self.basis.memory and self.maximum > self.n_readouts:
-            rest = rounded(self.total - 1, self.total_standard_error)
-            lines.append(f"  without the constant, as the field counts: {rest}{error} of {self.maximum - 1}; of this")
+            rest = f"{self.total - 1:.3f}{error} of {self.maximum - 1}"
+            lines.append(f"  without the constant, as the field counts: {rest}")
             lines.append(f"  memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
@@ -203,8 +204,10 @@ class CapacityResult:
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
-        if self.basis.n_inputs != 2:
-            raise ParameterError(f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree().")
+        if self.basis.n_inputs != 2 or self.basis.memory:
+            raise ParameterError(
+                f"a matrix needs 2 inputs without delays; this result has {self.basis.n_inputs}. Use by_degree()."
+            )
         out = np.full((int(self.basis.indices.max()) + 1,) * 2, np.nan)
         out[tuple(self.basis.indices.T)] = self.capacity
         return out

@@ -27,15 +27,20 @@ def delayed(result: CapacityResult) -> DelayedBasis:
 def sum_over(result: CapacityResult, some: Floats) -> Measured:
     """The sum of the unbiased capacities of some functions, with its standard error.
 
-    Stretches that were left out tell how far the sum scatters; without them, errors of functions count as independent.
+    Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
+    out as the squared errors of functions are.
     """
     value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
     if result.without_stretches is not None:
-        count = len(result.without_stretches)
-        return Measured(value, float(np.sqrt(count - 1) * result.without_stretches[:, some].sum(axis=1).std()))
-    if result.standard_error is None:
+        from scipy.special import stdtrit
+
+        count = len(result.without_stretches)  # few, for which Student's interval is longer
+        scale = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1)
+        return Measured(value, float(scale * result.without_stretches[:, some].sum(axis=1).std()))
+    if result.standard_error is None or result.total_standard_error is None:
         return Measured(value)
-    return Measured(value, float(np.linalg.norm(result.standard_error[some])))
+    share = np.linalg.norm(result.standard_error[some]) / max(float(np.linalg.norm(result.standard_error)), 1e-300)
+    return Measured(value, float(share) * result.total_standard_error)
 
 
 def memory_function(result: CapacityResult, degree: int, number: int) -> pd.DataFrame:

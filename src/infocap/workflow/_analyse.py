@@ -73,6 +73,8 @@ def analyse(
         settings["weights"] = _planned_weights(recording, basis)
     rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
     rows["index"] = np.asarray(recording.index)
+    if basis.memory:  # rows of a sequence are in time, and a part of it would be another sequence
+        rows, growth = {"repeats": recording.repeats}, False
     x: Any = recording.readouts
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)

@@ -22,6 +22,7 @@ from ..estimators._method import Estimator, Method
 from ..result._capacity_result import CapacityResult
 from ..samples._engine import Engine, chosen_executor
 from ..samples._look import first_look, without_gaps
+from ..samples._runs import at_one_step
 from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
@@ -55,6 +56,7 @@ def estimate(
     weights: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
     washout: int | None = None,
+    at: int | None = None,
     memory: str | float | None = None,
     executor: Any = None,
     **options: Any,
@@ -95,6 +97,9 @@ def estimate(
     washout
         Time steps at the beginning of every run of a sequence whose readouts are not used, because the device still
         remembers the state that it started from; the largest delay by default, and never less.
+    at
+        One time step of many trials, for transients and devices that do not forget: u is then (trials, steps) or
+        (trials, steps, inputs) and x (trials, steps, channels), and samples are trials.
     memory
         How much may be used for the work (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
         What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
@@ -115,6 +120,10 @@ def estimate(
     """
     if "acquisition" in options:
         acquired = renamed("acquisition", "acquired", options.pop("acquisition"))
+    if at is not None:
+        u, x, lagged = at_one_step(u, x, basis, at)
+        means = {"constant": constant, "nan": nan, "complex_as": complex_as, "memory": memory, "executor": executor}
+        return replace(estimate(u, x, lagged, method=method, **means, **options), basis=basis)
     chosen = find_method(method, options)
     rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
     samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
