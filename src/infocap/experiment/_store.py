@@ -181,13 +181,18 @@ class Store:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
         masked = np.ma.isMA(readouts)
         values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
+        steps = self.plan.steps
+        if self.plan.runs and (values.size % steps or (values.ndim == 2 and len(values) != steps)):
+            raise DataError(f"readouts of run {index} have shape {values.shape}; give one row per time step, {steps}.")
+        values = values.ravel() if self.plan.runs else values
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             found = f"shape {values.shape} and type {values.dtype}"
             raise DataError(f"readouts of {kind} {index} have {found}; give one vector of numbers.")
-        n, expected = len(values), self._width or len(self.plan.channel) or len(values)
+        n, expected = len(values), self._width or steps * len(self.plan.channel) or len(values)
         if n != expected:
-            raise DataError(f"readouts of {kind} {index} have {n} channels; this store has {expected}.")
+            said = f"readouts of {kind} {index} have {n // steps} channels"
+            raise DataError(f"{said}; this store has {expected // steps}.")
         return values
 
 

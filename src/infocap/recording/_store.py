@@ -205,12 +205,17 @@ def load_store(path: Path) -> Recording:
 def to_recording(found: StoreContents, path: Path) -> Recording:
     """Sort entries into the parts of a recording."""
     parts: dict[str, dict[int, tuple[float, Floats, Floats]]] = {kind: {} for kind in MEASURED}
+    plan = found.story.get("plan", {})
     for entry in sorted(found.entries.values(), key=lambda entry: entry.number):
         if entry.kind in parts:
-            parts[entry.kind][entry.number] = (entry.time, *unpack(entry.data))
+            u, x = unpack(entry.data)
+            steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
+            rows = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
+            first, own = entry.number * steps, parts[entry.kind]
+            own.update({first + step: (entry.time, *row) for step, row in enumerate(rows)})
     times = {kind: np.array([one[0] for one in part.values()], float) for kind, part in parts.items()}
     readouts = {kind: np.array([one[2] for one in part.values()]) for kind, part in parts.items() if part}
-    samples, plan = parts["sample"], found.story.get("plan", {})
+    samples = parts["sample"]
     u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
     width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
     x = readouts.get("sample", np.empty((0, width)))
