@@ -60,7 +60,7 @@ class Room:
 
     def array(self, rows: int, columns: int) -> Any:
         """The next array of this shape, with whatever is in it."""
-        xp, start = self.xp, self.used
+        xp, start = array_namespace(self.like), self.used
         self.used += rows * columns
         if self.used > self.space.shape[0]:  # what was made before stays where it is
             self.space = xp.empty((self.used,), dtype=xp.float64, device=self.like.device)

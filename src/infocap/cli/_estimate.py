@@ -184,15 +184,19 @@ def distribution(
 
 def with_delays(delays: str, n_inputs: int, given: dict[str, Any]) -> DelayedBasis:
     """Return the basis of delayed inputs that ``1:100,2:40`` and options for family and domain describe."""
-    pairs = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part) for part in delays.split(",")]
-    if None in pairs:
-        raise ParameterError(f"--delays {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20.")
     other = [name for name in given if name not in ("family", "domain", "delays")]
     if other:
         raise ParameterError(f"`{other[0]}={given[other[0]]}` goes without --delays; leave one of them out.")
-    windows = {int(pair[1]): int(pair[2]) for pair in pairs if pair is not None}
     chosen = distribution(given.get("family", ()), given.get("domain", ()), ["legendre"] * n_inputs)
-    return delayed_basis(chosen.get("family", "legendre"), n_inputs, windows, domain=chosen.get("domain"))
+    return delayed_basis(chosen.get("family", "legendre"), n_inputs, read_delays(delays), domain=chosen.get("domain"))
+
+
+def read_delays(delays: str) -> dict[int, int]:
+    """Return the largest delay of each degree, from ``1:100,2:40``."""
+    pairs = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part) for part in delays.split(",")]
+    if None in pairs:
+        raise ParameterError(f"--delays {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20.")
+    return {int(pair[1]): int(pair[2]) for pair in pairs if pair is not None}
 
 
 def _family(text: str) -> str | Family:

@@ -19,7 +19,7 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import Wanted, choose_basis, distribution, with_delays
+from ._estimate import Wanted, choose_basis, distribution, read_delays
 from ._outputs import refuse_existing
 from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, warnings_in_checks, wrapped
 
@@ -46,7 +46,9 @@ class Wish:
 @click.command()
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
-@click.option("--delays", help="Of a device with memory, with --error: the largest by degree, as 1:100,2:40,3:20.")
+@click.option("--delays", "--sequence", help="For a device with memory: the largest by degree, as 1:100,2:40,3:20.")
+@click.option("--runs", default=0, help="Of a sequence: so many runs, with equal shares of the samples.  [default: 1]")
+@click.option("--washout", default=0, help="First steps of each run, not used.  [default: the largest delay]")
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
 @click.option(
@@ -72,8 +74,8 @@ def plan(output: Path | None, force: bool, wish: Wish, delays: str | None, **set
     open it, read its comments, change it.
     """
     if delays is not None:
-        _plan_sequence(output, wish, delays, settings)
-        return
+        windows = settings["max_delay"] = read_delays(delays)
+        settings |= {"n_inputs": settings["n_inputs"] or 1, "max_degree": settings["max_degree"] or max(windows)}
     if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:
@@ -100,18 +102,8 @@ def plan(output: Path | None, force: bool, wish: Wish, delays: str | None, **set
         if made.weighted:
             echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
+        sizes += f" of {made.steps} time steps" if made.runs else ""
         echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
-
-
-def _plan_sequence(output: Path | None, wish: Wish, delays: str, settings: dict[str, Any]) -> None:
-    """Say how many samples of a sequence give the wanted error."""
-    if wish.error is None or output is not None or wish.pilot is not None:
-        raise ParameterError("--delays goes with --error and --readouts, and without -o and --from.")
-    given = {name: settings[name] for name in ("family", "domain", "max_degree") if settings[name] is not None}
-    basis = with_delays(delays, settings["n_inputs"] or 1, given)
-    _, lines = _recommend(basis, wish, None)
-    click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
-    click.echo(wrapped(f"After a washout of at least {basis.memory} steps, as one sequence or several runs."))
 
 
 def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
@@ -121,9 +113,9 @@ def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
     if wish.error is None:
         ignored, why = [*guesses, "pilot", "seconds_per_sample"], "goes with --error"
     elif wish.pilot is not None:
-        ignored = [*guesses, "n_inputs"]
+        ignored = [*guesses, "n_inputs", "max_delay"]
     for name in ignored:
-        if given[name] is not None:
+        if given.get(name) is not None:
             raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
     for name in ("n_inputs", "max_degree"):
         if wish.pilot is None and settings[name] is None:

@@ -40,6 +40,8 @@ LONG_STRETCH = 2
 # Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is
 # not the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 DISAGREE = 2.0
+# Variance of capacities below which noise is rounding: readouts of a simulation without any, within the functions.
+ROUNDING = 1e-12
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
 
@@ -149,7 +151,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     null = (squares / power**2)[places]
     moved = np.array([one[places] @ root for one, *_ in others])
     spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
-    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), TINY)
+    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), ROUNDING)
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
     p = chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)

@@ -131,7 +131,8 @@ def _measure(store: Store, careful: Careful, until: float | None, stop: Event, p
 def _asked(store: Store, careful: Careful, one: Measurement, stop: Event) -> Floats:
     name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
     fit = functools.partial(store.checked, index=one.number, kind=one.kind)
-    return careful.measure(one.u, name, seed, fit, stop)
+    u = one.u.reshape(store.plan.steps, -1) if store.plan.runs else one.u
+    return careful.measure(u, name, seed, fit, stop)
 
 
 def _first_rows(store: Store, careful: Careful, stop: Event) -> None:
@@ -305,7 +306,7 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     have = [entry.kind for entry in found.entries.values()]
     counts = {kind: (have.count(kind), wanted.count(kind)) for kind in MEASURED}
     result, problem = None if earlier is None else earlier.result, ""
-    n_samples = counts["sample"][0]
+    n_samples = counts["sample"][0] * (plan.steps - plan.washout)
     # An estimate is kept until there are a few samples more; the final answer uses them all.
     enough = 0.0 if result is None else MORE * result.n_samples
     if n_samples >= min(enough, plan.n_samples) and (result is None or result.n_samples < n_samples):
@@ -336,7 +337,8 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
     with warnings.catch_warnings(action="ignore", category=DataWarning):  # kept in the result's checks
         try:
             split = "split" if np.iscomplexobj(recording.readouts) else None
-            return analyse(recording, plan.basis, nan="drop", complex_as=split, growth=growth), ""
+            nan = "raise" if plan.runs else "drop"
+            return analyse(recording, plan.basis, nan=nan, complex_as=split, growth=growth), ""
         except InfocapError as reason:
             return None, str(reason)
 

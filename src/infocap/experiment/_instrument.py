@@ -11,6 +11,7 @@ import numpy as np
 from .._check import number
 from ..errors import DataError, ParameterError, warn
 from ..systems._measure import measure, takes_seed
+from ..systems._reservoirs import EchoState
 from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike, Floats, System
 from ._plan import BENCH, Plan
@@ -24,12 +25,13 @@ MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotI
 class Instrument(Protocol):
     """Anything that can be sent inputs and read out: a driver of your own, of any library.
 
-    `measure` takes the inputs (inputs,) and gives the readouts (channels,). More methods are called where they are
-    there: ``recover()`` before a failed measurement is tried again; ``safe()``, which should switch off what may do
-    harm, and then ``close()``, at the end of an acquisition, however it ends. After a crash, which calls nothing, the
-    next acquisition begins with ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one
-    instrument from another; without it the name of the class does. If `measure` has a parameter ``seed``, it gets one
-    that belongs to the measurement: simulated noise is then the same after a restart.
+    `measure` takes the inputs (inputs,) and gives the readouts (channels,); of a device with memory, those of a whole
+    run: (steps, inputs) and (steps, channels). More methods are called where they are there: ``recover()`` before a
+    failed measurement is tried again; ``safe()``, which should switch off what may do harm, and then ``close()``, at
+    the end of an acquisition, however it ends. After a crash, which calls nothing, the next acquisition begins with
+    ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one instrument from another;
+    without it the name of the class does. If `measure` has a parameter ``seed``, it gets one that belongs to the
+    measurement: simulated noise is then the same after a restart.
 
     >>> class Wire:
     ...     def measure(self, u):
@@ -171,19 +173,22 @@ class SimulatedBench:
         self._count = 0
 
     def measure(self, u: Floats, seed: Any = None) -> Floats:
-        """Readouts at one vector of inputs."""
+        """Readouts at one vector of inputs, or of a sequence of them."""
         time.sleep(self.latency_s)
         if self._random.random() < self.dropout:
             raise OSError("the simulated instrument did not answer")
         self._count += 1
         gain = 1 + self.drift * self._count / 1000
-        return gain * np.asarray(measure(self.system, np.asarray(u, dtype=float)[None, :], seed)[0])
+        u = np.asarray(u, dtype=float)
+        readouts = gain * np.asarray(measure(self.system, np.atleast_2d(u), seed))
+        return readouts if u.ndim == 2 else readouts[0]
 
 
 def simulated(plan: Plan) -> SimulatedBench:
-    """The photonic experiment for a plan; ``[metadata.bench]`` of the plan may set it, and the faults.
+    """The photonic experiment for a plan, or an echo-state network for a sequence.
 
-    For example ``bench = { power_dbm = 4.5, length_m = 40.0, latency_s = 0.01, dropout = 0.01, drift = 0.02 }``.
+    ``[metadata.bench]`` of the plan may set it, and the faults:
+    ``bench = { power_dbm = 4.5, length_m = 40.0, latency_s = 0.01, dropout = 0.01, drift = 0.02 }``.
 
     >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1, metadata={"bench": {"length_m": 40.0}})
     >>> simulated(plan).system.length_m
@@ -198,7 +203,7 @@ def simulated(plan: Plan) -> SimulatedBench:
     if (low, high) != (-1.0, 1.0):
         raise ParameterError(f"the simulated bench takes inputs from -1 to 1, not from {low:g} to {high:g}.")
     try:
-        system = FibreSystem(n_inputs=plan.n_inputs, **settings)
+        system = (EchoState if plan.runs else FibreSystem)(n_inputs=plan.n_inputs, **settings)
     except TypeError as problem:
         raise ParameterError(f"metadata.bench of the plan: {problem}.") from None
     return SimulatedBench(system, **faults)

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._check import number, one_of, whole_number, yes_or_no
 from .._files import replaced
+from ..basis._delayed import delayed_basis
 from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
 from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
@@ -32,9 +33,10 @@ UNMEASURED = ("title", "metadata")  # may be put in other words without becoming
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
 LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0}
-LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every"), 0)
+LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "runs", "washout"), 0)
 # What plans of earlier versions meant without saying so.
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
+LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout")  # entries that they did not have
 COMMENTS = {
     "family": "legendre (uniform inputs), hermite (normal), chebyshev, fourier, ...",
     "max_degree": "of the functions whose capacities are wanted",
@@ -43,6 +45,9 @@ COMMENTS = {
     "weighted": "inputs drawn where functions are large, with weights; for normal inputs of high degree",
     "shuffled": "points of a block in random order; false: as earlier versions drew them",
     "domain": "interval of every input, in the unit below",
+    "max_delay": "of a device with memory: the largest delay of the functions of each degree",
+    "runs": "independent sequences that n_samples are shared among; each is measured as a whole",
+    "washout": "time steps at the beginning of every run, beside n_samples, that are not used",
     "order": "of acquisition: random, doubling (1, 2, 4, ... blocks, random within) or design",
     "noise_repeats": "measurements at noise_input before all others: the noise, for factor analysis",
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
@@ -65,6 +70,10 @@ class Plan:
         then finds the weights by itself.
     shuffled
         False for plans of earlier versions, which keep the points that they had.
+    max_delay, runs, washout
+        For a device with memory: the largest delay by degree, as for `delayed_basis`. The inputs are then `runs`
+        sequences, of `washout` time steps and an equal share of `n_samples` each. A measurement is a whole run: a
+        device with memory cannot go on in the middle of one, so an acquisition goes on with the next.
     order
         ``"random"``: drift becomes noise; ``"doubling"``: one block, then the next, two more, four more, each time in
         random order, so that a run stopped there is a whole design; ``"design"``.
@@ -101,6 +110,9 @@ class Plan:
     blocks: int | None = None
     weighted: bool | None = None
     shuffled: bool = True
+    max_delay: Any = None
+    runs: int = 0
+    washout: int = 0
     order: str = "random"
     noise_repeats: int = 0
     noise_input: Sequence[float] | None = None
@@ -133,6 +145,10 @@ class Plan:
                 raise ParameterError(
                     f"`n_readouts={self.n_readouts}` does not fit {len(self.channel)} names of `channel`."
                 )
+        if self.max_delay is not None:
+            plain |= _sequence(self, plain)
+        elif plain["runs"] or plain["washout"]:
+            raise ParameterError("`runs` and `washout` are for sequences; give `max_delay`, as {1: 100, 2: 40}.")
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning
@@ -157,12 +173,16 @@ class Plan:
         """The functions whose capacities are wanted."""
         given = self.family if isinstance(self.family, tuple) else (self.family,) * self.n_inputs
         families = [one if isinstance(one, str) else restore(**one) for one in given]
+        if self.max_delay is not None:
+            return delayed_basis(families, self.n_inputs, self.max_delay, domain=self.domain)
         names = ("n_inputs", "max_degree", "domain", "index_set", "max_interactions")
         return product_basis(families, **{name: getattr(self, name) for name in names})
 
     @cached_property
     def inputs(self) -> Floats:
-        """The design, (samples, inputs)."""
+        """The design, (samples, inputs); all time steps of all runs of a sequence."""
+        if self.runs:
+            return draw(self.basis, self.runs * self.steps, seed=self.seed)
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("design", "seed", "blocks")}
         if self.weighted:
             u, _ = draw_weighted(self.basis, self.n_samples, **settings)
@@ -172,6 +192,11 @@ class Plan:
         return u
 
     @property
+    def steps(self) -> int:
+        """Time steps of one measurement: 1, or those of a run."""
+        return self.washout + -(-self.n_samples // self.runs) if self.runs else 1
+
+    @property
     def weights(self) -> Floats | None:
         """The weights of the inputs (samples,), for `estimate`; None where they are drawn as the basis assumes."""
         return weights_at(self.basis, self.inputs) if self.weighted else None
@@ -179,6 +204,9 @@ class Plan:
     def extended(self, n_samples: int) -> Self:
         """The same plan with so many samples, or a few more: blocks keep their size, the first rows stay the same."""
         n_samples, blocks = whole_number("n_samples", n_samples, 1), self.blocks or 1
+        if self.runs:  # more of the same length
+            size = self.steps - self.washout
+            return replace(self, n_samples=-(-n_samples // size) * size, runs=-(-n_samples // size))
         # Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
         if self.design != "random" and (self.shuffled or blocks > 1):
             size = self.n_samples // blocks
@@ -193,7 +221,7 @@ class Plan:
         A repeat comes at a moment of its own: noise that lasts longer than one measurement would else look too small.
         The inputs to repeat are random too.
         """
-        n = self.n_samples
+        n = self.runs or self.n_samples
         rng = np.random.default_rng([self.seed, n])
         chosen = rng.permutation(n)[: -(-n // self.repeat_every)] if self.repeat_every else np.arange(0)
         codes = np.concatenate([np.arange(n), np.sort(chosen)])
@@ -204,7 +232,7 @@ class Plan:
             number = codes // (n // (self.blocks or 1)) if self.shuffled else np.maximum(codes, n / 16 - 1)
             moments += np.ceil(np.log2(number + 1))
         codes = codes[np.argsort(moments, kind="stable")]
-        inputs = self.inputs[codes]
+        inputs = self.inputs.reshape(n, -1)[codes]  # those of a run in one row
         quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
         noise, reference = (np.array(getattr(self, name) or quartile) for name in CONSTANT_INPUTS)
         if self.reference_every:
@@ -212,13 +240,14 @@ class Plan:
             codes = np.insert(codes, places, REFERENCE)
             inputs = np.insert(inputs, places, reference, axis=0)
         codes = np.concatenate([np.full(self.noise_repeats, NOISE), codes])
-        return Schedule(codes, np.vstack([np.tile(noise, (self.noise_repeats, 1)), inputs]))
+        first = np.tile(noise, (self.noise_repeats, 1))
+        return Schedule(codes, np.vstack([first, inputs]) if len(first) else inputs)
 
     @cached_property
     def fingerprint(self) -> str:
         """The same for plans that measure the same, whatever their title and metadata say."""
         measured = {key: value for key, value in self.to_dict().items() if key not in UNMEASURED}
-        for name in ("weighted", "shuffled", "n_readouts"):  # plans of earlier versions keep their fingerprint
+        for name in LATER:  # plans of earlier versions keep the fingerprint that they had
             if not measured[name]:
                 del measured[name]
         if BENCH in self.metadata:  # words, but for the simulated bench
@@ -289,7 +318,8 @@ class Plan:
         one_of("path suffix", path.suffix, (".csv",))
         story = json.dumps({"plan": self.to_dict(), "fingerprint": self.fingerprint})
         names = [f"u{k + 1}" for k in range(self.n_inputs)]
-        rows = pandas.DataFrame(self.schedule.inputs, self.schedule.codes, names)
+        codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
+        rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
             file.write(f"# infocap plan {story}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
@@ -302,6 +332,20 @@ def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise ParameterError(f"`{name}={given!r}` must be a list of numbers.")
     return tuple(number(name, one) for one in given)
+
+
+def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a plan for a device with memory that follow from others; what makes no sense there is refused."""
+    if not isinstance(plan.max_delay, dict) or not all(str(degree).isdecimal() for degree in plan.max_delay):
+        raise ParameterError(
+            f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays, as {{1: 100, 2: 40}}."
+        )
+    for name in ("noise_repeats", "reference_every", "max_interactions", "weighted"):
+        if getattr(plan, name):
+            raise ParameterError(f"`{name}={getattr(plan, name)!r}` has no meaning for a sequence; leave it out.")
+    delays = {int(degree): whole_number("max_delay", delay, 0) for degree, delay in plan.max_delay.items()}
+    found = {"max_delay": delays, "max_degree": max(delays, default=1), "design": "random", "weighted": False}
+    return found | {"runs": max(plain["runs"], 1), "washout": max(plain["washout"], *delays.values())}
 
 
 def _plain_family(family: Any) -> Any:

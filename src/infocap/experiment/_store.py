@@ -78,7 +78,7 @@ class Store:
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {(entry.kind, entry.number) for entry in measured}
         self.events: list[dict[str, Any]] = found.contents("event")
-        known = len(measured[0].content[1]) if measured else plan.n_readouts or len(plan.channel)
+        known = len(measured[0].content[1]) if measured else plan.steps * (plan.n_readouts or len(plan.channel))
         self.n_readouts: int | None = known or None
 
     def __len__(self) -> int:
@@ -230,13 +230,18 @@ class Store:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
         masked = np.ma.isMA(readouts)
         values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
+        steps = self.plan.steps
+        if self.plan.runs and (values.size % steps or (values.ndim == 2 and len(values) != steps)):
+            raise DataError(f"readouts of run {index} have shape {values.shape}; give one row per time step, {steps}.")
+        values = values.ravel() if self.plan.runs else values
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             found = f"shape {values.shape} and type {values.dtype}"
             raise DataError(f"readouts of {kind} {index} have {found}; give one vector of numbers.")
         n, expected = len(values), self.n_readouts
         if expected is not None and n != expected:
-            raise DataError(f"readouts of {kind} {index} have {n} channels; this store has {expected}.")
+            said = f"readouts of {kind} {index} have {n // steps} channels"
+            raise DataError(f"{said}; this store has {expected // steps}.")
         return values
 
 

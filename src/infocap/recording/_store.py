@@ -265,19 +265,23 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
 
 def _sorted(found: StoreContents, path: Path) -> Recording:
     parts: dict[str, dict[int, tuple[float, Floats, Floats]]] = {kind: {} for kind in MEASURED}
-    told = found.times
+    told, story = found.times, found.story
+    plan = story.get("plan", {})
     when: dict[int, Any] = told if found.clock_is_right else {one: rank for rank, one in enumerate(told)}
     for one, entry in sorted(found.entries.items(), key=lambda pair: pair[1].number):
         if entry.kind in parts:
-            parts[entry.kind][entry.number] = (when[one], *entry.content)
+            u, x = entry.content
+            steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
+            rows = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
+            first, own = entry.number * steps, parts[entry.kind]
+            own.update({first + step: (when[one], *row) for step, row in enumerate(rows)})
     times = {kind: np.array([one[0] for one in part.values()]) for kind, part in parts.items()}
-    rows = [one for part in parts.values() for one in part.values()]
-    for what, counts in (("inputs", {len(u) for _, u, _ in rows}), ("channels", {len(x) for _, _, x in rows})):
+    every = [one for part in parts.values() for one in part.values()]
+    for what, counts in (("inputs", {len(u) for _, u, _ in every}), ("channels", {len(x) for _, _, x in every})):
         if len(counts) > 1:
             raise DataError(f"{path} has measurements of {listed(sorted(map(str, counts)))} {what}; it is no store.")
     readouts = {kind: np.array([one[2] for one in part.values()]) for kind, part in parts.items() if part}
-    samples, story = parts["sample"], found.story
-    plan = story.get("plan", {})
+    samples = parts["sample"]
     u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
     width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
     x = readouts.get("sample", np.empty((0, width)))

@@ -75,10 +75,19 @@ def analyse(
     rows["index"] = np.asarray(recording.index)
     if basis.memory:  # rows of a sequence are in time, and a part of it would be another sequence
         rows, growth = {"repeats": recording.repeats}, False
+    u: Any = recording.inputs
     x: Any = recording.readouts
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)
-    result = estimate(recording.inputs, x, basis, **rows, **settings, **means)
+    plan = recording.metadata.get("plan", {})
+    if basis.memory and plan.get("runs"):  # all of one length
+        settings = {"washout": plan["washout"]} | settings
+        steps, n = plan["washout"] + -(-plan["n_samples"] // plan["runs"]), u.shape[0]
+        every = (
+            None if one is None else [one[k : k + steps] for k in range(0, n, steps)] for one in (u, x, *rows.values())
+        )
+        u, x, rows["repeats"] = every
+    result = estimate(u, x, basis, **rows, **settings, **means)
     checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}

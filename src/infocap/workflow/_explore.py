@@ -5,13 +5,13 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import probability, whole_number
-from .._words import counted, with_error
+from .._words import with_error
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
@@ -21,8 +21,9 @@ from ..estimators._fit import inverse_root, pieces
 from ..estimators._second_order import TINY, benjamini_hochberg
 from ..estimators._sequence import LEAST_SAMPLES, products
 from ..result._capacity_result import CapacityResult
+from ..result._target import Measured
 from ..samples._samples import Samples
-from ..typing import ArrayLike, Floats
+from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate, evidence
 
 # Share of the functions to be tested that the first windows hold, in equal parts of every degree.
@@ -51,47 +52,38 @@ class Round:
 class Exploration:
     """The functions of the past that `explore` found, their capacities, and how the search went.
 
-    `result` holds the capacities of the functions found, with error bars; those that the last judgement did not confirm
-    are zero there. `faint` is what all other functions tested hold together: each of them is too small to be told from
-    chance, but the sum of their unbiased values is known to `faint_standard_error`.
+    `result` holds the capacities of the functions of `basis`, which were found, with error bars; those that the last
+    judgement did not confirm are zero. `faint` is what all other functions tested hold together: each is too small to
+    be told from chance, but not the sum of their unbiased values.
     """
 
+    basis: DelayedBasis
     result: CapacityResult
     rounds: tuple[Round, ...]
-    faint: float
-    faint_standard_error: float
-
-    @property
-    def basis(self) -> DelayedBasis:
-        """The functions found."""
-        basis = self.result.basis
-        assert isinstance(basis, DelayedBasis)
-        return basis
+    faint: Measured
 
     @property
     def windows(self) -> dict[int, int]:
         """The largest delay found of each degree, for ``delayed_basis(max_delay=found.windows)``."""
-        held = self.result.capacity > 0
-        degrees, delays = self.basis.degrees[held], self.basis.largest_delays[held]
-        return {degree: int(delays[degrees == degree].max()) for degree in sorted({*degrees.tolist()} - {0})}
+        pairs = zip(self.basis.degrees.tolist(), self.basis.largest_delays.tolist(), self.result.capacity, strict=True)
+        return {degree: delay for degree, delay, held in sorted(pairs) if degree and held}
 
     def __repr__(self) -> str:
         result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
-        held, of = np.count_nonzero(result.capacity[1:]), counted(self.basis.n_inputs, "input sequence")
-        both = with_error(result.total + self.faint, float(np.hypot(error, self.faint_standard_error)))
-        limit = f"at most {result.maximum} ({result.readouts_in_words})"
-        if result.noise_limited_total is not None:
-            limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-            limit += f" that noise allows, of {result.maximum}"
+        both = Measured(result.total + self.faint, float(np.hypot(error, self.faint.standard_error or 0.0)))
         total = result.qualified_total or with_error(result.total, error)
+        limit = f"{result.maximum} ({result.readouts_in_words})"
+        if result.noise_limited_total is not None:
+            most = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+            limit = f"{most} that noise allows, of {limit}"
         lines = [
-            f"Exploration: {held} of {last.tested} functions of {of} found",
+            f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
             f"largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"total {total}; with those too small to be found alone {both}",
-            f"of {limit}",
+            f"total {total}; with those too small to be found alone {both!r}",
+            f"of at most {limit}",
         ]
-        for number, one in enumerate(self.rounds, 1):
-            lines.append(f"round {number}: {one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before")
+        said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
+        lines += [f"round {number}: {one}" for number, one in enumerate(said, 1)]
         return "\n  ".join([*lines, *(f"check: {check}" for check in result.checks)])
 
 
@@ -106,9 +98,7 @@ def explore(
     most_tested: int = 30_000,
     false_discovery_rate: float = 0.05,
     repeats: ArrayLike | None = None,
-    complex_as: str | None = None,
-    memory: str | float | None = None,
-    executor: Any = None,
+    **options: Any,
 ) -> Exploration:
     """Find the functions of an input sequence and its past that a device computes, without being told where to look.
 
@@ -120,8 +110,9 @@ def explore(
 
     Parameters
     ----------
-    u, x, complex_as, memory, executor
-        As for `estimate`: a sequence of inputs and the readouts, or a list of runs of each.
+    u, x
+        A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`; its `complex_as`, `memory`
+        and `executor` may be given, too.
     family, domain
         The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has columns.
     washout
@@ -145,22 +136,23 @@ def explore(
     """
     rate = probability("false_discovery_rate", false_discovery_rate)
     runs = list(zip(u, x, strict=False)) if isinstance(x, list | tuple) and x and np.ndim(x[0]) == 2 else [(u, x)]
-    shape = np.shape(runs[0][0])
-    one_family = isinstance(family, str | Family)
-    families = find_families(family, (shape[1] if len(shape) == 2 else 1) if one_family else None)
+    n_inputs = (*np.shape(runs[0][0]), 1)[1]
+    families = find_families(family, n_inputs if isinstance(family, str | Family) else None)
     families = families if domain is None else [one.on(domain) for one in families]
-    longest = min(np.shape(one)[0] for _, one in runs) // 10
-    washout = min(longest, LONGEST_WASHOUT) if washout is None else whole_number("washout", washout, 1)
-    most = whole_number("most_tested", most_tested, 100)
-    degrees = range(1, whole_number("max_degree", max_degree, 1) + 1)
-    rows: dict[str, Any] = {"washout": washout, "complex_as": complex_as, "memory": memory, "executor": executor}
-    nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=max(washout, 1))
-    windows = first_windows(families, degrees, washout, int(FIRST_SHARE * most))
-    found, rounds, faint = _search(evidence(u, x, nothing, **rows), rate, windows, most)
+    if washout is None:
+        washout = min(min(np.shape(one)[0] for _, one in runs) // 10, LONGEST_WASHOUT)
+    options["washout"] = longest = whole_number("washout", washout, 1)
+    nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=longest)
+    most, windows = whole_number("most_tested", most_tested, 100), dict[int, int]()
+    for degree in range(1, whole_number("max_degree", max_degree, 1) + 1):
+        size = partial(_size, families, degree)
+        longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
+        windows |= {degree: longest} if longest >= 0 else {}  # there may be too many already without delays
+    found, rounds, faint = _search(evidence(u, x, nothing, **options), rate, windows, most)
     basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
     with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
-        result = estimate(u, x, basis, repeats=repeats, false_discovery_rate=rate, **rows)
+        result = estimate(u, x, basis, repeats=repeats, false_discovery_rate=rate, **options)
     # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
     assert result.p_value is not None
     every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
@@ -175,23 +167,7 @@ def explore(
         if check.kind == "warning":
             warn(check)
     result = replace(result, capacity=result.capacity * clear, checks=tuple(checks))
-    return Exploration(result, tuple(rounds), *faint)
-
-
-def first_windows(families: Sequence[Family], degrees: range, longest: int, count: int) -> dict[int, int]:
-    """The largest delay of each degree such that all have about as many functions, `count` together.
-
-    Degrees that have more functions than their part already without delays are left out.
-
-    >>> first_windows(find_families("legendre", 1), range(1, 7), 200, 12_000)
-    {1: 200, 2: 61, 3: 20, 4: 12, 5: 8, 6: 7}
-    """
-    windows: dict[int, int] = {}
-    for degree in degrees:
-        size = partial(_size, families, degree)
-        longest = bisect_right(range(longest + 1), count // len(degrees), key=size) - 1
-        windows |= {degree: longest} if longest >= 0 else {}
-    return windows
+    return Exploration(basis, result, tuple(rounds), faint)
 
 
 def _size(families: Sequence[Family], degree: int, delay: int) -> int:
@@ -201,25 +177,22 @@ def _size(families: Sequence[Family], degree: int, delay: int) -> int:
 
 def _search(
     seen: Evidence, rate: float, windows: dict[int, int], most_tested: int
-) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
-    """The functions found with the constant, the rounds, and what the others hold together, with its error."""
-    n, families, memory = seen.n_samples, seen.basis.families, seen.basis.memory
-    found, rounds, most = seen.basis, list[Round](), min(n // LEAST_SAMPLES, MOST_FOUND)
+) -> tuple[DelayedBasis, list[Round], Measured]:
+    """The functions found with the constant, the rounds, and what the others hold together."""
+    families, memory, found = seen.basis.families, seen.basis.memory, seen.basis
+    rounds, most = list[Round](), min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
     assert isinstance(found, DelayedBasis)
     while True:
         basis = DelayedBasis(families, sort_terms(families, list_terms(families, windows)), memory=memory)
         others = np.flatnonzero(basis.places(found) < 0)
-        test = _test(seen, basis, found)
-        p = test.p_value[others]
-        gain = rounds[-1].unexplained - test.unexplained if rounds else np.inf
+        p, unexplained, faint = _test(seen, basis, found, others)
+        gain = rounds[-1].unexplained - unexplained if rounds else np.inf
         done = gain < WORTH * seen.rank or len(found) >= most or len(rounds) == MOST_ROUNDS
         passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate / 2 ** (len(rounds) + 1)))
         new = others[np.argsort(p)[: min(passed, most - len(found))]]
-        rounds.append(Round(windows, len(basis) - 1, len(new), test.unexplained))
+        rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
         if not len(new):
-            excess, bias = (test.capacity - test.bias)[others], test.bias[others]
-            variance = 2 * np.sum(bias**2) + 4 * max(float(excess.sum()), 0.0) * np.mean(bias)
-            return found, rounds, (float(excess.sum()), float(np.sqrt(variance / test.freedom)))
+            return found, rounds, faint
         rows = joined(found.factors, basis.factors[new])
         found = DelayedBasis(families, sort_terms(families, rows), memory=memory)
         for degree in _reaching(found, windows):
@@ -233,33 +206,26 @@ def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     return [degree for delay, degree in zip(far, windows, strict=True) if delay > OUTER * windows[degree]]
 
 
-class _Test(NamedTuple):
-    """What the residuals of a fit say about functions that are not in it, each by itself."""
+def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers) -> tuple[Floats, float, Measured]:
+    """Fit the readouts with the functions found, and test others of a basis on what the fit leaves.
 
-    capacity: Floats  # with its bias
-    bias: Floats  # what chance alone gives
-    p_value: Floats
-    freedom: float  # effective number of directions of the residuals
-    unexplained: float
-
-
-def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis) -> _Test:
-    """Fit the readouts with the functions found, and test all functions of a basis on what the fit leaves."""
+    Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
+    """
     from scipy.special import chdtrc
 
     fit = seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)).fit()
     if fit is None:
-        raise DataError(
-            "some functions found are the same on these samples; draw another input sequence, or a longer one."
-        )
+        raise DataError("some functions found are the same on these samples; draw another sequence, or a longer one.")
     c, left, gram = fit
     root, _ = inverse_root(gram)
-    covariance, free = root.T @ left @ root, seen.n_samples - len(found)  # a fit takes its share of the residuals
+    covariance, free = root.T @ left @ root, seen.n_samples - len(found)  # the fit has taken its share of the residuals
     work = partial(_residual_sums, found=found, c=c, root=root, **seen.whitener)
-    sums = seen.engine.fold(replace(seen.samples, basis=basis), work) / free
+    sums = seen.engine.fold(replace(seen.samples, basis=basis), work)[others] / free
     capacity, bias, unexplained = np.sum(sums[:, :-1] ** 2, axis=1), sums[:, -1] / free, float(np.trace(covariance))
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
-    return _Test(capacity, bias, chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY)), freedom, unexplained)
+    variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
+    p = chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
+    return p, unexplained, Measured(float(np.sum(capacity - bias)), float(np.sqrt(variance)))
 
 
 def _residual_sums(
