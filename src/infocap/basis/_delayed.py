@@ -38,6 +38,8 @@ class DelayedBasis(ProductBasis):
     array([[ 1.  ,  1.73,  0.87,  0.  ,  2.24, -0.28,  1.5 ]])
     """
 
+    of_sequences = True
+
     def __init__(self, families: Sequence[Family], indices: Integers, slow_time: bool = False, memory: int = 0) -> None:
         self.slow_time = slow_time  # whether time is one more input, the last
         self.columns = (*families, legendre()) if slow_time else tuple(families)  # what values are made from
@@ -231,6 +233,25 @@ def delayed_basis(
         families_and_time = [*families, legendre()]
         return DelayedBasis(families, sort_terms(families_and_time, rows), slow_time=True)
     return DelayedBasis(families, sort_terms(families, rows))
+
+
+def at_one_step(u: Any, x: Any, basis: ProductBasis, at: int) -> tuple[Any, Any, ProductBasis]:
+    """Delayed inputs and readouts of all trials at one time step, and the basis as products of those inputs."""
+    u, x, at = np.asarray(u), np.asarray(x), whole_number("at", at, 0)
+    u = u[:, :, None] if u.ndim == 2 else u
+    if not isinstance(basis, DelayedBasis) or basis.slow_time:
+        raise ParameterError("`at` is for a basis from delayed_basis(...) without slow time.")
+    if u.ndim != 3 or x.ndim != 3 or u.shape[:2] != x.shape[:2] or u.shape[2] != basis.n_inputs:
+        raise DataError(f"u has shape {u.shape} and x has shape {x.shape}; give (trials, steps, inputs or channels).")
+    if not basis.memory <= at < u.shape[1]:
+        raise ParameterError(f"`at={at}` must lie between the largest delay, {basis.memory}, and {u.shape[1] - 1}.")
+    factors = basis.factors.reshape(-1, 3).astype(int)
+    places, column = np.unique(factors[:, :2], axis=0, return_inverse=True)
+    indices = np.zeros((len(basis), len(places)), np.int16)
+    row = np.repeat(np.arange(len(basis)), basis.factors.shape[1])
+    np.add.at(indices, (row, column.ravel()), factors[:, 2])
+    lagged = u[:, at - places[:, 1], places[:, 0]]
+    return lagged, x[:, at], ProductBasis([basis.families[k] for k in places[:, 0].tolist()], indices)
 
 
 def count_terms(

@@ -30,6 +30,7 @@ class ProductBasis:
     """
 
     memory: int = 0  # how many earlier inputs the functions depend on
+    of_sequences: bool = False  # whether rows are time steps, as for `delayed_basis`
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)

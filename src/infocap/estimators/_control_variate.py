@@ -6,10 +6,11 @@ import numpy as np
 
 from .._check import one_of, probability
 from ..errors import Check
+from ..kernels._summary import TINY, benjamini_hochberg
 from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
-from ._second_order import SUMS_BYTES, TINY, Found, benjamini_hochberg, second_order
+from ._second_order import SUMS_BYTES, Found, second_order
 from ._sequence import jackknifed
 from ._tuning import TUNING
 

@@ -22,6 +22,7 @@ import numpy as np
 from .._array import array_namespace, as_like, on_device, to_numpy
 from ..basis._product import ProductBasis
 from ..kernels._regression import rows_at
+from ..kernels._summary import TINY
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -34,7 +35,6 @@ LEAST_MARGIN = 0.2
 FEW_SAMPLES = 4.0
 # Bytes of sums y e' by groups that are held at a time; with more functions the second pass is made several times.
 SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
-TINY = 1e-300
 # Numbers that are made at a time of some functions and samples: in cache, and less than the 128 KB above which memory
 # is fetched from the system each time (Dask's workers, for which that doubled the time of the pass).
 CACHED_NUMBERS = 16_000
@@ -279,17 +279,3 @@ def _moved(fit: Fit, fitted: list[Any]) -> tuple[list[Any], Any]:
             moved[half] = moved[half] + solved @ as_like(mean, solved)
             own = own + solved @ as_like(onto[half], solved)
     return moved, own
-
-
-def benjamini_hochberg(p: Floats, rate: float) -> Floats:
-    """True where a function is declared not zero, with at most this share of false declarations on average.
-
-    >>> benjamini_hochberg(np.array([0.001, 0.03, 0.9, 0.02]), rate=0.05).tolist()
-    [True, True, False, True]
-    """
-    order = np.argsort(p)
-    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
-    out = np.zeros(len(p), dtype=bool)
-    if len(passed):
-        out[order[: passed[-1] + 1]] = True
-    return out

@@ -20,14 +20,15 @@ from .._array import array_namespace, as_like, inverse_of_triangle, to_numpy
 from .._parallel import parallel_map
 from ..basis._delayed import DelayedBasis
 from ..errors import Check
-from ..kernels._summary import triangle_of_gram
+from ..kernels._summary import TINY, benjamini_hochberg, triangle_of_gram
 from ..samples._samples import Samples
 from ..typing import Floats
 from ._evidence import Evidence
 from ._fit import inverse_root, pieces
 from ._method import Estimate
-from ._second_order import LEAST_MARGIN, TINY, benjamini_hochberg
 
+# Least value of 1 minus the leverage, so that a single sample cannot decide a p-value.
+LEAST_MARGIN = 0.2
 # Samples per function from which least squares is safe; below, what leaving out stretches does to it is too much.
 LEAST_SAMPLES = 8
 # Controls per function reported: what a device remembers beyond the functions scatters totals and biases them; twice

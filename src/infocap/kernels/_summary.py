@@ -32,6 +32,9 @@ RANK_TOLERANCE = 32 * np.finfo(float).eps
 # Pivots of the scaled triangle above this leave no doubt about the rank, and no need for singular values.
 CLEAR_PIVOT = 1e-6
 
+# The least that anything is divided by: it is zero where there is no noise at all.
+TINY = 1e-300
+
 
 @dataclass(frozen=True, eq=False)
 class Summary:
@@ -235,3 +238,17 @@ class Moments:
         if frame.matrix is not None:
             triangle, inverse = triangle @ frame.triangle, frame.matrix @ inverse
         return Summary(to_numpy(triangle), projection, self.n_samples, constant, to_numpy(inverse))
+
+
+def benjamini_hochberg(p: Floats, rate: float) -> Floats:
+    """True where a function is declared not zero, with at most this share of false declarations on average.
+
+    >>> benjamini_hochberg(np.array([0.001, 0.03, 0.9, 0.02]), rate=0.05).tolist()
+    [True, True, False, True]
+    """
+    order = np.argsort(p)
+    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
+    out = np.zeros(len(p), dtype=bool)
+    if len(passed):
+        out[order[: passed[-1] + 1]] = True
+    return out

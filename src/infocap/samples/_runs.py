@@ -10,9 +10,7 @@ import numpy as np
 
 from .._array import array_namespace
 from .._check import whole_number
-from ..basis._delayed import DelayedBasis
-from ..basis._product import ProductBasis
-from ..errors import DataError, ParameterError
+from ..errors import DataError
 from ..typing import ArrayLike, Integers
 from ._table import Table
 
@@ -43,7 +41,7 @@ class Joined:
         return np.concatenate([one.read(low, high, on_host=True) for one, low, high in inside if low < high])
 
 
-def cut_runs(u: Any, x: Any, basis: DelayedBasis, washout: int | None, complex_as: str | None, repeats: Any) -> Runs:
+def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | None, repeats: Any) -> Runs:
     """The samples from max(washout, memory) on of each run; what comes before is history of the inputs alone.
 
     The history reaches back twice the memory where the washout allows it, for controls beyond the functions reported.
@@ -77,25 +75,6 @@ def cut_runs(u: Any, x: Any, basis: DelayedBasis, washout: int | None, complex_a
         values = all_u.read(0, all_u.shape[0], on_host=True)
         all_u = Table(np.column_stack([values, np.concatenate(clock)]), "u")
     return Runs(all_u, all_x, second[0] if second else None, starts[:-1] if several else None, history)
-
-
-def at_one_step(u: Any, x: Any, basis: Any, at: int) -> tuple[Any, Any, ProductBasis]:
-    """Delayed inputs and readouts of all trials at one time step, and the basis as products of those inputs."""
-    u, x, at = np.asarray(u), np.asarray(x), whole_number("at", at, 0)
-    u = u[:, :, None] if u.ndim == 2 else u
-    if not isinstance(basis, DelayedBasis) or basis.slow_time:
-        raise ParameterError("`at` is for a basis from delayed_basis(...) without slow time.")
-    if u.ndim != 3 or x.ndim != 3 or u.shape[:2] != x.shape[:2] or u.shape[2] != basis.n_inputs:
-        raise DataError(f"u has shape {u.shape} and x has shape {x.shape}; give (trials, steps, inputs or channels).")
-    if not basis.memory <= at < u.shape[1]:
-        raise ParameterError(f"`at={at}` must lie between the largest delay, {basis.memory}, and {u.shape[1] - 1}.")
-    factors = basis.factors.reshape(-1, 3).astype(int)
-    places, column = np.unique(factors[:, :2], axis=0, return_inverse=True)
-    indices = np.zeros((len(basis), len(places)), np.int16)
-    row = np.repeat(np.arange(len(basis)), basis.factors.shape[1])
-    np.add.at(indices, (row, column.ravel()), factors[:, 2])
-    lagged = u[:, at - places[:, 1], places[:, 0]]
-    return lagged, x[:, at], ProductBasis([basis.families[k] for k in places[:, 0].tolist()], indices)
 
 
 def _column(u: ArrayLike) -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_device, on_host, to_numpy
 from .._check import one_of
-from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
@@ -78,7 +77,7 @@ class Samples:
         if not isinstance(basis, ProductBasis):
             raise ParameterError(f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...).")
         one_of("complex_as", complex_as, (None, "abs2", "split"))
-        if isinstance(basis, DelayedBasis):
+        if basis.of_sequences:
             for name, given in (("index", index), ("acquired", acquired), ("weights", weights)):
                 if given is not None:
                     raise ParameterError(

@@ -12,7 +12,7 @@ from .._check import probability
 from .._words import HALF_WIDTH_95, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
-from ..estimators._second_order import benjamini_hochberg
+from ..kernels._summary import benjamini_hochberg
 from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
 

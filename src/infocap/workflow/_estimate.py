@@ -11,6 +11,7 @@ from .._array import to_numpy
 from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
+from ..basis._delayed import at_one_step
 from ..basis._product import ProductBasis
 from ..checks._checks import Case, run_checks
 from ..designs import draw, draw_weighted, needs_weights
@@ -22,7 +23,6 @@ from ..estimators._method import Estimator, Method
 from ..result._capacity_result import CapacityResult
 from ..samples._engine import Engine, chosen_executor
 from ..samples._look import first_look, without_gaps
-from ..samples._runs import at_one_step
 from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System

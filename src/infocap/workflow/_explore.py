@@ -18,8 +18,8 @@ from ..basis._family import Family
 from ..errors import Check, DataError, DataWarning, warn
 from ..estimators._evidence import Evidence
 from ..estimators._fit import inverse_root, pieces
-from ..estimators._second_order import TINY, benjamini_hochberg
 from ..estimators._sequence import LEAST_SAMPLES, products
+from ..kernels._summary import TINY, benjamini_hochberg
 from ..result._capacity_result import CapacityResult
 from ..result._target import Measured
 from ..samples._samples import Samples
