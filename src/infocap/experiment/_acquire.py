@@ -94,7 +94,8 @@ def acquire(
             positive(name, limit)
     retries, wait_s, path = whole_number("retries", retries, 0), number("wait_s", wait_s, 0.0), Path(path)
     with _alone(path.resolve()), Store(path, plan) as store, _until_stopped() as stop:
-        made = instrument if hasattr(instrument, "measure") else _made(instrument)
+        is_made = hasattr(instrument, "measure") and not isinstance(instrument, type)
+        made: Any = instrument if is_made else _made(instrument)
 
         def failed(name: str, reason: str) -> None:
             store.note(FAILURE, at=name, reason=reason)

@@ -26,6 +26,7 @@ from ..typing import Floats
 ORDERS = ("random", "doubling", "design")
 # A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
 MOST_BYTES = 10_000_000
+MOST_INPUTS = 500_000_000  # Numbers that are sent to a device, 4 GB: at a thousand rows per second they take a week.
 HEADER = "# What infocap is to measure;"  # the first words of every plan that `save` wrote
 NEEDED = ("n_inputs", "max_degree", "n_samples", "seed")  # without these nobody can say what a plan measures
 BENCH = "bench"  # the table of the metadata that describes the simulated bench
@@ -149,6 +150,9 @@ class Plan:
             plain |= _sequence(self, plain)
         elif plain["runs"] or plain["washout"]:
             raise ParameterError("`runs` and `washout` are for sequences; give `max_delay`, as {1: 100, 2: 40}.")
+        if plain["n_samples"] * plain["n_inputs"] > MOST_INPUTS:
+            said = f"`n_samples={plain['n_samples']}` of {plain['n_inputs']} inputs are over {MOST_INPUTS:,} numbers"
+            raise ParameterError(f"{said}, which no acquisition sends; take fewer.")
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning

@@ -187,6 +187,8 @@ def unpack_schedule(data: bytes) -> Schedule:
     (n,) = struct.unpack_from("<I", data)
     inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
     codes = np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int)
+    if len(codes) < n or not inputs.size:
+        raise ValueError(f"{n} measurements in {len(data)} bytes")
     return Schedule(codes, inputs.reshape(n, -1))
 
 
