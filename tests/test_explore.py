@@ -89,6 +89,14 @@ def test_it_says_where_the_search_was_too_short():
         infocap.explore(u, x, washout=150, max_degree=1)
 
 
+@pytest.mark.filterwarnings("ignore:400 samples make 24 stretches")
+def test_it_says_when_samples_are_too_few_for_more_functions():
+    u = np.random.default_rng(1).uniform(-1, 1, 500)
+    network = infocap.systems.EchoState(30, bias=0.3)
+    with pytest.warns(DataWarning, match="ended at 49 functions, the most for 400 samples"):
+        infocap.explore(u, network(u), washout=100)
+
+
 def test_several_inputs_and_runs():
     terms = [[(1, 3, 1), (2, 1, 1)], [(2, 2, 1)]]
     u, x = mixture(terms, 2, 2000, 0.1, seed=3, n_inputs=2)

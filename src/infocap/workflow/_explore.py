@@ -11,7 +11,6 @@ import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import probability, whole_number
-from .._words import with_error
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
@@ -71,20 +70,20 @@ class Exploration:
     def __repr__(self) -> str:
         result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
         both = Measured(result.total + self.faint, float(np.hypot(error, self.faint.standard_error or 0.0)))
-        total = result.qualified_total or with_error(result.total, error)
         limit = f"{result.maximum} ({result.readouts_in_words})"
         if result.noise_limited_total is not None:
-            most = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-            limit = f"{most} that noise allows, of {limit}"
-        lines = [
+            most = Measured(result.noise_limited_total, result.noise_limited_standard_error)
+            limit = f"{most!r} that noise allows, of {limit}"
+        total = result.qualified_total or repr(Measured(result.total, error))
+        said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
+        return "\n  ".join([
             f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
             f"largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"total {total}; with those too small to be found alone {both!r}",
+            f"total {total}; with those too small to be found one by one {both!r}",
             f"of at most {limit}",
-        ]
-        said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
-        lines += [f"round {number}: {one}" for number, one in enumerate(said, 1)]
-        return "\n  ".join([*lines, *(f"check: {check}" for check in result.checks)])
+            *(f"round {number}: {one}" for number, one in enumerate(said, 1)),
+            *(f"check: {check}" for check in result.checks),
+        ])  # fmt: skip
 
 
 def explore(
@@ -145,7 +144,7 @@ def explore(
     nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=longest)
     most, windows = whole_number("most_tested", most_tested, 100), dict[int, int]()
     for degree in range(1, whole_number("max_degree", max_degree, 1) + 1):
-        size = partial(_size, families, degree)
+        size = partial(lambda degree, delay: count_terms(families, {degree: delay}), degree)
         longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
         windows |= {degree: longest} if longest >= 0 else {}  # there may be too many already without delays
     found, rounds, faint = _search(evidence(u, x, nothing, **options), rate, windows, most)
@@ -158,6 +157,9 @@ def explore(
     every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
     clear = benjamini_hochberg(every, rate)[: len(basis)]
     checks = [one for one in result.checks if "beyond" not in one.found]
+    if len(basis) >= _most_found(result.n_samples):
+        said = f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples"
+        checks.append(Check(f"{said}; take more samples to find smaller ones."))
     for degree in _reaching(basis.subset(np.flatnonzero(clear)), rounds[-1].windows):
         delays = rounds[-1].windows[degree]
         said = f"functions of degree {degree} were found in the outermost third of the {delays} delays tested"
@@ -170,9 +172,9 @@ def explore(
     return Exploration(basis, result, tuple(rounds), faint)
 
 
-def _size(families: Sequence[Family], degree: int, delay: int) -> int:
-    """How many functions of one degree have delays up to `delay`."""
-    return count_terms(families, {degree: delay})
+def _most_found(n_samples: int) -> int:
+    """How many functions may be found: as many as a fit bears, and as take no longer than a minute."""
+    return min(n_samples // LEAST_SAMPLES, MOST_FOUND)
 
 
 def _search(
@@ -180,7 +182,7 @@ def _search(
 ) -> tuple[DelayedBasis, list[Round], Measured]:
     """The functions found with the constant, the rounds, and what the others hold together."""
     families, memory, found = seen.basis.families, seen.basis.memory, seen.basis
-    rounds, most = list[Round](), min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
+    rounds, most = list[Round](), _most_found(seen.n_samples)
     assert isinstance(found, DelayedBasis)
     while True:
         basis = DelayedBasis(families, sort_terms(families, list_terms(families, windows)), memory=memory)
