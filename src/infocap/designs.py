@@ -1,6 +1,8 @@
 """Designs: where to measure. Low-discrepancy or random points, through the quantile of the input measure."""
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
 from typing import Any
@@ -162,6 +164,22 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
             f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
         )
     return blocks
+
+
+def design_fingerprint(plan: Mapping[str, Any]) -> str:
+    """Twelve letters that are the same for plans with the same inputs, whatever else they say.
+
+    Files that tell the same design may be put together; inputs of one and readouts of another may not.
+
+    >>> plan = {"family": "legendre", "n_inputs": 2, "design": "sobol", "seed": 1, "n_samples": 64, "blocks": 1}
+    >>> design_fingerprint(plan) == design_fingerprint(plan | {"seed": 2})
+    False
+    """
+    names = ["family", "n_inputs", "domain", "design", "seed", "n_samples", "blocks", "shuffled", "weighted"]
+    if plan.get("weighted"):  # inputs are then denser where the functions are large
+        names += ["max_degree", "index_set", "max_interactions"]
+    told = json.dumps({name: plan.get(name) for name in names}, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def former_draw(basis: ProductBasis, n_samples: int, design: str, seed: int, blocks: int) -> Floats:

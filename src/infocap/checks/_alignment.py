@@ -133,7 +133,7 @@ def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Itera
     where += "".join(f", by {lag:+d} in {a} to {b - 1}" for a, b, lag in runs[1:4])
     yield Check(
         f"readouts look shifted by {runs[0][2]:+d} samples against the inputs{where}: inputs of another measurement "
-        "fit there, and their own do not; check the trigger, then realign the rows (`infocap doctor --fix`).",
+        "fit there, and their own do not; check the trigger, then realign the rows (infocap doctor --fix).",
         unreliable="readouts shifted against the inputs",
         cause="shift", shifts=runs, rows=s.rows[shift != 0].tolist(),
     )  # fmt: skip
@@ -154,7 +154,7 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
         how = "reversed" if turned else f"shifted by {lag:+d} samples"
         yield Check(
             f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in their own rows; "
-            "check the trigger and the order of both tables, then realign the rows (`infocap doctor --fix`).",
+            "check the trigger and the order of both tables, then realign the rows (infocap doctor --fix).",
             unreliable="readouts shifted against the inputs",
             cause="shift", reversed=turned, shifts=[[s.first, s.first + n, lag]], rows=[],
         )  # fmt: skip

@@ -1,6 +1,6 @@
 """Stretches of a data set in the order of acquisition, prepared once for all checks of the data."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import NormalDist
@@ -86,7 +86,7 @@ class Stretch:
         reach = -NormalDist().inv_cdf(FALSE_ALARM * self.share / places)
         return freedom * float(1 - spread + reach * np.sqrt(spread)) ** 3
 
-    def picture(self, rows: Iterable[int], channels: Iterable[str]) -> dict[str, Any]:
+    def picture(self, rows: Sequence[int], channels: Sequence[str]) -> dict[str, Any]:
         """Where readouts do not fit their inputs: a digit per channel and moment, each worth a factor of 1.26.
 
         `rows` of the data set and names of `channels` are those that a check found; they are marked.
@@ -99,7 +99,8 @@ class Stretch:
         size = np.array(
             [np.sqrt(np.mean(e[moments == one][:, sorted(kept)] ** 2, axis=0)) for one in np.unique(moments)]
         )
-        levels = np.clip(3 * np.log2(size / np.maximum(np.median(size, axis=0), 1e-300)), 0, 9).astype(int)
+        usual = np.median(size, axis=0) if rows else np.median(size)  # of each channel, or of all
+        levels = np.clip(3 * np.log2(size / np.maximum(usual, 1e-300)), 0, 9).astype(int)
         return {
             "first": self.first,
             "last": self.first + self.n - 1,

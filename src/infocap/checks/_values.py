@@ -171,7 +171,7 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     if copies:
         said = "and its readouts: the data are stacked twice; keep one copy"
     yield Check(
-        f"{surplus} of {n} rows have the inputs of another row, {said} (`infocap doctor --fix`), for rows counted "
+        f"{surplus} of {n} rows have the inputs of another row, {said} (infocap doctor --fix), for rows counted "
         "twice make error bars too short.",
         unreliable="rows counted twice",
         cause="stacked" if copies else "repeats",
@@ -192,13 +192,14 @@ def stale(s: Stretch) -> Iterator[Check]:
     # Converters give equal values by chance, as often two and more measurements apart.
     by_chance = np.mean([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in (2, 3, 4, 5)], axis=0)
     bad = some[once[some] > by_chance + 8 * np.sqrt(by_chance + 0.25)]
-    rows = np.flatnonzero(np.mean(equal[:, bad], axis=1) > 0.5) + 1 if len(bad) else bad
+    rows = np.flatnonzero(np.all(equal[:, bad], axis=1)) + 1 if len(bad) else bad
+    rows = rows if len(rows) > np.min(by_chance, initial=np.inf) + 4 * (len(bad) < 3) else rows[:0]
     if len(rows) > 3:
         names = s.names(bad)
         who = "all channels" if len(bad) == s.x.shape[1] else listed(names)
         yield Check(
             f"{len(rows)} of {s.n} measurements repeat the readout before to the last digit, though the inputs changed "
-            f"({who}; rows {numbers(s.rows[rows])}): a stale buffer; leave them out (`infocap doctor --fix`).",
+            f"({who}; rows {numbers(s.rows[rows])}): a stale buffer; leave them out (infocap doctor --fix).",
             unreliable="stale readouts",
             cause="stale", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -223,7 +224,7 @@ def outlying(s: Stretch) -> Iterator[Check]:
         yield Check(
             f"{f'{value:.6g}, a code for no number' if coded.any() else what}, in {np.sum(cells)} cells of {len(rows)} "
             f"rows (rows {numbers(s.rows[rows])}; {listed(names)}): such rows decide the answer; leave them out "
-            "(`infocap doctor --fix`).",
+            "(infocap doctor --fix).",
             unreliable="codes among the readouts" if coded.any() else "outlying readouts",
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -262,7 +263,7 @@ def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
             f"nine in ten and whatever their inputs (rows {numbers(s.rows[rows])}): glitched shots; look at them, "
-            "and leave them out (`infocap doctor --fix`).",
+            "and leave them out (infocap doctor --fix).",
             unreliable="glitched rows",
             cause="glitches", rows=s.rows[rows].tolist(),
         )  # fmt: skip
@@ -360,9 +361,9 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     found: dict[str, set[int]] = {"units": set(), "wrapped": set()}
     for (k, cause, column), rest in zip(repairs, after.T, strict=True):
         moved = column != x[:, k]
-        near = np.mean((np.abs(rest) < 0.1 * np.ptp(x[:, k]))[moved]) > 0.8
+        near = cause == "units" or _continues(y, column, moved, 0.2 * float(np.ptp(x[:, k])))
         better = np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / 3
-        if better and (cause == "units" or near):
+        if better and near:
             found[cause].add(int(k))
     said = {
         "units": 'values of two kinds, some a thousand times larger (autorange, V and mV, or "1,234" read as 1.234)',
@@ -376,6 +377,16 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
                 unreliable="values in mixed units" if cause == "units" else "values that wrap around",
                 cause=cause, channels=names,
             )  # fmt: skip
+
+
+def _continues(y: Floats, column: Floats, moved: np.ndarray, tolerance: float) -> bool:
+    """Whether values that were moved lie where functions of the inputs, fitted to the others, lead: no peak does."""
+    if not 3 <= np.sum(moved) < len(moved) / 2:
+        return False
+    y = np.vstack([np.ones(len(column)), y])
+    others = y[:, ~moved]
+    fit = np.linalg.solve(others @ others.T + 1e-3 * len(column) * np.eye(len(y)), others @ column[~moved])
+    return bool(np.mean(np.abs(column - fit @ y)[moved] < tolerance) > 0.8)
 
 
 def _in_one_unit(column: Floats) -> Floats:

@@ -89,7 +89,7 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
     checks: list[Check] = []
     missing = np.flatnonzero(~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)))
     if len(missing):
-        said = f"{len(missing)} rows have missing values; leave them out (`infocap doctor --fix`)."
+        said = f"{len(missing)} rows have missing values; leave them out (infocap doctor --fix)."
         checks.append(Check(said, cause="missing", rows=missing.tolist()))
     if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < planned.n_samples:
         checks += _off_plan(planned, recording, u)

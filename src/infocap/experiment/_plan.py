@@ -17,7 +17,16 @@ from .._files import replaced
 from ..basis._delayed import delayed_basis
 from ..basis._family import Family, describe, restore
 from ..basis._product import ProductBasis, product_basis
-from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
+from ..designs import (
+    DESIGNS,
+    block_count,
+    design_fingerprint,
+    draw,
+    draw_weighted,
+    former_draw,
+    needs_weights,
+    weights_at,
+)
 from ..errors import DataError, ParameterError, warn
 from ..recording._own_file import to_json
 from ..recording._recording import NOISE, REFERENCE, Schedule
@@ -258,6 +267,11 @@ class Plan:
             measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
 
+    @property
+    def design_fingerprint(self) -> str:
+        """The same for plans with the same inputs; every file of theirs tells it."""
+        return design_fingerprint(self.to_dict())
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return json.loads(json.dumps({one.name: getattr(self, one.name) for one in fields(self)}))
@@ -276,7 +290,8 @@ class Plan:
         """Write as TOML, with a word on each entry."""
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
-        lines = [f"{HEADER} `infocap acquire` runs it.", "", _toml({"fingerprint": self.fingerprint})]
+        lines = [f"{HEADER} `infocap acquire` runs it.", f"# Its design is {self.design_fingerprint}."]
+        lines += ["", _toml({"fingerprint": self.fingerprint})]
         for name, value in self.to_dict().items():
             if value is not None and name != "metadata":
                 lines.append(_toml({name: value}) + (f"  # {COMMENTS[name]}" if name in COMMENTS else ""))
@@ -320,12 +335,12 @@ class Plan:
 
         path = Path(path)
         one_of("path suffix", path.suffix, (".csv",))
-        story = json.dumps({"plan": self.to_dict(), "fingerprint": self.fingerprint})
+        story = {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
         names = [f"u{k + 1}" for k in range(self.n_inputs)]
         codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
         rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# infocap plan {story}\n")
+            file.write(f"# infocap plan {json.dumps(story)}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 

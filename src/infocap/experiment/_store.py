@@ -71,7 +71,7 @@ class Store:
         self.schedule = found.schedule or plan.schedule
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
-        story["acquired_with"] = f"infocap {__version__}"
+        story |= {"design": plan.design_fingerprint, "acquired_with": f"infocap {__version__}"}
         self._connection = _connect(self.path, None if found.entries else story, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._file = os.stat(self.path)

@@ -295,6 +295,34 @@ def drift(result: CapacityResult) -> Markup:
     return figure(title, _drawn(_run.drift, result, f"{title}. {said}", time, percent, tips), said)
 
 
+def misfit(result: CapacityResult) -> Markup:
+    """Where the readouts do not fit their inputs, by channel and time, if a check found some such place."""
+    found = next((one for one in result.warnings if isinstance(one.found.get("picture"), dict)), None)
+    if found is None:
+        return Markup()
+    picture, named = found.found["picture"], set(found.found.get("channels", ()))
+    levels, names = picture["levels"], picture["channels"]
+    width, height = (RIGHT - LEFT) / max(map(len, levels)), (BOTTOM - TOP - 10) / len(levels)
+    parts = [element("rect", x=LEFT, y=TOP + 10, width=RIGHT - LEFT, height=BOTTOM - TOP - 10, class_="outside-basis")]
+    for k, line in enumerate(levels):
+        y = TOP + 10 + k * height
+        for run in re.finditer(r"([1-9])\1*", line):
+            place = {"x": LEFT + run.start() * width, "y": y, "width": len(run[0]) * width, "height": height}
+            tip = f"{names[k]}\nmisfit {2 ** (int(run[1]) / 3):.1f} times the usual"
+            parts.append(element("rect", **place, fill=viridis(0.1 + int(run[1]) / 10), class_="mark", data_tip=tip))
+        if names[k] in named:
+            parts.append(_text("▸", LEFT - 6, y + height / 2 + 4, "doubt", anchor="end"))
+    for moment in picture["marked"]:
+        parts.append(element("rect", x=LEFT + moment * width, y=TOP, width=width, height=6.0, class_="doubt"))
+    for end, number, anchor in ((LEFT, picture["first"], "start"), (RIGHT, picture["last"], "end")):
+        parts.append(_text(number, end, BOTTOM + 17, "tick", anchor=anchor))
+    parts.append(_text("measurement", (LEFT + RIGHT) / 2, BOTTOM + 17))
+    parts.append(_text(f"{len(levels)} channels", 13, (TOP + BOTTOM) / 2, turned=-90))
+    said = "How far readouts are from what their inputs give, by channel and time; bright is far. "
+    said += "Marks above are rows, and marks at the left channels, that the first such warning is about."
+    return figure("Where readouts do not fit their inputs", drawing(f"{said} {found}", *parts), said)
+
+
 def _drawn(
     draw: Callable[..., Axes], result: CapacityResult, words: str, x: ArrayLike, y: ArrayLike, tips: list[str]
 ) -> Markup:

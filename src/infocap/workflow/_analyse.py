@@ -12,7 +12,7 @@ import numpy as np
 
 from .._version import __version__
 from ..basis._product import ProductBasis, product_basis
-from ..designs import weights_at
+from ..designs import design_fingerprint, weights_at
 from ..dimension._spectra import indicator
 from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators._method import Estimator
@@ -149,7 +149,9 @@ def _provenance(recording: Recording) -> dict[str, Any]:
         "infocap": __version__,
         "python": platform.python_version(),
     } | {name: version(name) for name in ("numpy", "scipy")}
-    return found | unit | recording.metadata
+    plan = recording.metadata.get("plan")
+    design = {"design": design_fingerprint(plan)} if isinstance(plan, dict) else {}
+    return found | unit | design | recording.metadata
 
 
 def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]) -> Growth:
