@@ -123,7 +123,7 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
         part = getattr(recording, name)
         if part is not None:
             table = Table(np.asarray(part, dtype=complex), name, complex_as)
-            parts[name] = table.read(0, table.shape[0]) if len(part) else np.empty((0, table.shape[1]))
+            parts[name] = table.read(0, table.shape[0])
     channel = recording.channel
     if channel and complex_as == "split":
         channel = tuple(f"{part}({name})" for part in ("re", "im") for name in channel)
