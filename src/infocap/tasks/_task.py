@@ -140,13 +140,11 @@ class Task:
                 f"`folds={folds}` cuts {edges[-1] - edges[0]} rows into stretches no longer than the memory of "
                 f"{self.memory} steps; give fewer, or a longer sequence."
             )
-        return [
-            (
-                (row >= washout) & ((row < low - self.memory) | (row >= high + self.memory)),
-                (row >= low) & (row < high),
-            )
-            for low, high in pairwise(edges)
-        ]
+        splits = []
+        for low, high in pairwise(edges):
+            apart = (row < low - self.memory) | (row >= high + self.memory)
+            splits.append(((row >= washout) & apart, (row >= low) & (row < high)))
+        return splits
 
 
 def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
