@@ -138,13 +138,10 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
-    from scipy.special import gammaln
+    from scipy.stats import binom
 
     n, p = whole_number("n", n, 1), probability("p", p)
-    k = np.arange(n + 1)
-    logarithm = -gammaln(k + 1) - gammaln(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)
-    mass = np.exp(logarithm - logarithm.max())
-    mass /= mass.sum()
+    mass = binom.pmf(np.arange(n + 1), n, p)
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
     names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")

@@ -28,7 +28,7 @@ STEPS, LEAST = 6, 2
 # Variance of the reference, relative to what neighbouring measurements say is noise, from which the device drifted;
 # over the root of the number of references, by how much that ratio scatters by chance; and fewest references that tell.
 DRIFTING, CHANCE, REFERENCES = 2.0, 6.0, 8
-# Rows that are read at a time for standard deviations.
+# Standard deviations of readouts come from at most this many rows, which know them to one per cent.
 ROWS = 8192
 
 
@@ -116,16 +116,12 @@ def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None
 
 
 def _deviations(readouts: Any) -> Floats:
-    """The standard deviation of each readout, missing values left out, block by block."""
+    """The standard deviation of each readout over rows spread evenly over the run, missing values left out."""
+    table = Table(readouts, "readouts")
+    values = table.take(np.unique(np.linspace(0, table.shape[0] - 1, ROWS).astype(int)))
     # Differences from the first row lose no digits to an offset.
-    first = np.nan_to_num(np.asarray(readouts[:1], dtype=float))
-    sums = np.zeros((3, readouts.shape[1]))
-    for start in range(0, readouts.shape[0], ROWS):
-        block = np.asarray(readouts[start : start + ROWS], dtype=float) - first
-        block[~np.isfinite(block)] = np.nan
-        sums += [np.sum(~np.isnan(block), axis=0), np.nansum(block, axis=0), np.nansum(block**2, axis=0)]
-    count, total, square = np.maximum(sums[0], 1), sums[1], sums[2]
-    return np.sqrt(np.maximum(square / count - (total / count) ** 2, 0.0))
+    moved = np.ma.masked_invalid(values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0))
+    return moved.std(axis=0).filled(0.0)
 
 
 def _made_real(recording: Recording, complex_as: str) -> Recording:
@@ -135,7 +131,7 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
         part = getattr(recording, name)
         if part is not None:
             table = Table(np.asarray(part, dtype=complex), name, complex_as)
-            parts[name] = table.read(0, table.shape[0]) if len(part) else np.empty((0, table.shape[1]))
+            parts[name] = table.read(0, table.shape[0])
     channel = recording.channel
     if channel and complex_as == "split":
         channel = tuple(f"{part}({name})" for part in ("re", "im") for name in channel)
