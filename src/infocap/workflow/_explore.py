@@ -20,7 +20,7 @@ from ..estimators._fit import inverse_root, pieces
 from ..estimators._sequence import LEAST_SAMPLES, products
 from ..kernels._summary import TINY, benjamini_hochberg
 from ..result._capacity_result import CapacityResult
-from ..result._target import Measured
+from ..result._target import Capacity
 from ..samples._samples import Samples
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate, evidence
@@ -59,7 +59,7 @@ class Exploration:
     basis: DelayedBasis
     result: CapacityResult
     rounds: tuple[Round, ...]
-    faint: Measured
+    faint: Capacity
 
     @property
     def windows(self) -> dict[int, int]:
@@ -69,12 +69,13 @@ class Exploration:
 
     def __repr__(self) -> str:
         result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
-        both = Measured(result.total + self.faint, float(np.hypot(error, self.faint.standard_error or 0.0)))
+        wide = float(np.hypot(error, self.faint.standard_error or 0.0))
+        both = Capacity(result.total + self.faint, wide, most=result.maximum)
         limit = f"{result.maximum} ({result.readouts_in_words})"
         if result.noise_limited_total is not None:
-            most = Measured(result.noise_limited_total, result.noise_limited_standard_error)
+            most = Capacity(result.noise_limited_total, result.noise_limited_standard_error, most=result.maximum)
             limit = f"{most!r} that noise allows, of {limit}"
-        total = result.qualified_total or repr(Measured(result.total, error))
+        total = result.qualified_total or repr(Capacity(result.total, error, most=result.maximum))
         said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
         return "\n  ".join([
             f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
@@ -179,7 +180,7 @@ def _most_found(n_samples: int) -> int:
 
 def _search(
     seen: Evidence, rate: float, windows: dict[int, int], most_tested: int
-) -> tuple[DelayedBasis, list[Round], Measured]:
+) -> tuple[DelayedBasis, list[Round], Capacity]:
     """The functions found with the constant, the rounds, and what the others hold together."""
     families, memory, found = seen.basis.families, seen.basis.memory, seen.basis
     rounds, most = list[Round](), _most_found(seen.n_samples)
@@ -208,7 +209,7 @@ def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     return [degree for delay, degree in zip(far, windows, strict=True) if delay > OUTER * windows[degree]]
 
 
-def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers) -> tuple[Floats, float, Measured]:
+def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers) -> tuple[Floats, float, Capacity]:
     """Fit the readouts with the functions found, and test others of a basis on what the fit leaves.
 
     Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
@@ -227,7 +228,7 @@ def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Inte
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
     variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
     p = chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
-    return p, unexplained, Measured(float(np.sum(capacity - bias)), float(np.sqrt(variance)))
+    return p, unexplained, Capacity(float(np.sum(capacity - bias)), float(np.sqrt(variance)), most=np.inf)
 
 
 def _residual_sums(
