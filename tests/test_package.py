@@ -47,7 +47,7 @@ def test_the_public_names_are_these():
     assert set(infocap.__all__) == {
         "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
         "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-        "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
+        "errors", "estimate", "estimators", "evidence", "experiment", "inspect", "load_result", "plot", "probe",
         "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
     }  # fmt: skip
     assert set(infocap.ESTIMATORS) == {
