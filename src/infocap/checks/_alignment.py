@@ -14,6 +14,10 @@ from ._stretch import FALSE_ALARM, Stretch
 LAGS = 8
 # Functions that are compared at every lag, and measurements that are added up before slips are looked for.
 SCANNED, POOLED = 6, 4
+# In place of a lag, for measurements that agree with the inputs at none of them.
+NOWHERE = LAGS + 1
+# Stretches of time in which the size of the readouts is compared, and a relative change of it that is worth a word.
+EPOCHS, UNSTEADY = 16, 0.01
 # Standard deviations by which the power at a lag raises a suspicion in some measurements; then all are looked at.
 SUSPICIOUS = 3.2
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
@@ -105,6 +109,7 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
     agree = np.stack([(guess * y[2 * LAGS - k : s.n - k]) @ ones for k in range(2 * LAGS + 1)])
     drift, parts = float(np.mean(agree[usual])), []
     # In sums over a few measurements first: most data have no slip, and then that is all.
+    agree = np.vstack([agree, np.full(agree.shape[1], drift / 2)])  # as a last choice, no inputs at all
     few = agree[:, : agree.shape[1] // POOLED * POOLED].reshape(len(agree), -1, POOLED).sum(axis=2, dtype=float)
     walk = np.cumsum(few - few[usual], axis=1)
     least = (
@@ -114,7 +119,7 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
         walk = np.concatenate([[0.0], np.cumsum(agree[k] - agree[usual], dtype=float)])
         stop = int(np.argmax(walk - np.minimum.accumulate(walk)))
         start = int(np.argmin(walk[: stop + 1]))
-        if agree[usual][start:stop].mean() < 0.5 * drift < agree[k][start:stop].mean():
+        if agree[usual][start:stop].mean() < 0.25 * drift < 0.45 * drift < agree[k][start:stop].mean():
             parts.append((float(walk[stop] - walk[start]), start + LAGS, stop + LAGS, int(k) - LAGS))
     kept: list[tuple[int, int, int]] = []
     for _, start, stop, lag in sorted(parts, reverse=True):
@@ -126,7 +131,17 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
 def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Iterator[Check]:
     shift = np.full(s.n, usual)
     for start, stop, lag in parts:
+        if lag == NOWHERE:
+            rows = s.rows[start:stop].tolist()
+            yield Check(
+                f"nothing of the inputs is seen in measurements {s.first + start} to {s.first + stop - 1}, but in the "
+                "others: was the source off, or did the trigger slip far? Leave them out (infocap doctor --fix).",
+                unreliable="readouts without their inputs", cause="gap", rows=rows,
+            )  # fmt: skip
+            continue
         shift[start if start > 2 * LAGS else 0 : stop if stop < s.n - 2 * LAGS else s.n] = lag
+    if not shift.any():
+        return
     edges = [0, *(np.flatnonzero(np.diff(shift)) + 1).tolist(), s.n]
     runs = [[s.first + a, s.first + b, int(shift[a])] for a, b in pairwise(edges) if shift[a]]
     where = " throughout" if np.all(shift == shift[0]) else f" in measurements {runs[0][0]} to {runs[0][1] - 1}"
@@ -187,6 +202,26 @@ def hum(s: Stretch) -> Iterator[Check]:
             f"two clocks), which takes {min(held, 2.0):.2g} of their capacity; find its source, or subtract it.",
             unreliable="hum in the readouts",
             cause="hum", period=n / place, capacity=held,
+        )  # fmt: skip
+
+
+def unsteady(s: Stretch) -> Iterator[Check]:
+    """Readouts that grow or shrink during the run, all or some of them, as when a gain or the power changes."""
+    epoch = s.n // EPOCHS
+    if epoch < 64:
+        return
+    mixing = np.random.default_rng(0).standard_normal((s.back.shape[1], EPOCHS)) / np.sqrt(s.back.shape[1])
+    square = np.clip(s.turned(s.back @ mixing)[: epoch * EPOCHS], -6, 6) ** 2
+    square = square / square.mean(axis=0)
+    means = square.reshape(EPOCHS, epoch, -1).mean(axis=1) - 1
+    z = means / np.sqrt(np.var(square, axis=0) / epoch)
+    change = float(np.sqrt(np.mean(np.maximum(means**2 - np.var(square, axis=0) / epoch, 0.0)))) / 2
+    if np.sum(z**2) > s.limit((EPOCHS - 1) * z.shape[1]) and change > UNSTEADY:
+        yield Check(
+            f"readouts grow or shrink during the run, by {change:.1%} (root mean square over {EPOCHS} parts of "
+            f"measurements {s.first} to {s.first + s.n - 1}): did a gain or the power change? Keep them, or calibrate.",
+            unreliable="readouts that change their size",
+            cause="unsteady", change=change,
         )  # fmt: skip
 
 

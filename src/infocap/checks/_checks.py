@@ -15,7 +15,7 @@ from ..estimators._method import Estimate, Method
 from ..samples._look import Look
 from ..samples._samples import Samples
 from ..typing import Integers
-from ._alignment import alignment, clocks, hum
+from ._alignment import alignment, clocks, hum, unsteady
 from ._stretch import Stretch, stretches
 from ._values import clipped, counted_twice, inputs_off, mixed_units, outlying, rounded, stale, without_effect
 
@@ -175,36 +175,36 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
     "readouts finer than their noise": rounded,
     "readouts that belong to the inputs of their row, and to no earlier ones": alignment,
     "no hum": hum,
+    "readouts of a steady size": unsteady,
     "no clock or thermometer among the readouts": clocks,
 }
 # Those that hold for devices with memory too, whose readouts do not follow the inputs of their own row alone.
 WITH_MEMORY = (inputs_off, stale, outlying, clipped, rounded)
 # Measurements that some of them need.
-NEEDS = {
-    name: least
-    for name, check in DATA.items()
-    for one, least in ((alignment, 128), (hum, 256), (clipped, 1000))
-    if one is check
-}
+_LEAST = {alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
+NEEDS = {name: _LEAST[check] for name, check in DATA.items() if check in _LEAST}
 # What a finding explains: that is then not told a second time under another name. The first in this order counts.
-_OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift")
+_OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
 _OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
 EXPLAINS = {
+    "drift": ("unsteady",),
     "units": ("codes", "glitches", *_OF_VALUES, *_OF_ORDER),
     "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),
     "shift": ("wrapped", "glitches", "no effect", "drift"),
+    "gap": ("wrapped", "glitches", "stale", "drift", "unsteady"),
     "late channels": ("wrapped", "glitches"),
     "stale": ("wrapped", "memory", "glitches", "drift"),
     "no effect": ("wrapped", "glitches"),
     "memory": ("wrapped",),
     "wrapped": ("clipped", "glitches"),
+    "unsteady": ("glitches",),
     "glitches": ("clipped", "memory", "nothing", "hum"),
     "nothing": ("no effect",),
-    "no readout": ("drift", "hum"),
+    "no readout": ("drift", "hum", "unsteady"),
     "rounded inputs": ("stacked", "repeats"),
     "stacked": ("order of inputs", "drift"),
     "repeats": ("order of inputs", "drift"),
-    "domain": ("order of inputs",),
+    **dict.fromkeys(("domain", "shape of inputs", "correlated inputs"), ("order of inputs",)),
 }
 
 

@@ -14,8 +14,8 @@ from ..samples._look import Look
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 
-# Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files or
-# on a device, which are read once more for this, few and short ones.
+# Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files,
+# which are read once more for this, few and short ones; on a device, whose work takes less time than a look, one.
 LONGEST, MOST, SHORT, FEW = 8192, 128, 2048, 8
 # Bytes of readouts in one stretch: wide ones are looked at in fewer rows, within the memory of any machine.
 STRETCH_BYTES = 16_000_000
@@ -115,7 +115,7 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
     n, order, width = samples.n_samples, samples.order, samples.x.shape[1]
     near = samples.in_memory and not samples.x.on_device
     count = -(-n // min(LONGEST if near else SHORT, STRETCH_BYTES // (8 * width) + 1))
-    kept = min(count, MOST if near else FEW)
+    kept = 1 if samples.x.on_device else min(count, MOST if near else FEW)
     low, ends = lowest(samples.basis), np.array([look.low, look.high])[:, samples.channels] * samples.scale
     for number in np.linspace(0, count - 1, kept).round().astype(int).tolist():
         start, stop = n * number // count, n * (number + 1) // count

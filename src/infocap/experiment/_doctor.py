@@ -25,7 +25,7 @@ BESIDE = {
 # Share of an input's spread by which the value that was recorded may differ from the one that was planned.
 AS_PLANNED = 0.02
 # Findings whose rows are left out to repair them.
-DROPPED = ("missing", "codes", "glitches", "stale", "stacked")
+DROPPED = ("missing", "codes", "glitches", "stale", "stacked", "gap")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

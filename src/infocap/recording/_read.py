@@ -120,10 +120,10 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
-    _refuse_shifted(path, other, "index", index, measured.index)
-    _refuse_shifted(path, other, "u", inputs, measured.u)
     metadata = given.told.get("metadata", {})
     _refuse_other_design(path, other, metadata, measured.told.get("metadata", {}))
+    _refuse_shifted(path, other, "index", index, measured.index)
+    _refuse_shifted(path, other, "u", inputs, measured.u)
     told = measured.told | {"metadata": metadata, "checks": checks}
     plan = metadata.get("plan")
     if isinstance(plan, dict):
