@@ -299,6 +299,16 @@ def test_a_delay_line_without_noise_is_exact():
     assert result.checks == ()
 
 
+def test_many_short_runs():
+    rng = np.random.default_rng(3)
+    u = rng.uniform(-1, 1, (300, 9))
+    x = np.stack([u, np.roll(u, 1, axis=1)], axis=2) + 0.1 * rng.standard_normal((300, 9, 2))
+    basis = infocap.delayed_basis(max_delay={1: 4, 2: 2})
+    result = infocap.estimate(list(u), list(x), basis)
+    assert result.n_samples == 300 * 5
+    assert_allclose(result.total, 1 + 2 / 1.03, atol=4 * result.total_standard_error)
+
+
 def test_stretches_end_where_runs_end():
     u, basis = np.random.default_rng(1).uniform(-1, 1, 3000), infocap.delayed_basis(max_delay={1: 5})
     x = np.column_stack([u, np.roll(u, 2)])
