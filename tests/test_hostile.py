@@ -324,6 +324,96 @@ def test_control_characters_never_reach_the_terminal(tmp_path):
     assert not set("\x1b\x07\x9b\u202e") & set("".join(said))
 
 
+# Sizes
+
+
+@pytest.mark.parametrize(("inputs", "degree"), [(2, 5000), (100_001, 1), (10, 20)])
+def test_a_basis_that_is_too_large_is_refused_before_it_is_made(inputs, degree):
+    with pytest.raises(ParameterError, match=r"functions of|which no device has"):
+        infocap.product_basis("legendre", inputs, degree)
+
+
+def test_many_inputs_of_degree_one_are_listed_in_order():
+    basis = infocap.product_basis("legendre", 2000, 1)
+    assert (basis.indices[1:] == np.eye(2000, dtype=int)[::-1]).all()
+    assert not basis.indices[0].any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_denormal_readouts_are_estimated_also_where_underflow_is_an_error():
+    basis = infocap.product_basis("legendre", 2, 4)
+    u = infocap.draw(basis, 512, seed=1)
+    x = infocap.systems.RandomFeatures(2, 5, noise=0.01, seed=1)(u)
+    small = 1e-310 * x
+    with np.errstate(all="raise"):
+        found = infocap.estimate(u, small, basis)
+    assert found.total == pytest.approx(infocap.estimate(u, x, basis).total, abs=0.05)
+
+
+FORK = """
+import os, sys, threading, time, warnings
+import numpy as np
+import infocap
+from infocap.result._capacity_result import CapacityResult
+warnings.simplefilter("ignore")
+basis = infocap.product_basis("legendre", 2, 4)
+u = infocap.draw(basis, 512, seed=1)
+x = infocap.systems.RandomFeatures(2, 5, noise=0.01, seed=1)(u)
+held = type(basis).__dict__["degrees"]
+if hasattr(held, "lock"):  # until Python 3.11: what a thread holds while it computes a cached property
+    threading.Thread(target=lambda: (held.lock.acquire(), time.sleep(60)), daemon=True).start()
+    time.sleep(0.2)
+if os.fork() == 0:
+    basis = infocap.product_basis("legendre", 2, 4)
+    infocap.estimate(u, x, basis)
+    print("done", flush=True)
+    os._exit(0)
+os.wait()
+os._exit(0)
+"""
+
+
+def test_a_process_forked_during_an_estimate_does_not_wait_for_locks_of_its_parent():
+    environment = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])}
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=40, env=environment
+    )
+    assert ran.stdout == "done\n", ran.stderr
+
+
+def test_paused_dask_workers_are_an_error_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr("infocap.samples._engine.SILENT_S", 2.0)
+    distributed = pytest.importorskip("distributed")
+    basis = infocap.product_basis("legendre", 2, 2)
+    u = infocap.draw(basis, 64, seed=1)
+
+    def pause(dask_worker):
+        from distributed import Status
+
+        dask_worker.status = Status.paused
+
+    settings = {"n_workers": 1, "processes": False, "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        client.run(pause)
+        time.sleep(0.5)
+        with pytest.raises(ParameterError, match=r"do not go on: .* \(paused\)"):
+            infocap.estimate(u, u**2, basis, executor=client)
+
+
+def test_domains_and_families_are_given_once_or_once_for_each_input(tmp_path, monkeypatch):
+    from test_files import run_cli
+
+    monkeypatch.chdir(tmp_path)
+    plan = ["plan", "--inputs", "2", "--degree", "3", "--samples", "64", "-o", "plan.toml", "--force"]
+    assert run_cli(monkeypatch, *plan, "--domain", 0, 5, "--domain", 0, 6.283) == 0
+    domains = [family.bounds for family in Plan.load("plan.toml").basis.families]
+    assert domains == [(0.0, 5.0), (0.0, 6.283)]
+    assert run_cli(monkeypatch, *plan, *3 * ["--domain", 0, 5]) == 2
+    assert run_cli(monkeypatch, *plan, *3 * ["--family", "legendre"]) == 2
+    assert run_cli(monkeypatch, *plan, "--family", "legendre", "--family", "hermite") == 0
+    assert [family.name for family in Plan.load("plan.toml").basis.families] == ["legendre", "hermite"]
+
+
 # Damage at random
 
 MUTATED = """

@@ -14,6 +14,7 @@ from itertools import pairwise
 from math import gcd
 from operator import add
 from os import cpu_count
+from time import sleep
 from typing import Any
 
 from .._parallel import all_cores, thread_pool
@@ -210,10 +211,14 @@ def _refuse_idle(client: Any) -> None:
         return [] if at_work else [f"{one.address} ({one.status.name})" for one in busy]
 
     silent_s = SILENT_S  # a variable of this function travels to the scheduler with it
-    found = client.run_on_scheduler(idle)
-    if found:
-        said = f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
-        raise ParameterError(f"{said}; a worker pauses when its memory is full: free it, or start the worker again.")
+    found: list[str] = []
+    for _ in range(10):  # a worker may pause for a moment
+        found = client.run_on_scheduler(idle)
+        if not found:
+            return
+        sleep(silent_s / 10)
+    said = f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
+    raise ParameterError(f"{said}; a worker pauses when its memory is full: free it, or start the worker again.")
 
 
 def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:
