@@ -290,6 +290,15 @@ def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, mon
         assert_allclose(other.total_standard_error, whole.total_standard_error, rtol=1e-8)
 
 
+def test_a_delay_line_without_noise_is_exact():
+    u, basis = np.random.default_rng(1).uniform(-1, 1, 2000), infocap.delayed_basis(max_delay={1: 12, 2: 5})
+    x = np.column_stack([np.roll(u, delay) for delay in range(5)])
+    result = infocap.estimate(u, x, basis, washout=20)
+    assert_allclose(result.capacity, [1.0] * 6 + [0.0] * (len(basis) - 6), atol=1e-9)
+    assert result.total_standard_error < 1e-6
+    assert result.checks == ()
+
+
 def test_stretches_end_where_runs_end():
     u, basis = np.random.default_rng(1).uniform(-1, 1, 3000), infocap.delayed_basis(max_delay={1: 5})
     x = np.column_stack([u, np.roll(u, 2)])

@@ -31,17 +31,18 @@ from ._second_order import LEAST_MARGIN, TINY, benjamini_hochberg
 # Samples per function from which least squares is safe; below, what leaving out stretches does to it is too much.
 LEAST_SAMPLES = 8
 # Controls per function reported: what a device remembers beyond the functions scatters totals and biases them; twice
-# as many controls halved that bias. More than 1500 take more time than they are worth.
-MORE_CONTROLS, MOST_CONTROLS = 2, 1500
+# as many controls halved that bias. Products of samples and squared controls beyond which it takes minutes, and has
+# become small against the rest: then a few controls more tell whether the window is too short.
+MORE_CONTROLS, MOST_WORK = 2, 5e10
 # Bytes of sums of all stretches that are held together; where there are more, the data are gone through twice.
 STRETCH_BYTES = 500_000_000
+# A capacity below this is rounding.
+SMALLEST = 1e-7
 # Stretches should be so many times as long as the memory.
 LONG_STRETCH = 2
 # Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is
 # not the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 DISAGREE = 2.0
-# Variance of capacities below which noise is rounding: readouts of a simulation without any, within the functions.
-ROUNDING = 1e-12
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
 
@@ -105,15 +106,19 @@ def controls_of(evidence: Evidence) -> DelayedBasis | None:
     basis, most = evidence.basis, evidence.n_samples // LEAST_SAMPLES
     if not isinstance(basis, DelayedBasis) or len(basis) > most:
         return None
-    wanted = min(most, max(MORE_CONTROLS * len(basis), 1), MOST_CONTROLS)
-    return basis.extended(wanted, memory=evidence.samples.history)
+    wanted = MORE_CONTROLS * len(basis)
+    if evidence.n_samples * wanted**2 > MOST_WORK:
+        wanted = len(basis) + basis.memory
+    return basis.extended(min(most, wanted), memory=evidence.samples.history)
 
 
 def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats] | None]:
     """The fit of all samples, then the fits without each stretch."""
     samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
-    work = partial(products, **evidence.whitener)
-    if 8 * len(controls) ** 2 * len(edges) < STRETCH_BYTES:
+    work, allowed = partial(products, **evidence.whitener), STRETCH_BYTES
+    if engine.memory is not None:
+        allowed = min(allowed, engine.memory // 4)
+    if 8 * len(controls) ** 2 * len(edges) < allowed:
         stretches: list[Products] = engine.fold(samples, work, edges=edges)
         whole = reduce(add, stretches)
         return [whole.fit(), *parallel_map(lambda part: (whole - part).fit(), stretches)]
@@ -151,7 +156,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     null = (squares / power**2)[places]
     moved = np.array([one[places] @ root for one, *_ in others])
     spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
-    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), ROUNDING)
+    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), SMALLEST / n)
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
     p = chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)
@@ -159,7 +164,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     error = np.sqrt(error**2 + 2 * np.abs(every[places] - unbiased) * null / freedom)
     if evidence.samples.constant:
         unbiased[0], error[0], p[0] = 1.0, 0.0, 0.0
-    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > 0)
+    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > SMALLEST)
     beyond = np.setdiff1d(np.arange(len(controls)), places)
     outside = float(corrected[beyond].sum()), float(scale * without[:, beyond].sum(axis=1).std())
     return Estimate(

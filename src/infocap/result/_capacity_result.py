@@ -15,7 +15,7 @@ from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError
 from ..typing import Floats, Target
 from . import _delays
-from ._target import Capacity, Measured, corrected, expand, extrapolated
+from ._target import Capacity, corrected, expand, extrapolated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,27 +212,8 @@ class CapacityResult:
         out[tuple(self.basis.indices.T)] = self.capacity
         return out
 
-    def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
-        """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
-        return _delays.memory_function(self, degree, input)
-
-    def by_delay(self) -> pd.DataFrame:
-        """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
-        return _delays.by_delay(self)
-
-    def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
-        """Capacities of degree 2 by both delays: [i, j] is for P1(u[t-i])·P1(u[t-j]), the diagonal for P2(u[t-i])."""
-        return _delays.delay_matrix(self, input)
-
-    @property
-    def memory_capacity(self) -> Measured:
-        """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
-        return _delays.sum_over(self, _delays.delayed(self).degrees == 1)
-
-    @property
-    def nonlinear_capacity(self) -> Measured:
-        """The sum of all unbiased capacities of degree 2 and more of a sequence, with `standard_error`."""
-        return _delays.sum_over(self, _delays.delayed(self).degrees > 1)
+    memory_function, by_delay, delay_matrix = _delays.memory_function, _delays.by_delay, _delays.delay_matrix
+    memory_capacity, nonlinear_capacity = property(_delays.memory_capacity), property(_delays.nonlinear_capacity)
 
     def capacity_of(self, target: Target) -> Capacity:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.

@@ -9,7 +9,7 @@ import numpy as np
 from ..basis._delayed import DelayedBasis
 from ..errors import ParameterError
 from ..typing import Floats
-from ._target import Measured
+from ._target import Capacity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def delayed(result: CapacityResult) -> DelayedBasis:
     return result.basis
 
 
-def sum_over(result: CapacityResult, some: Floats) -> Measured:
+def sum_over(result: CapacityResult, some: Floats) -> Capacity:
     """The sum of the unbiased capacities of some functions, with its standard error.
 
     Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
@@ -36,21 +36,31 @@ def sum_over(result: CapacityResult, some: Floats) -> Measured:
 
         count = len(result.without_stretches)  # few, for which Student's interval is longer
         scale = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1)
-        return Measured(value, float(scale * result.without_stretches[:, some].sum(axis=1).std()))
+        return Capacity(value, float(scale * result.without_stretches[:, some].sum(axis=1).std()), result.rank)
     if result.standard_error is None or result.total_standard_error is None:
-        return Measured(value)
+        return Capacity(value, None, result.rank)
     share = np.linalg.norm(result.standard_error[some]) / max(float(np.linalg.norm(result.standard_error)), 1e-300)
-    return Measured(value, float(share) * result.total_standard_error)
+    return Capacity(value, float(share) * result.total_standard_error, result.rank)
 
 
-def memory_function(result: CapacityResult, degree: int, number: int) -> pd.DataFrame:
-    """Capacity of the function of one degree of one input, for every delay, with standard error and p-value."""
+def memory_capacity(result: CapacityResult) -> Capacity:
+    """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
+    return sum_over(result, delayed(result).degrees == 1)
+
+
+def nonlinear_capacity(result: CapacityResult) -> Capacity:
+    """The sum of all unbiased capacities of degree 2 and more of a sequence, with `standard_error`."""
+    return sum_over(result, delayed(result).degrees > 1)
+
+
+def memory_function(result: CapacityResult, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
+    """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
     import pandas as pd
 
     basis = delayed(result)
-    alone = (basis.interactions == 1) & (basis.degrees == degree) & (basis.factors[:, 0, 0] == number - 1)
+    alone = (basis.interactions == 1) & (basis.degrees == degree) & (basis.factors[:, 0, 0] == input - 1)
     if not alone.any():
-        raise ParameterError(f"the basis has no function of degree {degree} of input {number} alone; it is {basis!r}.")
+        raise ParameterError(f"the basis has no function of degree {degree} of input {input} alone; it is {basis!r}.")
     table = {"delay": basis.largest_delays[alone], "capacity": result.capacity[alone]}
     more = {name: getattr(result, name) for name in ("standard_error", "p_value")}
     table |= {name: values[alone] for name, values in more.items() if values is not None}
@@ -58,7 +68,7 @@ def memory_function(result: CapacityResult, degree: int, number: int) -> pd.Data
 
 
 def by_delay(result: CapacityResult) -> pd.DataFrame:
-    """Capacity by the largest delay of a function (rows) and degree (columns), without the constant."""
+    """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
     import pandas as pd
 
     basis = delayed(result)
@@ -68,13 +78,13 @@ def by_delay(result: CapacityResult) -> pd.DataFrame:
     return pd.DataFrame(table[:, degrees], pd.RangeIndex(len(table), name="delay"), pd.Index(degrees, name="degree"))
 
 
-def delay_matrix(result: CapacityResult, number: int) -> Floats:
+def delay_matrix(result: CapacityResult, input: int = 1) -> Floats:  # noqa: A002
     """Capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), the diagonal for P2(u[t-i]), NaN where unknown."""
     basis = delayed(result)
-    own = np.all((basis.factors[:, :, 0] == number - 1) | (basis.factors[:, :, 2] == 0), axis=1)
+    own = np.all((basis.factors[:, :, 0] == input - 1) | (basis.factors[:, :, 2] == 0), axis=1)
     pairs = np.flatnonzero(own & (basis.degrees == 2))
     if not len(pairs):
-        raise ParameterError(f"the basis has no function of degree 2 of input {number}; give `max_delay={{2: ...}}`.")
+        raise ParameterError(f"the basis has no function of degree 2 of input {input}; give `max_delay={{2: ...}}`.")
     first, last = basis.factors[pairs, 0, 1], basis.largest_delays[pairs]
     out = np.full((int(last.max()) + 1,) * 2, np.nan)
     out[first, last] = out[last, first] = result.capacity[pairs]

@@ -14,35 +14,23 @@ UNSEEN = 0.01  # the share of a target outside the basis that is worth a warning
 TINY = 1e-300
 
 
-class Measured(float):
-    """A number that knows its `standard_error` (None where nobody does).
+class Capacity(float):
+    """The capacity for one function or for several, a number that knows its `standard_error` (None where nobody does).
 
-    >>> Measured(12.3456, 0.0123), Measured(0.5) + 0.1
-    (12.346 ± 0.012, 0.6)
+    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, most=20)
+    (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
     """
 
     standard_error: float | None
 
-    def __new__(cls, value: float, standard_error: float | None = None) -> "Measured":
-        """Keep the error beside the value."""
-        made = super().__new__(cls, value)
+    def __new__(cls, value: float, standard_error: float | None = None, most: float = 1.0) -> "Capacity":
+        """Keep the value within [0, most]; a single capacity is at most 1."""
+        made = super().__new__(cls, min(max(value, 0.0), most))
         made.standard_error = standard_error
         return made
 
     def __repr__(self) -> str:
         return with_error(float(self), self.standard_error)
-
-
-class Capacity(Measured):
-    """The capacity for one function, a number within [0, 1] that knows its `standard_error`.
-
-    >>> Capacity(0.91234, 0.0123), Capacity(1.2)
-    (0.912 ± 0.012, 1.000)
-    """
-
-    def __new__(cls, value: float, standard_error: float | None = None) -> "Capacity":
-        """Keep the value within [0, 1], where every capacity lies."""
-        return super().__new__(cls, min(max(value, 0.0), 1.0), standard_error)  # type: ignore[return-value]
 
 
 def expand(target: Target, basis: ProductBasis) -> Floats:

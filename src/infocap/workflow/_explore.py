@@ -11,6 +11,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import probability, whole_number
+from .._words import with_error
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
@@ -20,7 +21,6 @@ from ..estimators._fit import inverse_root, pieces
 from ..estimators._second_order import TINY, benjamini_hochberg
 from ..estimators._sequence import LEAST_SAMPLES, products
 from ..result._capacity_result import CapacityResult
-from ..result._target import Measured
 from ..samples._samples import Samples
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate, evidence
@@ -53,13 +53,14 @@ class Exploration:
 
     `result` holds the capacities of the functions of `basis`, which were found, with error bars; those that the last
     judgement did not confirm are zero. `faint` is what all other functions tested hold together: each is too small to
-    be told from chance, but not the sum of their unbiased values.
+    be told from chance, but the sum of their unbiased values is not.
     """
 
     basis: DelayedBasis
     result: CapacityResult
     rounds: tuple[Round, ...]
-    faint: Measured
+    faint: float
+    faint_standard_error: float
 
     @property
     def windows(self) -> dict[int, int]:
@@ -69,17 +70,17 @@ class Exploration:
 
     def __repr__(self) -> str:
         result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
-        both = Measured(result.total + self.faint, float(np.hypot(error, self.faint.standard_error or 0.0)))
+        both = with_error(result.total + self.faint, float(np.hypot(error, self.faint_standard_error)))
         limit = f"{result.maximum} ({result.readouts_in_words})"
         if result.noise_limited_total is not None:
-            most = Measured(result.noise_limited_total, result.noise_limited_standard_error)
-            limit = f"{most!r} that noise allows, of {limit}"
-        total = result.qualified_total or repr(Measured(result.total, error))
+            most = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+            limit = f"{most} that noise allows, of {limit}"
+        total = result.qualified_total or with_error(result.total, error)
         said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
         return "\n  ".join([
             f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
             f"largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"total {total}; with those too small to be found one by one {both!r}",
+            f"total {total}; with those too small to be found one by one {both}",
             f"of at most {limit}",
             *(f"round {number}: {one}" for number, one in enumerate(said, 1)),
             *(f"check: {check}" for check in result.checks),
@@ -169,7 +170,7 @@ def explore(
         if check.kind == "warning":
             warn(check)
     result = replace(result, capacity=result.capacity * clear, checks=tuple(checks))
-    return Exploration(basis, result, tuple(rounds), faint)
+    return Exploration(basis, result, tuple(rounds), *faint)
 
 
 def _most_found(n_samples: int) -> int:
@@ -179,8 +180,8 @@ def _most_found(n_samples: int) -> int:
 
 def _search(
     seen: Evidence, rate: float, windows: dict[int, int], most_tested: int
-) -> tuple[DelayedBasis, list[Round], Measured]:
-    """The functions found with the constant, the rounds, and what the others hold together."""
+) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
+    """The functions found with the constant, the rounds, and what the others hold together, with its error."""
     families, memory, found = seen.basis.families, seen.basis.memory, seen.basis
     rounds, most = list[Round](), _most_found(seen.n_samples)
     assert isinstance(found, DelayedBasis)
@@ -208,7 +209,9 @@ def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     return [degree for delay, degree in zip(far, windows, strict=True) if delay > OUTER * windows[degree]]
 
 
-def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers) -> tuple[Floats, float, Measured]:
+def _test(
+    seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers
+) -> tuple[Floats, float, tuple[float, float]]:
     """Fit the readouts with the functions found, and test others of a basis on what the fit leaves.
 
     Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
@@ -227,7 +230,7 @@ def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Inte
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
     variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
     p = chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
-    return p, unexplained, Measured(float(np.sum(capacity - bias)), float(np.sqrt(variance)))
+    return p, unexplained, (float(np.sum(capacity - bias)), float(np.sqrt(variance)))
 
 
 def _residual_sums(
