@@ -23,7 +23,7 @@ NODES, LONGEST = 20, 40
 def main(n_steps: int = 20_000) -> None:
     """Print the memory of each and draw capacity against delay."""
     OUTPUT.mkdir(exist_ok=True)
-    basis = infocap.delayed_basis(max_delay={1: LONGEST})
+    basis = infocap.delayed_basis(max_delay={1: 2 * LONGEST})
     u, shown = infocap.draw(basis, n_steps, seed=1), np.arange(0, LONGEST + 1, 4)
     with plt.rc_context(infocap.plot.STYLE):
         figure, ax = plt.subplots(figsize=(3.5, 2.4), layout="constrained")
@@ -41,8 +41,8 @@ def main(n_steps: int = 20_000) -> None:
                 apart = np.abs(found["capacity"] - exact[shown]).max()
                 said = f"{name} of {NODES} nodes, noise {noise:g}: memory {exact.sum():.2f}"
                 print(f"{said}, simulated and exact differ by {apart:.4f}")
-                within = exact[: LONGEST + 1].sum()
-                print(f"  up to delay {LONGEST}: exactly {within:.3f}, found {result.memory_capacity!r}")
+                within = exact[: basis.memory + 1].sum()
+                print(f"  up to delay {basis.memory}: exactly {within:.3f}, found {result.memory_capacity!r}")
                 ax.plot(exact[: LONGEST + 1], style, color=colour, label=f"{name}, noise {noise:g}")
                 ax.errorbar(shown, found["capacity"], 2 * found["standard_error"], fmt="o", color=colour, markersize=3)
         ax.set(xlabel="delay (steps)", ylabel="capacity of the delayed input", ylim=(-0.03, 1.05))
@@ -52,4 +52,4 @@ def main(n_steps: int = 20_000) -> None:
 
 
 if __name__ == "__main__":
-    main(*(2000,) if "--quick" in sys.argv else ())
+    main(*(5000,) if "--quick" in sys.argv else ())

@@ -27,9 +27,10 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
 # Reservoirs, the exact memory of linear networks, and tasks with sequences and real targets took 610.
 # Sequences (functions of delayed inputs, their estimator, results and pictures) added 900.
-MOST_LINES = 17_000
+# The search for functions of the past, and plans for devices with memory, added 300.
+MOST_LINES = 17_500
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
-MOST_CORE_LINES = 7_750
+MOST_CORE_LINES = 7_800
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.

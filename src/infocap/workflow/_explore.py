@@ -148,7 +148,9 @@ def explore(
         size = partial(lambda degree, delay: count_terms(families, {degree: delay}), degree)
         longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
         windows |= {degree: longest} if longest >= 0 else {}  # there may be too many already without delays
-    found, rounds, faint = _search(evidence(u, x, nothing, **options), rate, windows, most)
+    seen = evidence(u, x, nothing, **options)
+    most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
+    found, rounds, faint = _search(seen, rate, windows, most, most_found)
     basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
     with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
@@ -158,7 +160,7 @@ def explore(
     every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
     clear = benjamini_hochberg(every, rate)[: len(basis)]
     checks = [one for one in result.checks if "beyond" not in one.found]
-    if len(basis) >= _most_found(result.n_samples):
+    if len(basis) >= most_found:
         said = f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples"
         checks.append(Check(f"{said}; take more samples to find smaller ones."))
     for degree in _reaching(basis.subset(np.flatnonzero(clear)), rounds[-1].windows):
@@ -173,26 +175,20 @@ def explore(
     return Exploration(basis, result, tuple(rounds), *faint)
 
 
-def _most_found(n_samples: int) -> int:
-    """How many functions may be found: as many as a fit bears, and as take no longer than a minute."""
-    return min(n_samples // LEAST_SAMPLES, MOST_FOUND)
-
-
 def _search(
-    seen: Evidence, rate: float, windows: dict[int, int], most_tested: int
+    seen: Evidence, rate: float, windows: dict[int, int], most_tested: int, most_found: int
 ) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
     """The functions found with the constant, the rounds, and what the others hold together, with its error."""
-    families, memory, found = seen.basis.families, seen.basis.memory, seen.basis
-    rounds, most = list[Round](), _most_found(seen.n_samples)
+    families, memory, found, rounds = seen.basis.families, seen.basis.memory, seen.basis, list[Round]()
     assert isinstance(found, DelayedBasis)
     while True:
         basis = DelayedBasis(families, sort_terms(families, list_terms(families, windows)), memory=memory)
         others = np.flatnonzero(basis.places(found) < 0)
         p, unexplained, faint = _test(seen, basis, found, others)
         gain = rounds[-1].unexplained - unexplained if rounds else np.inf
-        done = gain < WORTH * seen.rank or len(found) >= most or len(rounds) == MOST_ROUNDS
+        done = gain < WORTH * seen.rank or len(found) >= most_found or len(rounds) == MOST_ROUNDS
         passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate / 2 ** (len(rounds) + 1)))
-        new = others[np.argsort(p)[: min(passed, most - len(found))]]
+        new = others[np.argsort(p)[: min(passed, most_found - len(found))]]
         rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
         if not len(new):
             return found, rounds, faint
