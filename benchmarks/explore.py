@@ -60,7 +60,7 @@ def searched(system: Linear, sets: int, n: int, seed: int) -> list[float]:
         false = [label for label in held if truth.get(label, 0.0) < 1e-6]
         missed = max([missed, *(value for label, value in truth.items() if label not in {*held, "1"})])
         off = found.result.total - system.exact.sum()
-        bar = np.hypot(found.result.total_standard_error, found.faint.standard_error)
+        bar = np.hypot(found.result.total_standard_error, found.faint_standard_error)
         every = off + found.faint
         rows.append([len(held), len(false), missed, off, every, every / bar, found.rounds[-1].tested, took])
     means = np.mean(rows, axis=0).tolist()
@@ -129,7 +129,7 @@ def _row(name: str, u: np.ndarray, x: np.ndarray, size: np.ndarray, rng: Any, sy
     cells = [name, str(found.rounds[-1].tested), str(len(basis) - 1), str(doubtful), str(found.windows)]
     cells += [f"{result.total:.2f} ± {result.total_standard_error:.2f}", f"{again.total:.2f}"]
     cells += [
-        f"{result.total + found.faint:.2f} ± {np.hypot(result.total_standard_error, found.faint.standard_error):.2f}"
+        f"{result.total + found.faint:.2f} ± {np.hypot(result.total_standard_error, found.faint_standard_error):.2f}"
     ]
     cells += [f"{result.noise_limited_total:.2f} ± {result.noise_limited_standard_error:.2f}", f"{took:.1f}"]
     return "| " + " | ".join(cells) + " |"

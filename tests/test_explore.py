@@ -47,7 +47,7 @@ def test_functions_are_found_where_all_of_lower_degree_hold_nothing(hidden):
     assert_allclose(found.rounds[0].unexplained, 6, atol=0.1)
     assert found.rounds[-1].found == 0
     assert 3.5 < found.result.total < 4
-    assert abs(found.faint) < 4 * found.faint.standard_error
+    assert abs(found.faint) < 4 * found.faint_standard_error
     assert "3 of" in repr(found)
 
 
@@ -63,7 +63,7 @@ def test_noise_alone_has_no_functions():
     rng = np.random.default_rng(0)
     found = infocap.explore(rng.uniform(-1, 1, 1000), rng.standard_normal((1000, 3)), washout=100)
     assert (held(found), found.windows, len(found.rounds), found.result.total) == ([], {}, 1, 1.0)
-    assert abs(found.faint) < 4 * found.faint.standard_error
+    assert abs(found.faint) < 4 * found.faint_standard_error
 
 
 def test_windows_grow_until_all_delays_are_found():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 

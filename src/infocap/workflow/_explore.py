@@ -11,6 +11,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import probability, whole_number
+from .._words import with_error
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
@@ -20,7 +21,6 @@ from ..estimators._fit import inverse_root, pieces
 from ..estimators._sequence import LEAST_SAMPLES, products
 from ..kernels._summary import TINY, benjamini_hochberg
 from ..result._capacity_result import CapacityResult
-from ..result._target import Capacity
 from ..samples._samples import Samples
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate, evidence
@@ -53,13 +53,14 @@ class Exploration:
 
     `result` holds the capacities of the functions of `basis`, which were found, with error bars; those that the last
     judgement did not confirm are zero. `faint` is what all other functions tested hold together: each is too small to
-    be told from chance, but not the sum of their unbiased values.
+    be told from chance, but the sum of their unbiased values is not.
     """
 
     basis: DelayedBasis
     result: CapacityResult
     rounds: tuple[Round, ...]
-    faint: Capacity
+    faint: float
+    faint_standard_error: float
 
     @property
     def windows(self) -> dict[int, int]:
@@ -69,18 +70,17 @@ class Exploration:
 
     def __repr__(self) -> str:
         result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
-        wide = float(np.hypot(error, self.faint.standard_error or 0.0))
-        both = Capacity(result.total + self.faint, wide, most=result.maximum)
+        both = with_error(result.total + self.faint, float(np.hypot(error, self.faint_standard_error)))
         limit = f"{result.maximum} ({result.readouts_in_words})"
         if result.noise_limited_total is not None:
-            most = Capacity(result.noise_limited_total, result.noise_limited_standard_error, most=result.maximum)
-            limit = f"{most!r} that noise allows, of {limit}"
-        total = result.qualified_total or repr(Capacity(result.total, error, most=result.maximum))
+            most = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+            limit = f"{most} that noise allows, of {limit}"
+        total = result.qualified_total or with_error(result.total, error)
         said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
         return "\n  ".join([
             f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
             f"largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"total {total}; with those too small to be found one by one {both!r}",
+            f"total {total}; with those too small to be found one by one {both}",
             f"of at most {limit}",
             *(f"round {number}: {one}" for number, one in enumerate(said, 1)),
             *(f"check: {check}" for check in result.checks),
@@ -148,7 +148,9 @@ def explore(
         size = partial(lambda degree, delay: count_terms(families, {degree: delay}), degree)
         longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
         windows |= {degree: longest} if longest >= 0 else {}  # there may be too many already without delays
-    found, rounds, faint = _search(evidence(u, x, nothing, **options), rate, windows, most)
+    seen = evidence(u, x, nothing, **options)
+    most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
+    found, rounds, faint = _search(seen, rate, windows, most, most_found)
     basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
     with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
@@ -158,7 +160,7 @@ def explore(
     every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
     clear = benjamini_hochberg(every, rate)[: len(basis)]
     checks = [one for one in result.checks if "beyond" not in one.found]
-    if len(basis) >= _most_found(result.n_samples):
+    if len(basis) >= most_found:
         said = f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples"
         checks.append(Check(f"{said}; take more samples to find smaller ones."))
     for degree in _reaching(basis.subset(np.flatnonzero(clear)), rounds[-1].windows):
@@ -170,29 +172,23 @@ def explore(
         if check.kind == "warning":
             warn(check)
     result = replace(result, capacity=result.capacity * clear, checks=tuple(checks))
-    return Exploration(basis, result, tuple(rounds), faint)
-
-
-def _most_found(n_samples: int) -> int:
-    """How many functions may be found: as many as a fit bears, and as take no longer than a minute."""
-    return min(n_samples // LEAST_SAMPLES, MOST_FOUND)
+    return Exploration(basis, result, tuple(rounds), *faint)
 
 
 def _search(
-    seen: Evidence, rate: float, windows: dict[int, int], most_tested: int
-) -> tuple[DelayedBasis, list[Round], Capacity]:
-    """The functions found with the constant, the rounds, and what the others hold together."""
-    families, memory, found = seen.basis.families, seen.basis.memory, seen.basis
-    rounds, most = list[Round](), _most_found(seen.n_samples)
+    seen: Evidence, rate: float, windows: dict[int, int], most_tested: int, most_found: int
+) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
+    """The functions found with the constant, the rounds, and what the others hold together, with its error."""
+    families, memory, found, rounds = seen.basis.families, seen.basis.memory, seen.basis, list[Round]()
     assert isinstance(found, DelayedBasis)
     while True:
         basis = DelayedBasis(families, sort_terms(families, list_terms(families, windows)), memory=memory)
         others = np.flatnonzero(basis.places(found) < 0)
         p, unexplained, faint = _test(seen, basis, found, others)
         gain = rounds[-1].unexplained - unexplained if rounds else np.inf
-        done = gain < WORTH * seen.rank or len(found) >= most or len(rounds) == MOST_ROUNDS
+        done = gain < WORTH * seen.rank or len(found) >= most_found or len(rounds) == MOST_ROUNDS
         passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate / 2 ** (len(rounds) + 1)))
-        new = others[np.argsort(p)[: min(passed, most - len(found))]]
+        new = others[np.argsort(p)[: min(passed, most_found - len(found))]]
         rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
         if not len(new):
             return found, rounds, faint
@@ -209,7 +205,9 @@ def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     return [degree for delay, degree in zip(far, windows, strict=True) if delay > OUTER * windows[degree]]
 
 
-def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers) -> tuple[Floats, float, Capacity]:
+def _test(
+    seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Integers
+) -> tuple[Floats, float, tuple[float, float]]:
     """Fit the readouts with the functions found, and test others of a basis on what the fit leaves.
 
     Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
@@ -228,7 +226,7 @@ def _test(seen: Evidence, basis: DelayedBasis, found: DelayedBasis, others: Inte
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
     variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
     p = chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
-    return p, unexplained, Capacity(float(np.sum(capacity - bias)), float(np.sqrt(variance)), most=np.inf)
+    return p, unexplained, (float(np.sum(capacity - bias)), float(np.sqrt(variance)))
 
 
 def _residual_sums(
