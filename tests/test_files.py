@@ -915,7 +915,7 @@ def test_files_cut_at_any_length_are_refused(tmp_path, name):
 
 @given(data=st.binary(max_size=400), start=st.sampled_from([b"", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY\x01\x00",
        b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", b"# infocap recording 1 {", b"# {", b"u1,x\n"]))  # fmt: skip
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_bytes_under_any_name_are_refused(tmp_path, data, start):
     np.save(tmp_path / "u.npy", np.zeros((1, 1)))
     for suffix in READ:
