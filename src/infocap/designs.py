@@ -85,7 +85,7 @@ def _sequence(basis: ProductBasis, n_samples: int, design: str, seed: int | None
     if design == "random":
         return _points(basis, n_samples, design, seed, None, None)
     levels = [getattr(family, "mass", np.empty(0)) for family in basis.families]
-    if len(levels) != 1 or len(levels[0]) != 2 or levels[0][0] != levels[0][1] or n_samples < 8:
+    if len(levels) != 1 or len(levels[0]) != 2 or abs(levels[0][0] - levels[0][1]) > 1e-12 or n_samples < 8:
         raise ParameterError("a de Bruijn sequence has 8 samples or more of one input with two equally likely levels.")
     from scipy.signal import max_len_seq
 
