@@ -199,7 +199,7 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
     heavy = int(np.sum(evidence.basis.fourth_moments > limit))
     if heavy:
         yield Check(
-            f"{heavy} functions have E[y^4] above {limit:.0f}: few samples decide about them, more than error bars say; "
+            f"{heavy} functions have E[y^4] above {limit:.0f}: few samples decide them, more than error bars say; "
             "lower the degree, take more samples, or drive the device with bounded inputs.",
             unreliable=f"{heavy} functions with large fourth moments",
         )
