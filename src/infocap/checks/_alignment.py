@@ -16,8 +16,9 @@ LAGS = 8
 SCANNED, POOLED = 6, 4
 # In place of a lag, for measurements that agree with the inputs at none of them.
 NOWHERE = LAGS + 1
-# Stretches of time in which the size of the readouts is compared, and a relative change of it that is worth a word.
-EPOCHS, UNSTEADY = 16, 0.01
+# Stretches of time in which the size of the readouts is compared, in so many of their principal components; and a
+# relative change of it that is worth a word.
+EPOCHS, LARGE, UNSTEADY = 4, 6, 0.01
 # Standard deviations by which the power at a lag raises a suspicion in some measurements; then all are looked at.
 SUSPICIOUS = 3.2
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
@@ -208,15 +209,18 @@ def hum(s: Stretch) -> Iterator[Check]:
 def unsteady(s: Stretch) -> Iterator[Check]:
     """Readouts that grow or shrink during the run, all or some of them, as when a gain or the power changes."""
     epoch = s.n // EPOCHS
-    if epoch < 64:
+    if epoch < 256:
         return
-    mixing = np.random.default_rng(0).standard_normal((s.back.shape[1], EPOCHS)) / np.sqrt(s.back.shape[1])
-    square = np.clip(s.turned(s.back @ mixing)[: epoch * EPOCHS], -6, 6) ** 2
-    square = square / square.mean(axis=0)
-    means = square.reshape(EPOCHS, epoch, -1).mean(axis=1) - 1
-    z = means / np.sqrt(np.var(square, axis=0) / epoch)
-    change = float(np.sqrt(np.mean(np.maximum(means**2 - np.var(square, axis=0) / epoch, 0.0)))) / 2
-    if np.sum(z**2) > s.limit((EPOCHS - 1) * z.shape[1]) and change > UNSTEADY:
+    rank = s.z.shape[1]
+    largest = np.eye(rank)[:, -min(rank, LARGE) :]  # whose size is not fitted to the first measurements
+    parts = s.turned(largest)[: epoch * EPOCHS].astype(float).reshape(EPOCHS, epoch, -1)
+    square = np.clip(parts - parts.mean(axis=1, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
+    square = square / square.mean(axis=(0, 1)) - 1
+    means, square = square.mean(axis=1), square.reshape(EPOCHS * epoch, -1)
+    covariance = square.T @ square / len(square)
+    z = epoch * float(np.sum(means * np.linalg.solve(covariance + 1e-9 * np.eye(len(covariance)), means.T).T))
+    change = float(np.sqrt(np.mean(np.maximum(means**2 - np.diag(covariance) / epoch, 0.0)))) / 2
+    if z > s.limit((EPOCHS - 1) * means.shape[1]) and change > UNSTEADY:
         yield Check(
             f"readouts grow or shrink during the run, by {change:.1%} (root mean square over {EPOCHS} parts of "
             f"measurements {s.first} to {s.first + s.n - 1}): did a gain or the power change? Keep them, or calibrate.",

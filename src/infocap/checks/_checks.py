@@ -187,7 +187,6 @@ NEEDS = {name: _LEAST[check] for name, check in DATA.items() if check in _LEAST}
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
 _OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
 EXPLAINS = {
-    "drift": ("unsteady",),
     "units": ("codes", "glitches", *_OF_VALUES, *_OF_ORDER),
     "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),
     "shift": ("wrapped", "glitches", "no effect", "drift"),
@@ -197,7 +196,7 @@ EXPLAINS = {
     "no effect": ("wrapped", "glitches"),
     "memory": ("wrapped",),
     "wrapped": ("clipped", "glitches"),
-    "unsteady": ("glitches",),
+    "unsteady": ("glitches", "drift"),
     "glitches": ("clipped", "memory", "nothing", "hum"),
     "nothing": ("no effect",),
     "no readout": ("drift", "hum", "unsteady"),

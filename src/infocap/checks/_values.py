@@ -193,8 +193,8 @@ def stale(s: Stretch) -> Iterator[Check]:
     by_chance = np.mean([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in (2, 3, 4, 5)], axis=0)
     bad = some[once[some] > by_chance + 8 * np.sqrt(by_chance + 0.25)]
     rows = np.flatnonzero(np.all(equal[:, bad], axis=1)) + 1 if len(bad) else bad
-    rows = rows if len(rows) > np.min(by_chance, initial=np.inf) + 4 * (len(bad) < 3) else rows[:0]
-    if len(rows) > 3:
+    as_many = int(np.sum(np.all(s.x[2:, bad] == s.x[:-2, bad], axis=1)))  # by chance, in the same channels
+    if len(bad) and len(rows) > as_many + 8 * np.sqrt(as_many + 0.25):
         names = s.names(bad)
         who = "all channels" if len(bad) == s.x.shape[1] else listed(names)
         yield Check(
