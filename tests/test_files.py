@@ -421,6 +421,7 @@ def test_files_of_one_plan_are_sorted_by_design_index(tmp_path, rows, in_memory)
 
 
 @pytest.mark.filterwarnings("ignore:nothing of the inputs")
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")  # the same rows twice
 def test_joined_rows_travel_by_the_names_of_their_files(tmp_path):
     parts = [recording(n=5000, optional=()).save(tmp_path / name) for name in ("a.nc", "b.nc")]
     found = infocap.read(parts, in_memory=False)

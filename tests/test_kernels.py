@@ -218,7 +218,7 @@ def test_nothing_larger_than_a_chunk_is_read(monkeypatch):
             Watched.most = max(Watched.most, len(block))
             return block
 
-    monkeypatch.setattr("infocap.checks._checks.LAG_ROWS", 100)
+    monkeypatch.setattr("infocap.checks._stretch.SHORT", 100)
     estimate_with(Engine(chunk_bytes=1, share_rows=64), U, Watched(), BASIS)
     assert 0 < Watched.most <= 100
 

@@ -100,7 +100,7 @@ class Stretch:
             [np.sqrt(np.mean(e[moments == one][:, sorted(kept)] ** 2, axis=0)) for one in np.unique(moments)]
         )
         usual = np.median(size, axis=0) if rows else np.median(size)  # of each channel, or of all
-        levels = np.clip(3 * np.log2(size / np.maximum(usual, 1e-300)), 0, 9).astype(int)
+        levels = np.clip(3 * np.log2(np.maximum(size, 1e-300) / np.maximum(usual, 1e-300)), 0, 9).astype(int)
         return {
             "first": self.first,
             "last": self.first + self.n - 1,

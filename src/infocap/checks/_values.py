@@ -250,13 +250,13 @@ def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:
     others = np.flatnonzero(~far[: len(s.z)])[: max(SOME_ROWS, 8 * rank)]
     usual = (s.z[others] - s.y[:, others].T @ s.own.T).astype(float)  # given the inputs
     precision = np.linalg.inv(np.cov(usual, rowvar=False).reshape(rank, rank) + 1e-9 * np.eye(rank))
-    middle, inverse = usual.mean(axis=0), s.back / np.sum(s.back**2, axis=1)[:, None]
+    middle, inverse = usual.mean(axis=0), s.back / np.maximum(np.sum(s.back**2, axis=1), 1e-300)[:, None]
     centred = (s.x[candidates] - s.mean) @ s.whitening - s.y[:, candidates].T @ s.own.T - middle
     turned, usual = centred @ precision, usual - middle
     # What leaving out one channel takes from the distance: heavy tails of its noise alone are no glitch of the row.
-    cells = (turned @ inverse) ** 2 / np.sum(inverse * (precision @ inverse), axis=0)
+    cells = (turned @ inverse) ** 2 / np.maximum(np.sum(inverse * (precision @ inverse), axis=0), 1e-300)
     left = np.sum(centred * turned, axis=1) - cells.max(axis=1)
-    left /= np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)
+    left /= max(float(np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)), 1e-300)
     rows = candidates[left > GLITCHED]
     s.aside.update(rows.tolist())
     if len(rows) >= 3 and _anywhere(s, rows, left):
