@@ -25,18 +25,18 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 
 # Lines of all Python files with their docstrings and blanks. It was 21,722 before the house was rebuilt, more than
 # any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
-# Another 1,050 lines are the checks of data for what goes wrong in labs, and the doctor: it was 15,452.
-MOST_LINES = 16_520
+# Another 1,150 lines are the checks of data for what goes wrong in labs, and the doctor: it was 15,452.
+MOST_LINES = 16_620
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
-# Another 700 lines are twenty mistakes: a statistic, a limit and a sentence each.
-MOST_CORE_LINES = 7_400
+# Another 800 lines are twenty mistakes: a statistic, a limit and a sentence each.
+MOST_CORE_LINES = 7_500
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.
 LONGEST_CHAIN = 16
 # What one default `estimate` runs: functions, the files they lie in, and calls inside each other. It was 259, 31, 17.
-# The eleven checks of data are one function each in two files, and share the preparation in a third.
-MOST_FUNCTIONS, MOST_FILES_RUN, DEEPEST_CALL = 146, 22, 12
+# The twelve checks of data are one function each in two files, and share the preparation in a third.
+MOST_FUNCTIONS, MOST_FILES_RUN, DEEPEST_CALL = 148, 22, 12
 
 
 def python_files(*rooms):

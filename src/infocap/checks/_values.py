@@ -190,10 +190,11 @@ def stale(s: Stretch) -> Iterator[Check]:
     if not len(some):
         return
     # Converters give equal values by chance, as often two and more measurements apart.
-    by_chance = np.mean([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in (2, 3, 4, 5)], axis=0)
+    later = (2, 3, 4, 5, 6, 8)
+    by_chance = np.max([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in later], axis=0)
     bad = some[once[some] > by_chance + 8 * np.sqrt(by_chance + 0.25)]
     rows = np.flatnonzero(np.all(equal[:, bad], axis=1)) + 1 if len(bad) else bad
-    as_many = int(np.sum(np.all(s.x[2:, bad] == s.x[:-2, bad], axis=1)))  # by chance, in the same channels
+    as_many = max(int(np.sum(np.all(s.x[k:, bad] == s.x[:-k, bad], axis=1))) for k in later)
     if len(bad) and len(rows) > as_many + 8 * np.sqrt(as_many + 0.25):
         names = s.names(bad)
         who = "all channels" if len(bad) == s.x.shape[1] else listed(names)
@@ -342,6 +343,7 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
     left = np.abs(misfit(s.y[:, s.some], x)) * ~np.isin(s.some, [*s.aside])[:, None]
     jumps = np.sum(left > 0.45 * (s.sorted[:, -1] - s.sorted[:, 0]), axis=0) > 3
+    jumps &= np.sum(np.diff(s.sorted, axis=1) > 0, axis=1) > FEW_LEVELS
     jumps[jumps] = np.sum(left[:, jumps] > 12 * np.median(left[:, jumps], axis=0), axis=0) > 3
     odd = np.concatenate([np.flatnonzero(wide)[:MOST_ODD], np.flatnonzero(jumps & ~wide)[:MOST_ODD]])
     if not len(odd):
