@@ -16,7 +16,7 @@ from ..typing import Floats, Integers
 
 # Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files or
 # on a device, which are read once more for this, few and short ones.
-LONGEST, MOST, SHORT, FEW = 8192, 128, 2048, 4
+LONGEST, MOST, SHORT, FEW = 8192, 128, 1536, 4
 # Bytes of readouts in one stretch: wide ones are looked at in fewer rows, within the memory of any machine.
 STRETCH_BYTES = 16_000_000
 # Functions of lowest degree that show what readouts have to do with inputs; more cost time and see little more.
