@@ -139,7 +139,7 @@ def inputs(basis: infocap.ProductBasis, n: int, how: int, seed: int) -> Array:
     if how == 4:
         if any(one.name != "legendre" for one in basis.families):
             return infocap.draw(basis, n, seed=seed)
-        return 2 * qmc.Sobol(basis.n_inputs, rng=seed).random(n) - 1
+        return 2 * qmc.Sobol(basis.n_inputs, rng=seed).random(1 << (n - 1).bit_length())[:n] - 1
     return infocap.draw(basis, n, design=("sobol", "random", "lhs", "halton")[how], seed=seed)
 
 

@@ -12,13 +12,13 @@ from ._stretch import FALSE_ALARM, Stretch
 
 # Measurements by which readouts may be shifted in either direction, or for which earlier inputs may last.
 LAGS = 8
-# Functions that are compared at every lag, and measurements that are added up before slips are looked for.
-SCANNED, POOLED = 6, 4
+# Functions that are compared at every lag, in the first measurements and in all; and measurements that are added up
+# before slips are looked for.
+SCANNED, FEWER, POOLED = 6, 4, 4
 # In place of a lag, for measurements that agree with the inputs at none of them.
 NOWHERE = LAGS + 1
-# Stretches of time in which the size of the readouts is compared, in so many of their principal components; and a
-# relative change of it that is worth a word.
-EPOCHS, LARGE, UNSTEADY = 4, 6, 0.01
+# Parts of a stretch in which the size of the readouts is compared, and a relative change of it that is worth a word.
+EPOCHS, UNSTEADY = 4, 0.01
 # Standard deviations by which the power at a lag raises a suspicion in some measurements; then all are looked at.
 SUSPICIOUS = 3.2
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
@@ -48,7 +48,7 @@ def alignment(s: Stretch) -> Iterator[Check]:
         return
     related = bool(np.any(np.delete(among, LAGS) > s.limit(len(chosen) ** 2, 2 * LAGS)))
     usual = int(np.argmax(power))
-    parts = _slips(s, found[usual], usual, chosen)
+    parts = _slips(s, found[usual][:FEWER], usual, chosen[:FEWER])
     if parts or (usual != LAGS and power[LAGS] < (0.8 * power[usual] if related else limit)):
         yield from _shifted(s, usual - LAGS, parts)
     elif related:
@@ -211,13 +211,11 @@ def unsteady(s: Stretch) -> Iterator[Check]:
     epoch = s.n // EPOCHS
     if epoch < 256:
         return
-    rank = s.z.shape[1]
-    largest = np.eye(rank)[:, -min(rank, LARGE) :]  # whose size is not fitted to the first measurements
-    parts = s.turned(largest)[: epoch * EPOCHS].astype(float).reshape(EPOCHS, epoch, -1)
+    parts = s.large[: epoch * EPOCHS].reshape(EPOCHS, epoch, -1)
     square = np.clip(parts - parts.mean(axis=1, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
     square = square / square.mean(axis=(0, 1)) - 1
     means, square = square.mean(axis=1), square.reshape(EPOCHS * epoch, -1)
-    covariance = square.T @ square / len(square)
+    covariance = (square.T @ square / len(square)).astype(float)
     z = epoch * float(np.sum(means * np.linalg.solve(covariance + 1e-9 * np.eye(len(covariance)), means.T).T))
     change = float(np.sqrt(np.mean(np.maximum(means**2 - np.diag(covariance) / epoch, 0.0)))) / 2
     if z > s.limit((EPOCHS - 1) * means.shape[1]) and change > UNSTEADY:

@@ -16,21 +16,23 @@ from ..typing import Floats, Integers
 
 # Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files,
 # which are read once more for this, few and short ones; on a device, whose work takes less time than a look, one.
-LONGEST, MOST, SHORT, FEW = 8192, 128, 2048, 8
+LONGEST, MOST, SHORT, FEW = 8192, 128, 1536, 4
 # Bytes of readouts in one stretch: wide ones are looked at in fewer rows, within the memory of any machine.
 STRETCH_BYTES = 16_000_000
 # Functions of lowest degree that show what readouts have to do with inputs; more cost time and see little more.
-FUNCTIONS = 32
+FUNCTIONS = 28
 # Relative variance of a direction of the readouts below which it is rounding; statistics need no double precision.
 ROUNDING = 1e-10
 # Probability that chance alone raises one check on one data set.
 FALSE_ALARM = 1e-6
 # Measurements, or eight per readout, whose readouts are whitened and compared with the inputs; all of them where these
 # raise a suspicion.
-DENSE = 2048
+DENSE = 1536
 # Random directions of the readouts that are looked at throughout, more of them where measurements are few: so many
 # numbers. All would cost more and see little more. Their squares are numbers of single precision.
 DIRECTIONS, MIXED, LARGEST = 8, 65_536, 1e15
+# Principal components whose size is followed: the largest are not fitted to the first measurements.
+LARGE = 6
 # Rows chosen at random whose values are put in order: enough for one in a hundred values, few enough to be quick.
 SORTED = 512
 # Lines and columns of the picture of where readouts do not fit their inputs.
@@ -64,6 +66,7 @@ class Stretch:
     back: Floats
     own: Floats
     mixed: Floats  # a few random directions of the whitened readouts, at all measurements
+    large: Floats  # the largest of their principal components, likewise
     some: Integers  # measurements chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
     aside: set[int] = field(default_factory=set)  # measurements that a check found glitched, for those after it
@@ -144,10 +147,13 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         generator = np.random.default_rng(0)
         directions = min(len(power), max(DIRECTIONS, MIXED // len(x)))
         rotation = np.linalg.qr(generator.standard_normal((len(power), directions)))[0]
+        rotation = np.hstack([rotation, np.eye(len(power))[:, -LARGE:]])
         some = generator.permutation(len(x))[:SORTED]
         related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T)
-        own, mixed = (y[:, : len(z)] @ z).T / len(z), ((x - mean) @ (whitening @ rotation)).clip(-LARGEST, LARGEST)
-        shown = (mixed.astype(np.float32), some, np.sort(x[some].T, axis=1))
+        own, turn = (y[:, : len(z)] @ z).T / len(z), whitening @ rotation
+        mixed = (x @ turn - mean @ turn).clip(-LARGEST, LARGEST)
+        mixed = mixed.astype(np.float32)
+        shown = (mixed[:, :directions], mixed[:, directions:], some, np.sort(x[some].T, axis=1))
         rows = samples.x.given_rows(rows)
         yield Stretch(samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, own, *shown)
 

@@ -43,7 +43,7 @@ PILED, SMOOTH, COMPACT, NARROW, LEAST = 20.0, 2.5, 4.0, 0.01, 1000
 SMALL = 0.06
 # Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
 # have wrapped around.
-MORE_FUNCTIONS, MOST_JUMPS, WRAPPED = (
+MORE_FUNCTIONS, MOST_ODD, WRAPPED = (
     120,
     12,
     np.array([0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995]),
@@ -190,10 +190,11 @@ def stale(s: Stretch) -> Iterator[Check]:
     if not len(some):
         return
     # Converters give equal values by chance, as often two and more measurements apart.
-    by_chance = np.mean([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in (2, 3, 4, 5)], axis=0)
+    later = (2, 3, 4, 5, 6, 8)
+    by_chance = np.max([np.sum(s.x[k:, some] == s.x[:-k, some], axis=0) for k in later], axis=0)
     bad = some[once[some] > by_chance + 8 * np.sqrt(by_chance + 0.25)]
     rows = np.flatnonzero(np.all(equal[:, bad], axis=1)) + 1 if len(bad) else bad
-    as_many = int(np.sum(np.all(s.x[2:, bad] == s.x[:-2, bad], axis=1)))  # by chance, in the same channels
+    as_many = max(int(np.sum(np.all(s.x[k:, bad] == s.x[:-k, bad], axis=1))) for k in later)
     if len(bad) and len(rows) > as_many + 8 * np.sqrt(as_many + 0.25):
         names = s.names(bad)
         who = "all channels" if len(bad) == s.x.shape[1] else listed(names)
@@ -341,15 +342,18 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     x, size = s.x[s.some], np.abs(s.sorted[:, [s.sorted.shape[1] // 50, -1 - s.sorted.shape[1] // 50]]).max(axis=1)
     wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
     left = np.abs(misfit(s.y[:, s.some], x)) * ~np.isin(s.some, [*s.aside])[:, None]
-    jumps = np.sum((left > 0.35 * np.ptp(x, axis=0)) & (left > 7 * np.median(left, axis=0)), axis=0) > 1
-    if not np.any(wide | jumps):
+    jumps = np.sum(left > 0.45 * (s.sorted[:, -1] - s.sorted[:, 0]), axis=0) > 3
+    jumps &= np.sum(np.diff(s.sorted, axis=1) > 0, axis=1) > FEW_LEVELS
+    jumps[jumps] = np.sum(left[:, jumps] > 12 * np.median(left[:, jumps], axis=0), axis=0) > 3
+    odd = np.concatenate([np.flatnonzero(wide)[:MOST_ODD], np.flatnonzero(jumps & ~wide)[:MOST_ODD]])
+    if not len(odd):
         return
     rows = np.random.default_rng(0).permutation(s.n)[: 2 * SOME_ROWS]
     rows = rows[~np.isin(rows, [*s.aside])]
-    x, y = s.x[rows], lowest(s.low, MORE_FUNCTIONS).values(s.u[rows])[1:]
+    x, y = s.x[rows][:, odd], lowest(s.low, MORE_FUNCTIONS).values(s.u[rows])[1:]
     left, ordered = misfit(y, x), np.sort(x.T, axis=1)
-    repairs = [(k, "units", _in_one_unit(x[:, k])) for k in np.flatnonzero(wide)]
-    for k in np.flatnonzero(jumps & ~wide)[:MOST_JUMPS]:
+    repairs = [(k, "units", _in_one_unit(x[:, k])) for k in np.flatnonzero(wide[odd])]
+    for k in np.flatnonzero(~wide[odd]):
         column, span = x[:, k], np.ptp(x[:, k])
         edges = ordered[k, (len(x) * WRAPPED).astype(int)]
         repairs += [(k, "wrapped", np.where(column < edge, column + span, column)) for edge in edges]
@@ -371,9 +375,9 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     }
     for cause, channels in found.items():
         if channels:
-            names = s.names(sorted(channels))
+            names = s.names(odd[sorted(channels)])
             yield Check(
-                f"{len(names)} of {x.shape[1]} channels hold {said[cause]}: {listed(names)}; read them again.",
+                f"{len(names)} channels or more hold {said[cause]}: {listed(names)}; read them again.",
                 unreliable="values in mixed units" if cause == "units" else "values that wrap around",
                 cause=cause, channels=names,
             )  # fmt: skip
