@@ -141,13 +141,13 @@ def test_what_makes_no_sense_is_refused(hidden, wrong):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_few_are_false_and_none_is_missed(place):
+@pytest.mark.parametrize(("place", "most_false"), [(0, 0.03), (1, 0.03), (2, 0.1)])  # the last finds 3 functions a time
+def test_few_are_false_and_none_is_missed(place, most_false):
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
     from explore import KNOWN, searched
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         found, false, missed, *_ = searched(KNOWN[place], sets=8, n=2000, seed=7)
-    assert false / found <= 0.03
+    assert false / found <= most_false
     assert missed < 0.02

@@ -94,6 +94,7 @@ class ProductBasis:
     def __call__(self, u: ArrayLike) -> Floats:
         """Values of all functions: (samples, terms); of delayed inputs at the times from `memory` on."""
         u = np.asarray(u, dtype=float)
+        u = u[:, None] if self.of_sequences and u.ndim == 1 else u
         if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
             more = f" with more than {self.memory} samples" if self.memory else ""
             raise DataError(f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}.")

@@ -30,7 +30,15 @@ DROPPED = ("missing", "codes", "glitches", "stale", "stacked", "gap")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inspection:
-    """What a recording was looked at for, and what was found."""
+    """What a recording was looked at for, and what was found; `inspect` makes one.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> u = infocap.draw(basis, 1024, seed=1)
+    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
+    >>> infocap.inspect(infocap.Recording(u, x, np.arange(1024))).fit[0]
+    'inputs of the declared range, shape and digits, independent of each other'
+    """
 
     recording: Recording
     checks: tuple[Check, ...]

@@ -96,17 +96,16 @@ def explore(
     washout: int | None = None,
     max_degree: int = 6,
     most_tested: int = 30_000,
-    false_discovery_rate: float = 0.05,
+    false_discovery_rate: float = 0.02,
     repeats: ArrayLike | None = None,
     **options: Any,
 ) -> Exploration:
     """Find the functions of an input sequence and its past that a device computes, without being told where to look.
 
     All functions of wide windows are tested, about as many of every degree, so that the delays of degree 1 reach far
-    and those of degree 6 a few steps. What is found is fitted, and all are tested again on what the fit leaves, in
-    round r at the false-discovery rate `false_discovery_rate` / 2^r. A degree of which something was found in the
-    outermost third of its delays gets a window half as wide again. The search ends when nothing new is found, or too
-    little. In the end all is judged once more, by one fit.
+    and those of degree 6 a few steps. What is found is fitted, and all are tested again on what the fit leaves. A
+    degree of which something was found in the outermost third of its delays gets a window half as wide again. The
+    search ends when nothing new is found, or too little. In the end all is judged once more, by one fit.
 
     Parameters
     ----------
@@ -187,7 +186,7 @@ def _search(
         p, unexplained, faint = _test(seen, basis, found, others)
         gain = rounds[-1].unexplained - unexplained if rounds else np.inf
         done = gain < WORTH * seen.rank or len(found) >= most_found or len(rounds) == MOST_ROUNDS
-        passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate / 2 ** (len(rounds) + 1)))
+        passed = 0 if done else np.count_nonzero(benjamini_hochberg(p, rate))
         new = others[np.argsort(p)[: min(passed, most_found - len(found))]]
         rounds.append(Round(windows, len(basis) - 1, len(new), unexplained))
         if not len(new):
