@@ -194,6 +194,7 @@ EXPLAINS = {
     "no effect": ("wrapped", "glitches"),
     "memory": ("wrapped",),
     "wrapped": ("clipped", "glitches"),
+    "order of inputs": ("unsteady",),
     "unsteady": ("glitches", "drift"),
     "glitches": ("clipped", "memory", "nothing", "hum"),
     "nothing": ("no effect",),
