@@ -49,6 +49,9 @@ def alignment(s: Stretch) -> Iterator[Check]:
     related = bool(np.any(np.delete(among, LAGS) > s.limit(len(chosen) ** 2, 2 * LAGS)))
     usual = int(np.argmax(power))
     parts = _slips(s, found[usual][:FEWER], usual, chosen[:FEWER])
+    parts = [
+        one for one in parts if not related or one[2] != NOWHERE
+    ]  # in a sweep the first rows do not tell the others
     if parts or (usual != LAGS and power[LAGS] < (0.8 * power[usual] if related else limit)):
         yield from _shifted(s, usual - LAGS, parts)
     elif related:

@@ -196,6 +196,7 @@ EXPLAINS = {
     "no effect": ("wrapped", "glitches"),
     "memory": ("wrapped",),
     "wrapped": ("clipped", "glitches"),
+    "order of inputs": ("unsteady", "hum"),
     "unsteady": ("glitches", "drift"),
     "glitches": ("clipped", "memory", "nothing", "hum"),
     "nothing": ("no effect",),
