@@ -238,7 +238,7 @@ def clocks(s: Stretch) -> Iterator[Check]:
     rising = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
     ratio = np.mean(steps**2, axis=0) / np.maximum(2 * np.var(s.x[:STEPS], axis=0), 1e-300)
     slow = ratio < SLOW
-    odd = np.flatnonzero((rising | slow) & (explained < FOLLOWED))
+    odd = np.flatnonzero((rising | slow) & (explained < FOLLOWED) & np.any(steps != 0, axis=0))
     if len(odd) and (rising[odd].all() or np.median(ratio) > QUICK):  # else all drift
         names = s.names(odd)
         yield Check(
