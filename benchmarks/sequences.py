@@ -349,7 +349,9 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
         if given.gpu:
-            run_tables("Sequences on a card", "python benchmarks/sequences.py --gpu", {"A million steps": card}, given.write)
+            run_tables(
+                "Sequences on a card", "python benchmarks/sequences.py --gpu", {"A million steps": card}, given.write
+            )
             return
         run_tables("Sequences", "python benchmarks/sequences.py", tables, given.write)
 
