@@ -102,7 +102,7 @@ class Polynomial(Linear):
         """Readouts (sets, steps, nodes) for sequences u (sets, steps)."""
         x = np.zeros((*u.shape, self.n_nodes))
         for one, inputs in zip(x, u, strict=True):
-            one[self.basis.memory :] = self.basis(inputs) @ self.mixing
+            one[self.basis.memory :] = self.basis(inputs[:, None]) @ self.mixing
         return x + self.noise * coloured(rng, x.shape, self.slow)
 
     @cached_property
@@ -220,7 +220,7 @@ def accuracy(sets: int) -> list[str]:
 def like_ipc_module(u: np.ndarray, x: np.ndarray, basis: infocap.DelayedBasis, washout: int) -> np.ndarray:
     """Our raw capacities as ipc-module defines them: without the constant, over the sample's own mean of y²."""
     result = infocap.estimate(u, x, basis, washout=washout, method="raw")
-    y = basis(u[washout - basis.memory :])
+    y = basis(u[washout - basis.memory :, None])
     return (result.raw - y.mean(axis=0) ** 2) / np.mean(y**2, axis=0)
 
 
@@ -320,7 +320,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    tables: dict[str, Callable[[], list[str]]] = {"Error bars": partial(error_bars, 12 if given.quick else 60)}
+    tables: dict[str, Callable[[], list[str]]] = {"Error bars": partial(error_bars, 12 if given.quick else 120)}
     if importlib.util.find_spec("ipc_module"):
         tables |= {"Against ipc-module": agreement, "Speed": speed}
     tables["Accuracy"] = partial(accuracy, 3 if given.quick else 12)

@@ -299,6 +299,31 @@ def test_a_delay_line_without_noise_is_exact():
     assert result.checks == ()
 
 
+def test_probe_drives_a_system_with_a_sequence():
+    basis = infocap.delayed_basis(max_delay={1: 20, 2: 6})
+    result = infocap.probe(network, basis, 2000, seed=1, washout=60)
+    u = infocap.draw(basis, 2000, seed=1)
+    assert result.n_samples == 1940
+    assert_allclose(result.total, infocap.estimate(u, network(u, seed=0), basis, washout=60).total, atol=0.3)
+
+
+def test_functions_with_large_fourth_moments_are_named():
+    basis = infocap.delayed_basis("hermite", max_delay={1: 4, 6: 0})
+    u = infocap.draw(basis, 1500, seed=1)
+    x = np.hstack([u, np.roll(u, 1)]) + 0.1 * np.random.default_rng(0).standard_normal((1500, 2))
+    assert "1 functions have E[y^4] above" in infocap.estimate(u, x, basis).warnings[0]
+
+
+def test_many_short_runs():
+    rng = np.random.default_rng(3)
+    u = rng.uniform(-1, 1, (300, 9))
+    x = np.stack([u, np.roll(u, 1, axis=1)], axis=2) + 0.1 * rng.standard_normal((300, 9, 2))
+    basis = infocap.delayed_basis(max_delay={1: 4, 2: 2})
+    result = infocap.estimate(list(u), list(x), basis)
+    assert result.n_samples == 300 * 5
+    assert_allclose(result.total, 1 + 2 / 1.03, atol=4 * result.total_standard_error)
+
+
 def test_stretches_end_where_runs_end():
     u, basis = np.random.default_rng(1).uniform(-1, 1, 3000), infocap.delayed_basis(max_delay={1: 5})
     x = np.column_stack([u, np.roll(u, 2)])

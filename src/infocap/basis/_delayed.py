@@ -11,7 +11,7 @@ import numpy as np
 
 from .._array import on_host
 from .._check import whole_number
-from ..errors import DataError, ParameterError
+from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families, legendre
 from ._family import Family, describe, restore
@@ -44,6 +44,7 @@ class DelayedBasis(ProductBasis):
         self.factors = np.asarray(indices, dtype=np.int16).reshape(len(indices), -1, 3)
         self.largest_delays = self.factors[:, :, 1].max(axis=1).astype(int)
         self.memory = max(int(self.largest_delays.max()), memory)  # some functions of a basis keep its memory
+        self._further = (slow_time, self.memory)
         super().__init__(families, self.factors.reshape(len(indices), -1))
 
     def __repr__(self) -> str:
@@ -81,22 +82,6 @@ class DelayedBasis(ProductBasis):
             said += [self.columns[k].label(index, "time" if k == self.n_inputs else name)] if index else []
         return "·".join(said) or "1"
 
-    def __call__(self, u: ArrayLike) -> Floats:
-        """Values of all functions at the times from `memory` on: (samples - memory, terms)."""
-        u = np.asarray(u, dtype=float)
-        u = u[:, None] if u.ndim == 1 else u
-        if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) <= self.memory:
-            wanted = f"(samples, {len(self.columns)}) with more than {self.memory} samples"
-            raise DataError(f"u has shape {u.shape}; the basis wants {wanted}.")
-        return self.values(u).T
-
-    def places(self, other: ProductBasis) -> Integers:
-        """The place of each function of this basis among those of another, -1 where it is not there."""
-        both = joined(self.factors, other.indices.reshape(len(other), -1, 3))
-        rows = list(map(tuple, both.reshape(len(both), -1).tolist()))
-        known = {row: place for place, row in enumerate(rows[len(self) :])}
-        return np.array([known.get(row, -1) for row in rows[: len(self)]])
-
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs with history, and of z."""
         some = iter(pieces)
@@ -107,10 +92,6 @@ class DelayedBasis(ProductBasis):
     def tile_samples(self) -> int:
         """How many samples to prepare at a time: so many that the history in front of them does not matter."""
         return ROWS
-
-    def subset(self, rows: Integers) -> DelayedBasis:
-        """Only these functions, given by increasing numbers; the constant must be the first of them."""
-        return DelayedBasis(self.families, self.indices[rows], self.slow_time, self.memory)
 
     def extended(self, most: int, seed: int = 0, memory: int | None = None) -> DelayedBasis:
         """This basis and further functions, at most `most` in all, with delays up to `memory` (by default its own).
@@ -129,7 +110,7 @@ class DelayedBasis(ProductBasis):
         order = np.lexsort((reach, found.degrees > 1, found.degrees > self.max_degree))
         new = order[found.places(self)[order] < 0][: most - len(self)]
         rows = sort_terms(self.columns, joined(self.factors, found.factors[new]))
-        return DelayedBasis(self.families, rows, self.slow_time, self.memory)
+        return DelayedBasis(self.families, rows, *self._further)
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
         """Refused: a grid over all delays would be far too large."""
@@ -149,10 +130,6 @@ class DelayedBasis(ProductBasis):
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> DelayedBasis:
         """The inverse of `to_dict`."""
         return cls([restore(**entry) for entry in data["families"]], np.asarray(indices), **data["delayed"])
-
-    def __reduce__(self) -> Any:
-        """Pickled without the tables that can be made again."""
-        return DelayedBasis, (self.families, np.array(self.indices), self.slow_time, self.memory)
 
     def _plan(self, u: Any) -> Any:
         """How to evaluate the functions where the inputs are, made once."""

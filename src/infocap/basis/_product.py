@@ -30,9 +30,12 @@ class ProductBasis:
     """
 
     memory: int = 0  # how many earlier inputs the functions depend on
+    columns: tuple[Family, ...] = ()  # of the inputs, and of slow time where it counts as one
+    _further: tuple[Any, ...] = ()  # what makes this basis, beside families and indices
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
+        self.columns = self.columns or self.families
         self.n_inputs = len(self.families)  # q
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
@@ -88,16 +91,19 @@ class ProductBasis:
         return out
 
     def __call__(self, u: ArrayLike) -> Floats:
-        """Values of all functions: (samples, terms)."""
+        """Values of all functions: (samples, terms); of delayed inputs at the times from `memory` on."""
         u = np.asarray(u, dtype=float)
-        if u.ndim != 2 or u.shape[1] != self.n_inputs:
-            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
+        if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
+            more = f" with more than {self.memory} samples" if self.memory else ""
+            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}.")
         return self.values(u).T
 
     def places(self, other: ProductBasis) -> Integers:
         """The place of each function of this basis among those of another, -1 where it is not there."""
-        known = {row: place for place, row in enumerate(map(tuple, other.indices.tolist()))}
-        return np.array([known.get(row, -1) for row in map(tuple, self.indices.tolist())])
+        wide = max(self.indices.shape[1], other.indices.shape[1])
+        here, there = (np.pad(one.indices, ((0, 0), (0, wide - one.indices.shape[1]))) for one in (self, other))
+        known = {row: place for place, row in enumerate(map(tuple, there.tolist()))}
+        return np.array([known.get(row, -1) for row in map(tuple, here.tolist())])
 
     def values(self, u: Any) -> Any:
         """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs)."""
@@ -172,7 +178,7 @@ class ProductBasis:
 
     def subset(self, rows: Integers) -> ProductBasis:
         """Only these functions, given by increasing numbers; the constant must be the first of them."""
-        return ProductBasis(self.families, self.indices[rows])
+        return type(self)(self.families, self.indices[rows], *self._further)
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.
@@ -214,7 +220,7 @@ class ProductBasis:
 
     def __reduce__(self) -> Any:
         """Pickled without the tables that can be made again."""
-        return ProductBasis, (self.families, np.array(self.indices))
+        return type(self), (self.families, np.array(self.indices), *self._further)
 
     def _plan(self, u: Any) -> Plan:
         """How to evaluate the functions where the inputs are, made once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,10 +142,10 @@ class ShiftPlan:
         many = [shell for shell in self.shells if shell.transformed]
         few = [shell for shell in self.shells if not shell.transformed]
         for u, z in pieces:
-            found = [(rows.start, y @ z[samples, :]) for rows, samples, y in self.tiles(u, only=few)]
-            for shell in many:
-                found.append((shell.first, correlations(shell, self._singles(u[self.memory - shell.reach :, :]), z)))
-            for first, one in found:
+            found = ((rows.start, y @ z[samples, :]) for rows, samples, y in self.tiles(u, only=few))
+            singles = self._singles(u)
+            near = ((one, [values[:, self.memory - one.reach :] for values in singles]) for one in many)
+            for first, one in chain(found, ((shell.first, correlations(shell, own, z)) for shell, own in near)):
                 parts[first] = parts[first] + one if first in parts else one
         return array_namespace(*parts.values()).concat([parts[first] for first in sorted(parts)])
 
@@ -179,21 +179,28 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     longest = int(shell.shift.max())
     size = transform_length(longest, n)
     step = size - longest
-    count = -(-n // step)
-    lacking = count * step - n
-    padded = xp.concat([z, xp.zeros((lacking, width), dtype=z.dtype, device=z.device)]) if lacking else z
-    stretches = xp.permute_dims(xp.reshape(padded, (count, step, width)), (1, 0, 2))
-    zeros = xp.zeros((longest, count, width), dtype=z.dtype, device=z.device)
-    zf = xp.conj(rfft(xp.concat([zeros, stretches])))  # (frequencies, stretches, K)
+    count = -(-n // step)  # of stretches, each `longest` samples longer for the patterns
+
+    def blank(*shape: int) -> Any:
+        return xp.zeros(shape, dtype=z.dtype, device=z.device)
+
+    stretches = xp.reshape(xp.concat([z, blank(count * step - n, width)]), (count, step, width))
+    stretches = xp.concat([blank(longest, count, width), xp.permute_dims(stretches, (1, 0, 2))])
+    zf = xp.conj(rfft(stretches))  # (frequencies, stretches, K)
     at_once = max((HOST_NUMBERS if on_host(z) else DEVICE_NUMBERS) // (size * max(width, count)), 1)
     parts = []
     for first in range(0, len(shell.patterns), at_once):
         some = slice(first, min(first + at_once, len(shell.patterns)))
         values = shell.values(singles, some)[:, shell.reach - longest :]
-        blank = xp.zeros((values.shape[0], lacking), dtype=z.dtype, device=z.device)
-        values = xp.concat([values, blank], axis=1) if lacking else values
-        cut = [values[:, place * step : place * step + size] for place in range(count)]
-        pf = rfft(xp.permute_dims(xp.stack(cut), (2, 1, 0)))  # (frequencies, patterns, stretches)
+        p = values.shape[0]
+        values = xp.concat([values, blank(p, max(count * step + size, 2 * size) - values.shape[1])], axis=1)
+        if count == 1:
+            windows = values[:, None, :size]
+        else:  # stretches are longer than shifts: what follows a stretch begins the next
+            one, following = (values[:, begin : begin + count * step] for begin in (0, step))
+            following = xp.reshape(following, (p, count, step))[:, :, :longest]
+            windows = xp.concat([xp.reshape(one, (p, count, step)), following], axis=2)
+        pf = rfft(xp.permute_dims(windows, (2, 0, 1)))  # (frequencies, patterns, stretches)
         back = irfft(xp.matmul(pf, zf), size)  # sums for minus each shift, (shifts, patterns, K)
         here = slice(*np.searchsorted(shell.pattern, [some.start, some.stop]).tolist())
         place = -shell.shift[here] % size * back.shape[1] + shell.pattern[here] - first

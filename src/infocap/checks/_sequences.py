@@ -13,8 +13,8 @@ from ._checks import LAGS, STANDARD_ERRORS, Case, single_inputs
 ROWS = 8192
 # Delays up to which inputs are compared with each other.
 DELAYS = 100
-# Rows of a block whose readouts are compared with later ones, and how many times larger their excess has to be than
-# that of the largest of all later blocks.
+# Rows of a block whose power is compared with that of later ones, and how many times the largest of the second half of
+# them it has to be.
 BLOCK, LARGER = 32, 2.0
 
 
@@ -51,7 +51,7 @@ def inputs_dependent(case: Case) -> Iterator[Check]:
     """Inputs that are not independent from step to step, so that functions of several delays are not orthogonal."""
     u, _ = _beginning(case)
     delays = np.arange(1, min(case.evidence.basis.memory, DELAYS, len(u) // 4) + 1)
-    for k, family in enumerate(case.evidence.basis.families):
+    for k, family in enumerate(case.evidence.basis.families if len(delays) else ()):
         y = family.values(family.standard(u[:, k]), 2)[1]
         means = np.array([np.mean(y[delay:] * y[:-delay]) for delay in delays.tolist()])
         worst = int(np.argmax(np.abs(means)))
@@ -71,14 +71,13 @@ def washout_short(case: Case) -> Iterator[Check]:
     count = len(z) // BLOCK
     if count < 16:
         return
-    power = np.sum(z[: count * BLOCK].reshape(count, BLOCK, -1).mean(axis=1) ** 2, axis=1)
-    power = np.maximum(power, np.mean(z[: count * BLOCK] ** 2, axis=1).reshape(count, BLOCK).mean(axis=1))
+    power = np.mean(z[: count * BLOCK].reshape(count, -1) ** 2, axis=1)
     usual = float(power[count // 2 :].max())
-    late = np.flatnonzero(power[: count // 2] > LARGER * usual)
-    if len(late) and late[0] == 0:
-        steps = int(np.argmax(power[: count // 2] <= LARGER * usual) + 1) * BLOCK
+    calm = np.flatnonzero(power <= LARGER * usual)
+    if calm[0] > 0:
+        steps = int(calm[0] + 1) * BLOCK
         yield Check(
-            f"readouts begin {power[0] / usual:.0f} times as far from their mean as they come later: the device still "
+            f"readouts begin with {power[0] / usual:.0f} times the power that they have later: the device still "
             f"remembers its initial state; pass a `washout` that is {steps} steps longer.",
             unreliable="a washout too short",
             steps=steps,

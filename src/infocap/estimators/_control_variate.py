@@ -10,10 +10,12 @@ from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
 from ._second_order import SUMS_BYTES, TINY, Found, benjamini_hochberg, second_order
-from ._sequence import SMALLEST, jackknifed
+from ._sequence import jackknifed
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
+# A capacity below this is rounding.
+SMALLEST = 1e-7
 # Samples per function below which the total is the sum of the clear capacities alone.
 ENOUGH_FOR_TOTAL = 2
 # S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).

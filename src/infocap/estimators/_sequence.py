@@ -20,6 +20,7 @@ from .._array import array_namespace, as_like, inverse_of_triangle, to_numpy
 from .._parallel import parallel_map
 from ..basis._delayed import DelayedBasis
 from ..errors import Check
+from ..kernels._regression import stretch_error
 from ..kernels._summary import triangle_of_gram
 from ..samples._samples import Samples
 from ..typing import Floats
@@ -37,12 +38,14 @@ MORE_CONTROLS, MOST_WORK = 2, 5e10
 # Bytes of sums of all stretches that are held together; where there are more, the data are gone through twice.
 STRETCH_BYTES = 500_000_000
 # A capacity below this is rounding.
-SMALLEST = 1e-7
+ROUNDING = 1e-7
 # Stretches should be so many times as long as the memory.
 LONG_STRETCH = 2
 # Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is
 # not the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 DISAGREE = 2.0
+# E[y^4] per sample, and at least, above which a few samples decide the mean of y².
+HEAVY, LEAST_HEAVY = 0.1, 100.0
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
 
@@ -156,7 +159,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     null = (squares / power**2)[places]
     moved = np.array([one[places] @ root for one, *_ in others])
     spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
-    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), SMALLEST / n)
+    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), ROUNDING / n)
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
     p = chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)
@@ -164,16 +167,16 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     error = np.sqrt(error**2 + 2 * np.abs(every[places] - unbiased) * null / freedom)
     if evidence.samples.constant:
         unbiased[0], error[0], p[0] = 1.0, 0.0, 0.0
-    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > SMALLEST)
+    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > ROUNDING)
     beyond = np.setdiff1d(np.arange(len(controls)), places)
-    outside = float(corrected[beyond].sum()), float(scale * without[:, beyond].sum(axis=1).std())
+    outside = float(corrected[beyond].sum()), stretch_error(without[:, beyond].sum(axis=1))
     return Estimate(
         np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0),
         unbiased=unbiased,
         standard_error=error,
         p_value=p,
         total=float(np.clip(unbiased.sum(), 0.0, evidence.rank)),
-        total_standard_error=float(scale * without[:, places].sum(axis=1).std()),
+        total_standard_error=stretch_error(without[:, places].sum(axis=1)),
         checks=tuple(_doubts(evidence, unbiased, outside, scatter)),
         coordinates=(inside[places].T,),
         residual_covariance=covariance,
@@ -191,6 +194,14 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
             f"error bars may be too short; take at least {wanted} samples.",
             unreliable=f"few samples for delays up to {memory}",
             wanted=wanted,
+        )
+    limit = max(HEAVY * n, LEAST_HEAVY)
+    heavy = int(np.sum(evidence.basis.fourth_moments > limit))
+    if heavy:
+        yield Check(
+            f"{heavy} functions have E[y^4] above {limit:.0f}: few samples decide them, more than error bars say; "
+            "lower the degree, take more samples, or drive the device with bounded inputs.",
+            unreliable=f"{heavy} functions with large fourth moments",
         )
     found, error = outside
     if found > CLEARLY * error and found > WORTH * unbiased.sum():

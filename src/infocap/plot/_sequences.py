@@ -54,6 +54,13 @@ def degree_bars(
     """Capacity stacked by degree, one bar per result, the rank as a line; without the constant, as the field counts.
 
     Results of a sweep come as a mapping from what was changed, such as the spectral radius, to the result.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.degree_bars({0.8: result, 0.9: result}).get_ylabel()
+    'capacity without the constant'
     """
     results = [results] if isinstance(results, CapacityResult) else results
     named = dict(results) if isinstance(results, Mapping) else {k + 1: one for k, one in enumerate(results)}
@@ -79,7 +86,15 @@ def degree_bars(
 
 
 def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
-    """Capacities of degree 2 by both delays, squares of one delay on the diagonal; each pair is shown once."""
+    """Capacities of degree 2 by both delays, squares of one delay on the diagonal; each pair is shown once.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.delay_matrix(result).get_xlabel()
+    'longer delay'
+    """
     values = result.delay_matrix(input)
     values[np.triu_indices(len(values), 1)] = np.nan
     with axes(ax, aspect=0.8) as ax:
@@ -94,7 +109,15 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
 
 
 def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
-    """Capacity by the largest delay of a function, stacked by degree: where memory is traded for nonlinearity."""
+    """Capacity by the largest delay of a function, stacked by degree: where memory is traded for nonlinearity.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.capacity_by_delay(result).get_xlabel()
+    'largest delay'
+    """
     table = result.by_delay()
     with axes(ax) as ax:
         base = np.zeros(len(table))

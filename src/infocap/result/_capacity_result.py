@@ -204,10 +204,10 @@ class CapacityResult:
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
-        if self.basis.n_inputs != 2 or self.basis.memory:
-            raise ParameterError(
-                f"a matrix needs 2 inputs without delays; this result has {self.basis.n_inputs}. Use by_degree()."
-            )
+        if self.basis.memory:
+            raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
+        if self.basis.n_inputs != 2:
+            raise ParameterError(f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree().")
         out = np.full((int(self.basis.indices.max()) + 1,) * 2, np.nan)
         out[tuple(self.basis.indices.T)] = self.capacity
         return out

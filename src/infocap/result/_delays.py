@@ -8,6 +8,7 @@ import numpy as np
 
 from ..basis._delayed import DelayedBasis
 from ..errors import ParameterError
+from ..kernels._regression import stretch_error
 from ..typing import Floats
 from ._target import Capacity
 
@@ -32,11 +33,7 @@ def sum_over(result: CapacityResult, some: Floats) -> Capacity:
     """
     value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
     if result.without_stretches is not None:
-        from scipy.special import stdtrit
-
-        count = len(result.without_stretches)  # few, for which Student's interval is longer
-        scale = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1)
-        return Capacity(value, float(scale * result.without_stretches[:, some].sum(axis=1).std()), result.rank)
+        return Capacity(value, stretch_error(result.without_stretches[:, some].sum(axis=1)), result.rank)
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
     share = np.linalg.norm(result.standard_error[some]) / max(float(np.linalg.norm(result.standard_error)), 1e-300)

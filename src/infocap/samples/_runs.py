@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +13,8 @@ from .._check import whole_number
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
-from ..typing import ArrayLike, Integers
+from ..typing import ArrayLike
 from ._table import Table
-
-
-class Runs(NamedTuple):
-    """The samples in use of one or several runs, one after the other."""
-
-    u: Table  # inputs: `history` rows of each run, then one row per sample
-    x: Table
-    repeats: Table | None
-    starts: Integers | None  # the first sample of each run; None for a single run
-    history: int
 
 
 class Joined:
@@ -43,10 +33,13 @@ class Joined:
         return np.concatenate([one.read(low, high, on_host=True) for one, low, high in inside if low < high])
 
 
-def cut_runs(u: Any, x: Any, basis: DelayedBasis, washout: int | None, complex_as: str | None, repeats: Any) -> Runs:
-    """The samples from max(washout, memory) on of each run; what comes before is history of the inputs alone.
+def cut_runs(
+    u: Any, x: Any, basis: DelayedBasis, washout: int | None, complex_as: str | None, repeats: Any
+) -> dict[str, Any]:
+    """The samples from max(washout, memory) on of each run, as fields of `Samples`.
 
-    The history reaches back twice the memory where the washout allows it, for controls beyond the functions reported.
+    What comes before is history of the inputs alone. It reaches back twice the memory where the washout allows it, for
+    controls beyond the functions reported.
     """
     first = max(whole_number("washout", basis.memory if washout is None else washout, 0), basis.memory)
     history = min(first, 2 * basis.memory)
@@ -76,7 +69,8 @@ def cut_runs(u: Any, x: Any, basis: DelayedBasis, washout: int | None, complex_a
         clock = [np.append(np.full(history, time[a]), time[a:b]) for a, b in pairwise(starts.tolist())]
         values = all_u.read(0, all_u.shape[0], on_host=True)
         all_u = Table(np.column_stack([values, np.concatenate(clock)]), "u")
-    return Runs(all_u, all_x, second[0] if second else None, starts[:-1] if several else None, history)
+    repeated, runs = second[0] if second else None, starts[:-1] if several else None
+    return {"u": all_u, "x": all_x, "repeats": repeated, "runs": runs, "history": history}
 
 
 def at_one_step(u: Any, x: Any, basis: Any, at: int) -> tuple[Any, Any, ProductBasis]:

@@ -85,9 +85,9 @@ class Samples:
                         f"`{name}` has no meaning for a sequence, whose rows are in time; leave it out."
                     )
             found = cut_runs(u, x, basis, washout, complex_as, repeats)
-            n, k = found.x.shape
-            whole = cls(found.u, found.x, basis, np.arange(k), np.zeros(k), np.ones(k), n_total=n)
-            return replace(whole, history=found.history, runs=found.starts, repeats=found.repeats)
+            n, k = found["x"].shape
+            found |= {"channels": np.arange(k), "shift": np.zeros(k), "scale": np.ones(k)}
+            return cls(basis=basis, n_total=n, **found)
         if washout is not None:
             raise ParameterError(f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...).")
         inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)

@@ -292,7 +292,7 @@ def probe(
     basis: ProductBasis,
     n_samples: int,
     *,
-    design: str = "sobol",
+    design: str | None = None,
     seed: int | None = None,
     blocks: int | None = None,
     weighted: bool | None = None,
@@ -303,6 +303,7 @@ def probe(
 ) -> CapacityResult:
     """The capacities of a system that can be called: (samples, inputs) -> (samples, readouts).
 
+    With a basis of delayed inputs the samples are the steps of one sequence, and `washout` goes to `estimate`.
     A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too. The design is
     that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`. By default it is weighted where a
     function has E[y^4] above a tenth of the samples, so that few of them would decide; a note then says so.
@@ -315,9 +316,9 @@ def probe(
       degree  0     1.0000
       degree  1     2.0000
     """
-    free = weighted is None and find_method(method, {}).takes_weights
+    free = weighted is None and not basis.memory and find_method(method, {}).takes_weights
     by_itself = free and needs_weights(basis, n_samples)
-    how: dict[str, Any] = {"design": design, "seed": seed, "blocks": blocks}
+    how: dict[str, Any] = {"seed": seed, "blocks": blocks} | ({} if design is None else {"design": design})
     weights = None
     if by_itself or (weighted is not None and yes_or_no("weighted", weighted)):
         u, weights = draw_weighted(basis, n_samples, **how)
