@@ -162,7 +162,7 @@ def explore(
     if len(basis) >= most_found:
         said = f"the search ended at {len(basis) - 1} functions, the most for {result.n_samples} samples"
         checks.append(Check(f"{said}; take more samples to find smaller ones."))
-    for degree in _reaching(basis.subset(np.flatnonzero(clear)), rounds[-1].windows):
+    for degree in _reaching(DelayedBasis(families, basis.indices[clear]), rounds[-1].windows):
         delays = rounds[-1].windows[degree]
         said = f"functions of degree {degree} were found in the outermost third of the {delays} delays tested"
         remedy = "record longer runs and raise `washout`" if delays >= washout else "raise `most_tested`"
