@@ -10,11 +10,11 @@ from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
 from .recording import Recording, read
 from .result import CapacityResult, load_result
-from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
+from .workflow import analyse, calibrate, compare, conclude, convergence, estimate, evidence, probe, sweep
 
 __all__ = [
     "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-    "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
+    "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
     "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
     "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
