@@ -49,7 +49,7 @@ PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
 FOLDER = click.Path(file_okay=False, path_type=Path)
 CORES = os.cpu_count() or 1
-FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
+FIGURES = (*(f"fig{number}" for number in range(1, 9)), "twin", "extras")
 BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a second.
 
 
@@ -81,7 +81,7 @@ def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: 
 
 
 @click.command()
-@click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|extras]...")
+@click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|twin|extras]...")
 @click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
 @click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc and .json.")
 @click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
