@@ -176,7 +176,14 @@ def beyond(data: xr.Dataset, n_inputs: int, degree: int) -> xr.DataArray:
 
 
 def line(
-    statement: str, paper: str, expected: str, found: str, holds: bool | None, *, kind: str = "agrees", full: bool = False
+    statement: str,
+    paper: str,
+    expected: str,
+    found: str,
+    holds: bool | None,
+    *,
+    kind: str = "agrees",
+    full: bool = False,
 ) -> Line:
     """One line of a check, with the paper's own words; None where the paper makes no statement that could hold or fail.
 

@@ -13,7 +13,21 @@ import infocap
 from infocap.systems import FibreSystem
 
 from ._common import QUICK as QUICK_SWEEP
-from ._common import SWEEP, Line, by_length, canvas, finished, joined, lettered, line, listed, points, result_at, styled, swept
+from ._common import (
+    SWEEP,
+    Line,
+    by_length,
+    canvas,
+    finished,
+    joined,
+    lettered,
+    line,
+    listed,
+    points,
+    result_at,
+    styled,
+    swept,
+)
 from ._work import Work
 
 TITLE = "The twin's sweeps with error bars, and the total that noise allows"
@@ -80,7 +94,7 @@ def noise_limit(
 
 @styled
 def draw(data: xr.Dataset) -> Figure:
-    """Totals of the twin over power for each number of inputs (a, b), bars with error bars at the highest power (c, d)."""
+    """Totals of the twin over power for each number of inputs (a, b), and bars at the highest power (c, d)."""
     figure = canvas(135)
     whole, data = data, data.isel(model=0, seed=0)
     axes = figure.subplots(2, 2)

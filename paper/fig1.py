@@ -10,7 +10,21 @@ from matplotlib.figure import Figure
 
 import infocap
 
-from ._common import MOST, SWEEP, Line, as_result, canvas, finished, lettered, line, listed, result_at, spread, styled, swept
+from ._common import (
+    MOST,
+    SWEEP,
+    Line,
+    as_result,
+    canvas,
+    finished,
+    lettered,
+    line,
+    listed,
+    result_at,
+    spread,
+    styled,
+    swept,
+)
 from ._common import QUICK as QUICK_SWEEP
 from ._measured import BY_DEGREE, LENGTH_M, POWER_DBM, TOTAL, matrix_values
 from ._work import Work

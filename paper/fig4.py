@@ -86,7 +86,7 @@ def statements(data: xr.Dataset) -> list[Line]:
         ),
         line(
             "More power or a longer fibre gives more capacity",
-            "increasing either power or fiber length ... shifts capacity ... toward a more diverse, higher-order profile",
+            "increasing either power or fiber length ... shifts capacity ... toward a ... higher-order profile",
             "total rises with power and with length",
             by_length(total),
             grows(total),

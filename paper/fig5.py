@@ -35,8 +35,10 @@ def draw(data: xr.Dataset) -> Figure:
     for row, power in zip(grid, powers, strict=True):
         for ax, length in zip(row, lengths, strict=True):
             here = data.sel(power_dbm=power, length_m=length).mean("seed")
-            bars = {f"{model}, total {here['total_q5'].sel(model=model).item():.1f}": here["by_degree_q5"].sel(model=model)
-                    for model in data["model"].values}  # fmt: skip
+            bars = {}
+            for model in data["model"].values:
+                one = here.sel(model=model)
+                bars[f"{model}, total {one['total_q5'].item():.1f}"] = one["by_degree_q5"]
             if (power, length) == (POWER_DBM, LENGTH_M):
                 bars["measured, total 39.1"] = BY_DEGREE
             for place, (label, values) in enumerate(bars.items()):
@@ -61,7 +63,9 @@ def statements(data: xr.Dataset) -> list[Line]:
     lowest = by_degree.isel(power_dbm=0).mean("seed")
     mean_degree = (by_degree * data["degree_q5"]).sum("degree_q5") / by_degree.sum("degree_q5")
     largest = lowest.argmax("degree_q5").values
-    sentence = "the distribution broadens toward higher total degrees, reflecting a richer set of nonlinear interactions"
+    sentence = (
+        "the distribution broadens toward higher total degrees, reflecting a richer set of nonlinear interactions"
+    )
     return [
         line(
             f"At low power ({data['power_dbm'].values[0]:g} dBm) capacity is concentrated in degree 2",
@@ -90,7 +94,7 @@ def statements(data: xr.Dataset) -> list[Line]:
         ),
         line(
             "More power or a longer fibre gives more capacity",
-            "increasing either power or fiber length ... shifts capacity ... toward a more diverse, higher-order profile",
+            "increasing either power or fiber length ... shifts capacity ... toward a ... higher-order profile",
             "total rises with power and with length",
             by_length(total),
             grows(total),

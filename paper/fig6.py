@@ -14,10 +14,24 @@ from matplotlib.figure import Figure
 import infocap
 from infocap.systems import FibreSystem
 
-from ._common import MOST, SWEEP, Line, by_length, canvas, compared, grows, line, lettered, made, spread, styled, swept
-from ._common import of_seed
-from ._measured import LENGTH_M, POWER_DBM, TOTAL
+from ._common import (
+    MOST,
+    SWEEP,
+    Line,
+    by_length,
+    canvas,
+    compared,
+    grows,
+    lettered,
+    line,
+    made,
+    of_seed,
+    spread,
+    styled,
+    swept,
+)
 from ._common import QUICK as QUICK_SWEEP
+from ._measured import LENGTH_M, POWER_DBM, TOTAL
 from ._work import Work
 
 TITLE = "Total capacity against the nonlinear phase"
@@ -175,7 +189,10 @@ def statements(data: xr.Dataset) -> list[Line]:
     ):  # fmt: skip
         power, length = CHANGES[change]
         shift = [data[f"{change}_q{q}"].diff("which") for q in (2, 5)]
-        share = [abs(s.mean() / data[f"{change}_q{q}"].isel(which=0).mean()).item() for s, q in zip(shift, (2, 5), strict=True)]
+        share = [
+            abs(s.mean() / data[f"{change}_q{q}"].isel(which=0).mean()).item()
+            for s, q in zip(shift, (2, 5), strict=True)
+        ]
         lines.append(
             line(
                 f"{said} (total at {power:g} dBm, {length:g} m)",

@@ -111,7 +111,13 @@ def draw(data: xr.Dataset) -> Figure:
     """Accuracy and total capacity over power: digits and spirals, plain model, twin, and a noisy detector."""
     figure = canvas(190)
     axes = figure.subplots(3, 2)
-    shown = [("plain", "digits"), ("twin", "digits"), ("plain", "spirals"), ("twin", "spirals"), ("plain", "noisy_digits")]
+    shown = [
+        ("plain", "digits"),
+        ("twin", "digits"),
+        ("plain", "spirals"),
+        ("twin", "spirals"),
+        ("plain", "noisy_digits"),
+    ]
     for ax, letter, (model, name) in zip(axes.flat, "abcde", shown, strict=False):
         infocap.plot.capacity_accuracy(relation(data.sel(model=model), name), ax, against="power_dbm")
         ax.set_title(f"({letter}) {ax.get_title(loc='left')}, {model}", loc="left")
@@ -241,7 +247,7 @@ def digits(data: xr.Dataset, name: str, said: str) -> list[Line]:
         ),
         line(
             f"MNIST: 5 m below 40 m at every power{said}",
-            "the 5 m curve consistently lies below the 40 m curve ... The corresponding accuracies follow the same trend",
+            "the 5 m curve consistently lies below the 40 m curve ... accuracies follow the same trend",
             "in capacity and in accuracy",
             f"accuracy lower by {listed(100 * (table[:, 1] - table[:, 0]))} points",
             bool(np.all(table[:, 1] > table[:, 0])) and rises(found.total.reshape(2, -1)),

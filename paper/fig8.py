@@ -58,9 +58,14 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
                 seed=seed,
             )
     found = joined(work.do(jobs).values(), parameters)
-    few = swept(work, parameters | {"powers_dbm": [parameters["shown_dbm"]], "n_samples": dict.fromkeys((2, 5), parameters["n_few"])})
+    few = swept(
+        work,
+        parameters | {"powers_dbm": [parameters["shown_dbm"]], "n_samples": dict.fromkeys((2, 5), parameters["n_few"])},
+    )
     few = few[["total_q2", "total_q5"]].isel(power_dbm=0).rename({f"total_q{q}": f"total_few_q{q}" for q in (2, 5)})
-    data = xr.merge([swept(work, parameters), found, few.drop_vars("power_dbm")], combine_attrs="drop", compat="override")
+    data = xr.merge(
+        [swept(work, parameters), found, few.drop_vars("power_dbm")], combine_attrs="drop", compat="override"
+    )
     data.attrs = found.attrs
     return data
 
@@ -78,7 +83,7 @@ def factors(
     tolerance: float,
     seed: int,
 ) -> xr.Dataset:
-    """IND of the readouts in units of their noise, which repeats at the input 1, 1, ... tell; from all and few samples."""
+    """IND from all and from few samples, in units of the noise, which repeats at the input 1, 1, ... tell."""
     make = made(model, n_inputs=n_inputs, tolerance=tolerance, phase_noise=phase_noise)
     system = make(power_dbm=power_dbm, length_m=length_m)
     u = infocap.draw(infocap.product_basis("legendre", n_inputs, 1), n_samples, seed=seed)
@@ -121,9 +126,16 @@ def draw(data: xr.Dataset) -> Figure:
         for q, colour in zip((5, 2), infocap.plot.COLOURS, strict=False):
             for name, marker, style in (("total", "o", "-"), ("n_factors", "s", "--")):
                 values = data[f"{name}_q{q}"].sel(model=model)
-                ax.errorbar(data["power_dbm"], values.mean("seed"), values.std("seed"), fmt=marker + style, color=colour,
-                            markersize=4, markerfacecolor=colour if marker == "o" else "white",
-                            label=f"{'total capacity' if name == 'total' else 'factors'}, {q} inputs")  # fmt: skip
+                ax.errorbar(
+                    data["power_dbm"],
+                    values.mean("seed"),
+                    values.std("seed"),
+                    fmt=marker + style,
+                    color=colour,
+                    markersize=4,
+                    markerfacecolor=colour if marker == "o" else "white",
+                    label=f"{'total capacity' if name == 'total' else 'factors'}, {q} inputs",
+                )
         ax.set_xlabel("average power (dBm)")
         ax.set_ylim(0, 80)
         lettered(ax, letter, f"{model}, 40 m")

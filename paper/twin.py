@@ -18,7 +18,21 @@ from scipy.special import ndtr
 import infocap
 from infocap.systems.fibre import Encoder, Fibre, FibreSystem
 
-from ._common import HALVES, MOST, SWEEP, Line, canvas, finished, joined, lettered, line, spread, styled, swept
+from ._common import (
+    HALVES,
+    MOST,
+    SWEEP,
+    Line,
+    canvas,
+    finished,
+    joined,
+    lettered,
+    line,
+    parameters_of,
+    spread,
+    styled,
+    swept,
+)
 from ._measured import BY_DEGREE, LENGTH_M, POWER_DBM, TOTAL, matrix_values
 from ._work import Work
 
@@ -126,7 +140,9 @@ def fitted(
 ) -> xr.Dataset:
     """The best parameters of one variant, with errors, and how close it comes."""
     n_fitted = {int(q): n for q, n in n_fitted.items()}
-    found = infocap.calibrate(dict, start, measured(), predict=lambda given: predicted(given | fixed, n_fitted, pattern))
+    found = infocap.calibrate(
+        dict, start, measured(), predict=lambda given: predicted(given | fixed, n_fitted, pattern)
+    )
     cells = found.predicted[:-11] - measured()[0][:-11]
     numbers = {
         "chi2": found.chi2,
@@ -180,7 +196,7 @@ def draw(data: xr.Dataset) -> Figure:
     left.set_ylabel("capacity simulated")
     left.legend(loc="upper left")
     lettered(left, "a", "120 functions, -1.9 dBm, 40 m")
-    lengths = parameters(data)["lengths"]
+    lengths = parameters_of(data)["lengths"]
     profile = data["chi2"].sel(variant=[f"{length:g} m" for length in lengths])
     right.plot(lengths, profile, "o-", color=infocap.plot.COLOURS[0], markersize=4)
     best = data.sel(variant=list(LADDER)[-1], parameter=NAMES[0])
@@ -194,43 +210,56 @@ def draw(data: xr.Dataset) -> Figure:
     return figure
 
 
-def parameters(data: xr.Dataset) -> dict[str, Any]:
-    """The parameters of the run."""
-    import json
-
-    return dict(json.loads(data.attrs["parameters"]))
-
-
 def check(data: xr.Dataset) -> list[Line]:
-    """How close the twin comes, by the targets that were set before, its parameters, and what it cost to leave out each."""
+    """How close the twin comes by the targets that were set before, its parameters, and what each of them brings."""
     twin = data.sel(model="twin")
     cells = matrix_values(infocap.product_basis("legendre", 2, SWEEP["max_degree"][2]).indices)
     lines = []
     for q in (2, 5):
         total = twin[f"total_q{q}"]
-        near = bool(abs(total.mean() / TOTAL[q] - 1) < 0.05)
-        lines.append(line(f"Total capacity, {q} inputs", f"{TOTAL[q]} of 72 (Fig. 1)", "within 5 %", spread(total), near,
-                          kind="calibrated"))  # fmt: skip
+        lines.append(
+            line(
+                f"Total capacity, {q} inputs",
+                f"{TOTAL[q]} of 72 (Fig. 1)",
+                "within 5 %",
+                spread(total),
+                bool(abs(total.mean() / TOTAL[q] - 1) < 0.05),
+                kind="calibrated",
+            )
+        )
     rms = np.sqrt(((twin["capacity_q2"] - xr.DataArray(cells, dims="term_q2")) ** 2).mean("term_q2"))
     apart = abs(twin["by_degree_q5"] - xr.DataArray(BY_DEGREE, dims="degree_q5")).sum("degree_q5")
     lines += [
-        line("Each of 120 functions of two inputs", "Fig. 1(a)", "root mean square difference at most 0.045",
-             spread(rms, 3), bool(rms.mean() <= 0.045), kind="calibrated"),
-        line("Each degree of five inputs", "Fig. 1(b)", "absolute differences add up to at most 2.5",
-             spread(apart, 2), bool(apart.mean() <= 2.5), kind="calibrated"),
-    ]  # fmt: skip
+        line(
+            "Each of 120 functions of two inputs",
+            "Fig. 1(a)",
+            "root mean square difference at most 0.045",
+            spread(rms, 3),
+            bool(rms.mean() <= 0.045),
+            kind="calibrated",
+        ),
+        line(
+            "Each degree of five inputs",
+            "Fig. 1(b)",
+            "absolute differences add up to at most 2.5",
+            spread(apart, 2),
+            bool(apart.mean() <= 2.5),
+            kind="calibrated",
+        ),
+    ]
     best = data.sel(variant=list(LADDER)[-1])
     for name in NAMES:
         here = best.sel(parameter=name)
         others = [f"{data['value'].sel(variant=one, parameter=name).item():.2g}" for one in variants(data, "pattern")]
         found = f"{here['value'].item():.3g} ± {here['error'].item():.1g}"
-        lines.append(line(f"Fitted: {name}", "-", "-", found + (f"; other patterns: {', '.join(others)}" if others else ""),
-                          None))  # fmt: skip
+        found += f"; with other patterns of the bins {', '.join(others)}" if others else ""
+        lines.append(line(f"Fitted: {name}", "-", "-", found, None))
     for label in LADDER:
         here = data.sel(variant=label)
-        text = f"chi² {here['chi2'].item():.0f}, rms {here['rms'].item():.3f}, degrees {here['by_degree_apart'].item():.1f}"
-        lines.append(line(f"With {label}", "-", "-", f"{text}, totals {here['predicted'].values[-2]:.1f} and "
-                          f"{here['predicted'].values[-1]:.1f}", None))  # fmt: skip
+        two, five = here["predicted"].values[-2:]
+        found = f"chi² {here['chi2'].item():.0f}, root mean square difference {here['rms'].item():.3f}, differences by "
+        found += f"degree {here['by_degree_apart'].item():.1f}, totals {two:.1f} and {five:.1f}"
+        lines.append(line(f"Explained with {label}", "-", "-", found, None))
     return finished(data, lines)
 
 

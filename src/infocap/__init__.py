@@ -14,8 +14,8 @@ from .workflow import analyse, calibrate, compare, conclude, convergence, estima
 
 __all__ = [
     "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-    "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-    "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
+    "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "dimension", "draw",
+    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "load_result", "plot", "probe",
     "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 

@@ -20,7 +20,8 @@ class Indicator:
 
     `values` are IND(kappa) for kappa = 1 ... K - 1, `eigenvalues` those of Z'Z, largest first, where Z are the
     readouts in units of their noise. `n_factors` is where IND has its minimum: the lowest, as in the paper, or the
-    last, whichever `indicator` was asked for. It is None when IND only rises (IND(0) counts as its start) or falls to the end.
+    last, whichever `indicator` was asked for. It is None when IND only rises (IND(0) counts as its start) or falls to
+    the end.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors

@@ -39,7 +39,9 @@ class Calibration:
     def __repr__(self) -> str:
         lines = [f"Calibration: chi² {self.chi2:.1f} for {self.degrees_of_freedom} degrees of freedom"]
         errors = self.standard_error
-        return "\n".join([*lines, *(f"  {name} = {one:.3g} ± {errors[name]:.2g}" for name, one in self.parameters.items())])
+        return "\n".join(
+            [*lines, *(f"  {name} = {one:.3g} ± {errors[name]:.2g}" for name, one in self.parameters.items())]
+        )
 
 
 def calibrate(
@@ -120,7 +122,9 @@ def _compared(
             raise DataError(f"measured has shapes {values.shape} and {errors.shape}; give as many errors, all above 0.")
         return values, errors, predict
     if measured.unbiased is None or measured.standard_error is None:
-        raise ParameterError(f"method {measured.method!r} gives no error bars to weigh capacities; use control-variate.")
+        raise ParameterError(
+            f"method {measured.method!r} gives no error bars to weigh capacities; use control-variate."
+        )
     told = measured.standard_error > 0  # the constant has no error, and nothing to say
 
     def simulated(system: Any) -> Floats:

@@ -39,8 +39,9 @@ def convergence(
 
     They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K readouts fit any K values,
     and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). With `exact` they are divided by E[y²] = 1, as in
-    the paper's algorithms, and start at the sample mean of y² instead. `sizes` defaults to 40 steps from K to N. Rows that `draw` gave come in random
-    order inside a block, so that any number of them is a fair sample, and whole blocks are even ones.
+    the paper's algorithms, and start at the sample mean of y² instead. `sizes` defaults to 40 steps from K to N. Rows
+    that `draw` gave come in random order inside a block, so that any number of them is a fair sample, and whole blocks
+    are even ones.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 3)

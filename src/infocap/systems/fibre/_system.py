@@ -24,8 +24,8 @@ WEAKEST_EDGE = 5e-4
 HOST_ROWS = 512
 # Samples that are propagated together on a graphics card, a multiple of HOST_ROWS: enough to fill it.
 DEVICE_ROWS = 16 * HOST_ROWS
-# What `infocap reproduce twin` found for the published experiment at PUBLISHED_DBM, 40 m (paper/twin.py has the errors);
-# the additive noise is a fraction of the unmasked pulse's peak there, and the same number of mW / nm at any power.
+# What `infocap reproduce twin` found for the published experiment at PUBLISHED_DBM and 40 m. The additive noise is a
+# fraction of the unmasked pulse's peak there, and the same number of mW / nm at any power.
 PUBLISHED_DBM = -1.9
 PUBLISHED = {
     "prechirp_length_m": 138.0,
@@ -89,7 +89,7 @@ class FibreSystem:
         They come from `infocap reproduce twin`, which gives their uncertainties, and hold for every power, length and
         number of inputs. Light passes the dispersion of 138 m of fibre before the amplifier; the bins of the encoder
         differ by 1.7 % in the exponent of their attenuation and by 0.021 rad in phase; the spectrometer has a relative
-        and an additive noise. There is no phase noise. `settings` are those of `FibreSystem`, but for the fitted stages.
+        and an additive noise. There is no phase noise. `settings` are those of `FibreSystem`, except the fitted stages.
 
         >>> system = FibreSystem.published(power_dbm=-1.9, length_m=40.0, n_inputs=2)
         >>> system.fibre.prechirp_length_m, system.encoder.phase_noise
