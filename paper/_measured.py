@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+
+import infocap
 
 POWER_DBM, LENGTH_M = -1.9, 40.0
 TOTAL = {2: 18.5, 5: 39.1}
@@ -36,3 +40,30 @@ for _row, _text in enumerate(_MATRIX.split("\n")[1:-1]):
 def matrix_values(indices: np.ndarray) -> np.ndarray:
     """The measured capacities of two inputs in the order of a basis, from its `indices` (terms, 2)."""
     return MATRIX[tuple(indices.T)]
+
+
+# Measurements of the user's own, (result, power in dBm or NaN, length in m or NaN), which `add` puts here.
+OWN: list[tuple[infocap.CapacityResult, float, float]] = []
+DEGREES = {2: 14, 5: 8}
+
+
+def add(path: Path) -> str:
+    """Read a recording of two or five inputs, estimate it as the paper does, and say what was found.
+
+    Power and length are those in the metadata of the recording, as `infocap simulate` or a plan's notes leave them.
+    """
+    run = infocap.read(path)
+    n_inputs = run.inputs.shape[1]
+    if n_inputs not in DEGREES:
+        raise infocap.errors.DataError(f"{path} has {n_inputs} inputs; the paper's figures show 2 or 5.")
+    basis = infocap.product_basis("legendre", n_inputs, DEGREES[n_inputs])
+    result = infocap.estimate(run.inputs, run.readouts, basis, method="threshold-richardson")
+    known = {**run.metadata, **run.metadata.get("system", {})}
+    power, length = (float(known.get(name, np.nan)) for name in ("power_dbm", "length_m"))
+    OWN.append((result, power, length))
+    where = (
+        f" at {power:g} dBm, {length:g} m"
+        if np.isfinite(power + length)
+        else " (its metadata name no power_dbm, length_m)"
+    )
+    return f"{path}: total {result.total:.1f} of {result.maximum} for {n_inputs} inputs{where}"

@@ -26,7 +26,7 @@ from ._common import (
     swept,
 )
 from ._common import QUICK as QUICK_SWEEP
-from ._measured import BY_DEGREE, LENGTH_M, POWER_DBM, TOTAL, matrix_values
+from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM, TOTAL, matrix_values
 from ._work import Work
 
 TITLE = "Capacity matrix and capacity bars, -1.9 dBm, 40 m: measured, plain model, twin"
@@ -51,32 +51,38 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
 
 @styled
 def draw(data: xr.Dataset) -> Figure:
-    """Matrices of two inputs (a) and bars of five (b): measured, plain model, twin."""
-    figure = canvas(125)
-    tops, bottoms = figure.subplots(2, 3, sharey="row", height_ratios=[1.1, 1])
-    shown = {"measured": None, "plain model": "plain", "twin": "twin"}
-    for top, bottom, (title, model) in zip(tops, bottoms, shown.items(), strict=True):
-        if model is None:
-            basis = infocap.product_basis("legendre", 2, SWEEP["max_degree"][2])
-            two, bars, total = as_result(CELLS, basis, SWEEP["n_samples"][2], total=TOTAL[2]), BY_DEGREE, TOTAL[5]
+    """Matrices of two inputs (a) and bars of five (b): measured, plain model, twin, and data of the user's own."""
+    basis = infocap.product_basis("legendre", 2, SWEEP["max_degree"][2])
+    twos = {"measured": as_result(CELLS, basis, SWEEP["n_samples"][2], total=TOTAL[2])}
+    bars = {"measured": (BY_DEGREE, TOTAL[5])}
+    for model, title in (("plain", "plain model"), ("twin", "twin")):
+        point = {"model": model, "power_dbm": POWER_DBM, "length_m": LENGTH_M}
+        twos[title] = result_at(data, 2, **point)
+        here = data.sel(point).mean("seed")
+        bars[title] = (here["by_degree_q5"].values, here["total_q5"].item())
+    for result, *_ in OWN:
+        if result.basis.n_inputs == 2:
+            twos["your data"] = result
         else:
-            point = {"model": model, "power_dbm": POWER_DBM, "length_m": LENGTH_M}
-            two = result_at(data, 2, **point)
-            bars = data["by_degree_q5"].sel(point).mean("seed").values
-            total = data["total_q5"].sel(point).mean("seed").item()
-        infocap.plot.capacity_matrix(two, top, colourbar=False)
-        lettered(top, "a", f"two inputs, {title}")
-        bottom.bar(range(len(bars)), bars, color=infocap.plot.COLOURS[0], width=0.75)
-        for degree, value in enumerate(bars):
-            bottom.text(degree, value + 0.2, f"{value:.2f}", ha="center", fontsize=6)
-        bottom.set_xticks(range(len(bars)))
-        bottom.set_xlabel("total degree")
-        bottom.text(0.95, 0.9, f"total {total:.1f} of {MOST}", transform=bottom.transAxes, ha="right")
-        lettered(bottom, "b", f"five inputs, {title}")
-        for ax in (top, bottom):
-            ax.label_outer()
+            bars["your data"] = (np.bincount(result.basis.degrees, result.capacity), result.total)
+    figure = canvas(125)
+    tops, bottoms = figure.subplots(2, max(len(twos), len(bars)), sharey="row", height_ratios=[1.1, 1])
+    for ax, (title, result) in zip(tops, twos.items(), strict=False):
+        infocap.plot.capacity_matrix(result, ax, colourbar=False)
+        lettered(ax, "a", f"two inputs, {title}")
+        ax.label_outer()
+    for ax, (title, (values, total)) in zip(bottoms, bars.items(), strict=False):
+        ax.bar(range(len(values)), values, color=infocap.plot.COLOURS[0], width=0.75)
+        for degree, value in enumerate(values):
+            ax.text(degree, value + 0.2, f"{value:.1f}", ha="center", fontsize=6)
+        ax.set(xticks=range(len(values)), xlabel="total degree")
+        ax.text(0.95, 0.9, f"total {total:.1f} of {MOST}", transform=ax.transAxes, ha="right")
+        lettered(ax, "b", f"five inputs, {title}")
+        ax.label_outer()
+    for unused in (*tops[len(twos) :], *bottoms[len(bars) :]):
+        unused.set_axis_off()
     bottoms[0].set_ylabel("capacity")
-    bottoms[0].set_ylim(0, 1.25 * max(BY_DEGREE.max(), data["by_degree_q5"].max().item()))
+    bottoms[0].set_ylim(0, 1.25 * max(values.max() for values, _ in bars.values()))
     figure.colorbar(tops[0].images[0], ax=tops, label="capacity", pad=0.01, aspect=30)
     return figure
 

@@ -27,12 +27,12 @@ PARAMETERS: dict[str, Any] = {
     "n_readouts": 71,
     # Data sets for each design (the paper has 1000); the two slow methods get fewer.
     "repeats": {
-        "raw": 200,
-        "threshold-richardson": 200,
-        "richardson-threshold": 200,
-        "chi2": 200,
-        "control-variate": 20,
-        "surrogate": 4,
+        "raw": 100,
+        "threshold-richardson": 100,
+        "richardson-threshold": 100,
+        "chi2": 100,
+        "control-variate": 10,
+        "surrogate": 2,
     },
     "bin_width": 2e-4,
     "power_dbm": -1.9,

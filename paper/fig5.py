@@ -12,7 +12,7 @@ import infocap
 
 from ._common import QUICK as QUICK_SWEEP
 from ._common import SWEEP, Line, beyond, by_length, canvas, compared, grows, line, listed, styled, swept
-from ._measured import BY_DEGREE, LENGTH_M, POWER_DBM
+from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM
 from ._work import Work
 
 TITLE = "Capacity bars of five inputs over power and length"
@@ -41,9 +41,18 @@ def draw(data: xr.Dataset) -> Figure:
                 bars[f"{model}, total {one['total_q5'].item():.1f}"] = one["by_degree_q5"]
             if (power, length) == (POWER_DBM, LENGTH_M):
                 bars["measured, total 39.1"] = BY_DEGREE
+            for own, *where in OWN:
+                if own.basis.n_inputs == 5 and where == [power, length]:
+                    bars[f"your data, total {own.total:.1f}"] = np.bincount(own.basis.degrees, own.capacity)
             for place, (label, values) in enumerate(bars.items()):
-                colour = ("0.6", infocap.plot.COLOURS[5], "black")[place]
-                ax.bar(degrees + 0.28 * (place - (len(bars) - 1) / 2), values, 0.27, color=colour, label=label)
+                colour = ("0.6", infocap.plot.COLOURS[5], "black", infocap.plot.COLOURS[2])[place]
+                ax.bar(
+                    degrees + 0.8 / len(bars) * (place - (len(bars) - 1) / 2),
+                    values,
+                    0.78 / len(bars),
+                    color=colour,
+                    label=label,
+                )
             ax.set_title(f"{power:g} dBm, {length:g} m")
             ax.set(xlabel="total degree", ylabel="capacity", xticks=degrees)
             ax.label_outer()

@@ -31,7 +31,7 @@ from ._common import (
     swept,
 )
 from ._common import QUICK as QUICK_SWEEP
-from ._measured import LENGTH_M, POWER_DBM, TOTAL
+from ._measured import LENGTH_M, OWN, POWER_DBM, TOTAL
 from ._work import Work
 
 TITLE = "Total capacity against the nonlinear phase"
@@ -110,6 +110,12 @@ def draw(data: xr.Dataset) -> Figure:
                     label=f"{q} inputs, {length:g} m",
                 )
             ax.plot(at, TOTAL[q], "*", color="black", markersize=8, label="measured" if q == 2 else None)
+        for own, power, length in OWN:
+            if np.isfinite(power + length):
+                phase = FibreSystem(power_dbm=power, length_m=length).nonlinear_phase
+                ax.plot(
+                    phase, own.total, "P", color="black", markersize=7, label=f"your data, {own.basis.n_inputs} inputs"
+                )
         ax.set_xscale("log")
         ax.set_xlabel(r"nonlinear phase $\phi_{NL} = \gamma P_{peak} L$ (rad)")
         lettered(ax, letter, f"{model} model" if model == "plain" else "twin")

@@ -140,20 +140,19 @@ def fitted(
 ) -> xr.Dataset:
     """The best parameters of one variant, with errors, and how close it comes."""
     n_fitted = {int(q): n for q, n in n_fitted.items()}
-    found = infocap.calibrate(
-        dict, start, measured(), predict=lambda given: predicted(given | fixed, n_fitted, pattern)
-    )
-    cells = found.predicted[:-11] - measured()[0][:-11]
-    numbers = {
+    found = infocap.calibrate(lambda **given: predicted(given | fixed, n_fitted, pattern), start, *measured())
+    numbers = predicted(found.parameters | fixed, n_fitted, pattern)
+    cells = numbers[:-11] - measured()[0][:-11]
+    tells = {
         "chi2": found.chi2,
         "rms": float(np.sqrt(np.mean(cells**2))),
-        "by_degree_apart": float(np.abs(found.predicted[-11:-2] - BY_DEGREE).sum()),
+        "by_degree_apart": float(np.abs(numbers[-11:-2] - BY_DEGREE).sum()),
     }
     columns = {"value": found.parameters | fixed, "error": found.standard_error}
     return xr.Dataset(
-        {name: ("variant", [number]) for name, number in numbers.items()}
+        {name: ("variant", [number]) for name, number in tells.items()}
         | {name: (("variant", "parameter"), [[one.get(key, np.nan) for key in NAMES]]) for name, one in columns.items()}
-        | {"predicted": (("variant", "number"), [found.predicted])},
+        | {"predicted": (("variant", "number"), [numbers])},
         coords={"variant": [label], "parameter": list(NAMES)},
     )
 

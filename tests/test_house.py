@@ -25,8 +25,9 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 
 # Lines of all Python files with their docstrings and blanks. It was 21,722 before the house was rebuilt, more than
 # any comparable package (diffrax 16,500, harmonica 12,600), and a newcomer should see the whole in a few days.
-# Reservoirs, the exact memory of linear networks, and tasks with sequences and real targets took 610.
-MOST_LINES = 16_080
+# Reservoirs, the exact memory of linear networks, and tasks with sequences and real targets took 610; fitting a simulator
+# to a measurement, the published twin, and the paper's W* and y* took 190.
+MOST_LINES = 16_270
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400.
 MOST_CORE_LINES = 7_000
 # Python files; there were 186, which no table of contents makes plain.

@@ -86,7 +86,10 @@ def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: 
 @click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc and .json.")
 @click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
-def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None) -> None:
+@click.option("--data", type=FILE, help="A recording of your own to show beside the simulation in fig1, fig5, fig6.")
+def reproduce(
+    figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None, data: Path | None
+) -> None:
     """Compute, draw and check the paper's figures.
 
     What was stopped goes on with the same command, and gives the same numbers.
@@ -98,6 +101,8 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
         for needed in getattr(script, "NEEDS", ()):
             if importlib.util.find_spec(needed) is None:  # told before half an hour of work
                 raise ParameterError(f"{name} needs {needed}: pip install infocap[ml], or ask for others.")
+    if data is not None:
+        click.echo(importlib.import_module(f"{PACKAGE}._measured").add(data))
     output.mkdir(parents=True, exist_ok=True)
     context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
     executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
@@ -159,7 +164,8 @@ def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) 
     with replaced(output / f"{name}.json") as beside:
         beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in lines:
-        click.echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
+        twin = f"; twin ({line['twin_verdict']}): {line['twin']}" if line["twin_verdict"] else ""
+        click.echo(f"  {line['verdict']:<10} {line['statement']}: {line['found']}{twin}")
     said = json.loads(data.attrs["warnings"])
     warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
     click.echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")

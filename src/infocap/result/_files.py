@@ -39,6 +39,8 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
         variables[name] = ((f"{name}_frame", "term"), part)
     if result.residual_covariance is not None:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
+    if result.weights is not None:
+        variables["weights"] = (("constant_and_readout", "term"), result.weights)
     variables["index"] = (("term", "input"), basis.indices)
     variables["metadata"] = ((), json.dumps(extras(result)))  # a variable: attributes have a largest size
     coordinates = {
@@ -95,8 +97,7 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         inside: dict[str, Any] = {"coordinates": parts}
-        if "residual_covariance" in contents:
-            inside["residual_covariance"] = contents.numbers("residual_covariance")
+        inside |= {name: contents.numbers(name) for name in ("residual_covariance", "weights") if name in contents}
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         indices = contents.numbers("index")
     return contents.attributes, indices, columns, inside, json.loads("".join(metadata))
