@@ -148,7 +148,7 @@ def result_at(data: xr.Dataset, n_inputs: int, **point: Any) -> infocap.Capacity
     """The mean over seeds at one setting of a sweep, as a result for the functions that draw one."""
     here, parameters = data.sel(point).mean("seed"), parameters_of(data)
     found = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
-    numbers = ("total", "total_standard_error", "n_readouts", "maximum", "rank")
+    numbers = {"total": float, "total_standard_error": float, "n_readouts": int, "maximum": int, "rank": int}
     return as_result(
         found["capacity"],
         infocap.product_basis("legendre", n_inputs, parameters["max_degree"][n_inputs]),
@@ -156,7 +156,7 @@ def result_at(data: xr.Dataset, n_inputs: int, **point: Any) -> infocap.Capacity
         raw=found["raw"],
         standard_error=found.get("standard_error"),
         method=parameters["method"],
-        **{name: found[name].item() for name in numbers if name in found and not np.isnan(found[name])},
+        **{name: kind(found[name]) for name, kind in numbers.items() if name in found and not np.isnan(found[name])},
     )
 
 

@@ -70,7 +70,7 @@ def draw(data: xr.Dataset) -> Figure:
     for ax, (title, result) in zip(tops, twos.items(), strict=False):
         infocap.plot.capacity_matrix(result, ax, colourbar=False)
         lettered(ax, "a", f"two inputs, {title}")
-        ax.label_outer()
+        ax.set_ylabel("degree in $u_2$" if title == "measured" else "")
     for ax, (title, (values, total)) in zip(bottoms, bars.items(), strict=False):
         ax.bar(range(len(values)), values, color=infocap.plot.COLOURS[0], width=0.75)
         for degree, value in enumerate(values):
@@ -78,7 +78,6 @@ def draw(data: xr.Dataset) -> Figure:
         ax.set(xticks=range(len(values)), xlabel="total degree")
         ax.text(0.95, 0.9, f"total {total:.1f} of {MOST}", transform=ax.transAxes, ha="right")
         lettered(ax, "b", f"five inputs, {title}")
-        ax.label_outer()
     for unused in (*tops[len(twos) :], *bottoms[len(bars) :]):
         unused.set_axis_off()
     bottoms[0].set_ylabel("capacity")

@@ -11,8 +11,22 @@ from matplotlib.figure import Figure
 import infocap
 
 from ._common import QUICK as QUICK_SWEEP
-from ._common import SWEEP, Line, beyond, by_length, canvas, compared, grows, line, result_at, rises, styled, swept
-from ._measured import LENGTH_M, MATRIX, POWER_DBM
+from ._common import (
+    SWEEP,
+    Line,
+    as_result,
+    beyond,
+    by_length,
+    canvas,
+    compared,
+    grows,
+    line,
+    result_at,
+    rises,
+    styled,
+    swept,
+)
+from ._measured import LENGTH_M, POWER_DBM, TOTAL, matrix_values
 from ._work import Work
 
 TITLE = "Capacity matrices of two inputs over power and length"
@@ -29,7 +43,7 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
 def draw(data: xr.Dataset) -> Figure:
     """A row of matrices for each model and length, a column for each power; the measured one beside its own."""
     powers, lengths = data["power_dbm"].values, data["length_m"].values
-    figure = canvas(172)
+    figure = canvas(146)
     rows = [(model, length) for model in data["model"].values for length in lengths]
     grid = figure.subplots(len(rows), len(powers) + 1, sharex=True, sharey=True, squeeze=False)
     for row, (model, length) in zip(grid, rows, strict=True):
@@ -43,9 +57,11 @@ def draw(data: xr.Dataset) -> Figure:
         row[-1].set_axis_off()
     measured = grid[-1, -1]
     measured.set_axis_on()
-    measured.imshow(MATRIX.T, origin="lower", cmap=grid[0, 0].images[0].cmap, vmin=0, vmax=1)
+    basis = infocap.product_basis("legendre", 2, SWEEP["max_degree"][2])
+    known = as_result(matrix_values(basis.indices), basis, SWEEP["n_samples"][2], total=TOTAL[2])
+    infocap.plot.capacity_matrix(known, measured, colourbar=False)
     measured.set_title(f"measured, {LENGTH_M:g} m\n{POWER_DBM:g} dBm", fontsize=7)
-    measured.tick_params(labelleft=False)
+    measured.label_outer()
     figure.colorbar(grid[0, 0].images[0], ax=grid, label="capacity", pad=0.01, aspect=60)
     return figure
 

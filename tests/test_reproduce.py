@@ -376,5 +376,6 @@ def test_the_wheel_carries_every_script():
 
 def test_the_page_is_that_of_the_committed_verdicts(quick):
     assert (PAPER / "README.md").read_text(encoding="utf-8") == _page.page(COMMITTED, "figures")
+    assert (PAPER / "software.md").read_text(encoding="utf-8") == script("_software").software(COMMITTED)
     assert all((PAPER / "figures" / f"{name}.png").stat().st_size < 400_000 for name in FIGURES)
     assert "## Why some statements differ" in (quick[0] / "README.md").read_text(encoding="utf-8")

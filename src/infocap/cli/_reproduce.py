@@ -123,6 +123,9 @@ def reproduce(
     if page is not None:
         make = importlib.import_module(f"{PACKAGE}._page").page
         page.write_text(make(verdicts, os.path.relpath(output, page.parent)), encoding="utf-8")
+        if len(verdicts) == len(FIGURES):
+            text = importlib.import_module(f"{PACKAGE}._software").software(verdicts)
+            page.with_name("software.md").write_text(text, encoding="utf-8")
 
 
 @click.command()
