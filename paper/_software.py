@@ -76,17 +76,14 @@ def software(verdicts: Mapping[str, Sequence[Line]]) -> str:
     fitted = [one for one in verdicts["twin"] if one["statement"].startswith("Fitted: ")]
     (sobol,) = (one for one in verdicts["fig2"] if one["statement"].startswith("Error of the total, control-variate"))
     (raw,) = (one for one in verdicts["fig2"] if one["statement"].startswith("Error of the total, raw"))
+    told = [f"`{one['statement'].removeprefix('Fitted: ')}` {one['found'].split(';')[0]}" for one in fitted]
     return TEXT.format(
-        sobol=f"71 noise-free mixtures of 200 functions have a total of 72, and the error is {sobol['found']}, where the "
-        f"plain estimate is off by {raw['found']}",
+        sobol=f"71 noise-free mixtures of 200 functions have a total of 72, and the error is {sobol['found']}, where "
+        f"the plain estimate is off by {raw['found']}",
         plain=_counted(lines, "verdict"),
         twin=_counted(lines, "twin_verdict"),
-        fit="; ".join(
-            f"{one['statement'][0].lower()}{one['statement'][1:]} {one['found']} ({one['expected']})" for one in fit
-        ),
-        parameters="; ".join(
-            f"`{one['statement'].removeprefix('Fitted: ')}` {one['found'].split(';')[0]}" for one in fitted
-        ),
+        fit="; ".join(f"{one['statement']} {one['found']} ({one['expected']})" for one in fit),
+        parameters="; ".join(told),
     )
 
 
