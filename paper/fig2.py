@@ -42,8 +42,8 @@ PARAMETERS: dict[str, Any] = {
     "quick": False,
 }
 QUICK: dict[str, Any] = {
-    "repeats": dict.fromkeys(PARAMETERS["repeats"], 10) | {"control-variate": 2, "surrogate": 1},
-    "fibre_seeds": 3,
+    "repeats": dict.fromkeys(PARAMETERS["repeats"], 5) | {"control-variate": 1, "surrogate": 1},
+    "fibre_seeds": 2,
     "quick": True,
 }
 CHUNK = {"control-variate": 5, "surrogate": 1}
