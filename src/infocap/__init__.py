@@ -11,13 +11,13 @@ from .estimators import ESTIMATORS, Estimate, Evidence
 from .experiment import inspect
 from .recording import Recording, read
 from .result import CapacityResult, load_result
-from .workflow import analyse, compare, conclude, convergence, estimate, evidence, explore, probe, sweep
+from .workflow import analyse, calibrate, compare, conclude, convergence, estimate, evidence, explore, probe, sweep
 
 __all__ = [
     "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-    "analyse", "basis", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension", "draw",
-    "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "inspect", "load_result",
-    "plot", "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension",
+    "draw", "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "inspect",
+    "load_result", "plot", "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 

@@ -125,6 +125,16 @@ class Evidence:
         first, second = (coordinates(half, span(half)) for half in self.halves)
         return first, second
 
+    @property
+    def readout_weights(self) -> Floats:
+        """W* = G⁻¹R of every target, in units of the channels: (readouts + 1, terms), the constant's weight first."""
+        samples, inside = self.samples, to_numpy(self.coordinates)
+        slopes = np.sqrt(self.n_samples) * self.space.whitening @ inside[int(samples.constant) :]
+        out = np.zeros((samples.x.shape[1] + 1, inside.shape[1]))
+        out[1 + samples.channels] = samples.scale[:, None] * slopes
+        out[0] = samples.constant * inside[0] - (samples.shift * samples.scale + self.space.mean) @ slopes
+        return out
+
     @cached_property
     def raw(self) -> Floats:
         """C_N of every target, with the exact E[y²] = 1."""

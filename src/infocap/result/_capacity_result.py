@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import probability
+from .._check import one_of, probability
 from .._words import rounded
 from ..basis._product import ProductBasis
-from ..errors import Check, ParameterError
-from ..typing import Floats, Target
+from ..errors import Check, DataError, ParameterError
+from ..typing import ArrayLike, Floats, Target
 from . import _delays
 from ._target import Capacity, corrected, expand, extrapolated
 
@@ -122,6 +122,7 @@ class CapacityResult:
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
     without_stretches: Floats | None = None  # capacities without each stretch of a sequence, (stretches, terms)
+    weights: Floats | None = None  # W* of every function (readouts + 1, terms), the constant's weight first
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
@@ -228,11 +229,41 @@ class CapacityResult:
                 "this result does not hold the coordinates of its functions (a CSV file or a very large basis); "
                 "save to NetCDF, or estimate with fewer functions."
             )
-        coefficients = expand(target, self.basis)
+        coefficients, power = expand(target, self.basis)
+        coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             return extrapolated(coefficients, self.coordinates)
         measured = (self.residual_covariance, self.unbiased, self.standard_error)
         return corrected(coefficients, self.coordinates[0], *measured, self.n_samples)
+
+    def readout_weights(self, target: str | Target) -> Floats:
+        """The weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2): (readouts + 1,).
+
+        The first belongs to the constant readout, the others to the channels as given (0 where one was left out).
+        `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, whose part in the basis counts.
+        """
+        if self.weights is None:
+            raise ParameterError("this result holds no weights (a CSV file or a very large basis); save to NetCDF.")
+        if isinstance(target, str):
+            one_of("target", target, self.basis.labels)
+            return self.weights[:, [self.basis.labels.index(target)]].ravel()
+        return self.weights @ expand(target, self.basis)[0]
+
+    def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
+        """The best output y* = W*ᵀX for a target (paper, section 2.2) from readouts (samples, readouts): (samples,).
+
+        >>> import infocap
+        >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
+        >>> u = infocap.draw(basis, 64, seed=1)
+        >>> result = infocap.estimate(u, np.hstack([u, u**2]), basis)
+        >>> bool(np.allclose(result.reconstruct(np.hstack([u, u**2]), lambda u: u[:, 0] ** 2 - 3), u[:, 0] ** 2 - 3))
+        True
+        """
+        constant, *weights = self.readout_weights(target)
+        values = np.asarray(x, dtype=float)
+        if values.ndim != 2 or values.shape[1] != len(weights):
+            raise DataError(f"x has shape {values.shape}; this result wants (samples, {len(weights)}) readouts.")
+        return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a function: label, degrees, capacity and all that is known about it."""

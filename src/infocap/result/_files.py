@@ -44,6 +44,8 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
     if result.without_stretches is not None:
         variables["without_stretches"] = (("stretch", "term"), result.without_stretches)
+    if result.weights is not None:
+        variables["weights"] = (("constant_and_readout", "term"), result.weights)
     if isinstance(basis, DelayedBasis):
         parts = zip(FACTORS, basis.factors.transpose(2, 0, 1), strict=True)
         variables |= {name: (("term", "factor"), part) for name, part in parts}
@@ -106,7 +108,7 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         inside: dict[str, Any] = {"coordinates": parts}
-        for name in ("residual_covariance", "without_stretches"):
+        for name in ("residual_covariance", "without_stretches", "weights"):
             if name in contents:
                 inside[name] = contents.numbers(name)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]

@@ -33,8 +33,8 @@ class Capacity(float):
         return with_error(float(self), self.standard_error)
 
 
-def expand(target: Target, basis: ProductBasis) -> Floats:
-    """The coefficients of a target in the basis, (terms,), divided by its root mean square; the rest lies outside.
+def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
+    """The coefficients of a target in the basis, (terms,), and its mean square, of which a part may lie outside.
 
     A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual
     is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
@@ -54,7 +54,7 @@ def expand(target: Target, basis: ProductBasis) -> Floats:
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
     if outside > UNSEEN * power:
         warn(f"{outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more of it.")
-    return coefficients / np.sqrt(power)
+    return coefficients, power
 
 
 def extrapolated(target: Floats, coordinates: tuple[Floats, ...]) -> Capacity:

@@ -39,12 +39,15 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     return leverage @ residual**2 / (w @ y**2)
 
 
-def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = None) -> Floats:
+def noisy_capacities(
+    weights: ArrayLike, noise_covariance: ArrayLike | None = None, relative_covariance: ArrayLike | None = None
+) -> Floats:
     """Exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
 
-    `weights` is (readouts, terms), `noise_covariance` (readouts, readouts). The noise counts as further
-    functions that nobody asks for (paper, section 4), so the capacities are the squared lengths of the
-    columns of an orthonormal frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
+    `weights` is (readouts, terms), `noise_covariance` (readouts, readouts). With `relative_covariance` every readout is
+    also multiplied by 1 + noise of that covariance, as by a gain that fluctuates. The noise counts as further functions
+    that nobody asks for (paper, section 4), so the capacities are the squared lengths of the columns of an orthonormal
+    frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
 
     >>> noisy_capacities([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.25]])
     array([0.5, 0.8])
@@ -53,13 +56,17 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
     if w.ndim != 2:
         raise DataError(f"weights has shape {w.shape}; give (readouts, terms).")
     columns = [w]
-    if noise_covariance is not None:
-        covariance = np.asarray(noise_covariance, dtype=float)
+    given = {"noise_covariance": (noise_covariance, 1.0), "relative_covariance": (relative_covariance, w @ w.T)}
+    for name, (one, strength) in given.items():
+        if one is None:
+            continue
+        covariance = np.asarray(one, dtype=float)
         if covariance.shape != (len(w), len(w)):
-            raise DataError(f"noise_covariance has shape {covariance.shape}; give ({len(w)}, {len(w)}).")
+            raise DataError(f"{name} has shape {covariance.shape}; give ({len(w)}, {len(w)}).")
+        covariance = covariance * strength
         values, vectors = np.linalg.eigh(covariance)
         if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
-            raise DataError(f"noise_covariance has a negative eigenvalue, {values[0]:g}; give a covariance.")
+            raise DataError(f"{name} has a negative eigenvalue, {values[0]:g}; give a covariance.")
         columns.append(vectors * np.sqrt(np.maximum(values, 0.0)))
     return np.sum(_orthonormal_frame(np.hstack(columns).T)[: w.shape[1]] ** 2, axis=1)
 

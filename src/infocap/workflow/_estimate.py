@@ -228,9 +228,11 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         if check.kind == "warning":
             warn(check)
     coordinates: tuple[Floats, ...] = ()
+    weights: Floats | None = None
     if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
         raw = (evidence.coordinates, *evidence.half_coordinates)
         coordinates = found.coordinates or tuple(map(to_numpy, raw))
+        weights = evidence.readout_weights
     return CapacityResult(
         capacity=found.capacity,
         raw=evidence.raw,
@@ -241,7 +243,7 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         total=total,
         total_standard_error=found.total_standard_error,
         n_samples=evidence.n_samples,
-        n_readouts=evidence.n_readouts,
+        n_readouts=evidence.samples.x.shape[1],
         maximum=evidence.maximum,
         rank=evidence.rank,
         basis=evidence.basis,
@@ -250,6 +252,7 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         coordinates=coordinates,
         residual_covariance=found.residual_covariance,
         without_stretches=found.without_stretches,
+        weights=weights,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,
     )
