@@ -52,8 +52,6 @@ def draw(data: xr.Dataset) -> Figure:
             infocap.plot.capacity_matrix(result, ax, colourbar=False)
             ax.set_title(f"{model}, {length:g} m\n{power:g} dBm", fontsize=7)
             ax.label_outer()
-            ax.set_xticks(range(0, 15, 4))
-            ax.set_yticks(range(0, 15, 4))
         row[-1].set_axis_off()
     measured = grid[-1, -1]
     measured.set_axis_on()
@@ -62,6 +60,9 @@ def draw(data: xr.Dataset) -> Figure:
     infocap.plot.capacity_matrix(known, measured, colourbar=False)
     measured.set_title(f"measured, {LENGTH_M:g} m\n{POWER_DBM:g} dBm", fontsize=7)
     measured.label_outer()
+    for ax in grid.flat:
+        ax.set_xticks(range(0, 15, 4))
+        ax.set_yticks(range(0, 15, 4))
     figure.colorbar(grid[0, 0].images[0], ax=grid, label="capacity", pad=0.01, aspect=60)
     return figure
 

@@ -117,7 +117,7 @@ def draw(data: xr.Dataset) -> Figure:
     shown = PARAMETERS["shown_dbm"]
     data = data.isel(length_m=0)
     figure = canvas(72)
-    left, *others = figure.subplots(1, 3, width_ratios=[1, 1.1, 1.1])
+    left, *others = figure.subplots(1, 3, width_ratios=[1.15, 1, 1])
     for model, colour in (("plain", "0.5"), ("twin", infocap.plot.COLOURS[5])):
         here = data.sel(power_dbm=shown, model=model).isel(seed=0)
         left.semilogy(here["factors"], here["indicator_q5"], color=colour, label=model)
@@ -127,7 +127,7 @@ def draw(data: xr.Dataset) -> Figure:
                       label=f"minimum at {count:.0f}")  # fmt: skip
     left.set_xlabel(r"number of factors $\kappa$")
     left.set_ylabel(r"indicator function IND($\kappa$)")
-    left.legend(loc="upper right")
+    left.legend(loc="upper center")
     lettered(left, "a", f"five inputs, {shown:g} dBm, 40 m")
     for ax, letter, model in zip(others, "bc", data["model"].values, strict=True):
         for q, colour in zip((5, 2), infocap.plot.COLOURS, strict=False):

@@ -253,12 +253,12 @@ def check(data: xr.Dataset) -> list[Line]:
         found = f"{here['value'].item():.3g} ± {here['error'].item():.1g}"
         found += f"; with other patterns of the bins {', '.join(others)}" if others else ""
         lines.append(line(f"Fitted: {name}", "-", "-", found, None))
-    for label in LADDER:
+    for step, label in enumerate(LADDER, start=1):
         here = data.sel(variant=label)
         two, five = here["predicted"].values[-2:]
         found = f"chi² {here['chi2'].item():.0f}, root mean square difference {here['rms'].item():.3f}, differences by "
         found += f"degree {here['by_degree_apart'].item():.1f}, totals {two:.1f} and {five:.1f}"
-        lines.append(line(f"Explained with {label}", "-", "-", found, None))
+        lines.append(line(f"What explains how much, step {step}: {label}", "-", "-", found, None))
     return finished(data, lines)
 
 
