@@ -65,7 +65,7 @@ def draw(data: xr.Dataset) -> Figure:
             twos["your data"] = result
         else:
             bars["your data"] = (np.bincount(result.basis.degrees, result.capacity), result.total)
-    figure = canvas(125)
+    figure = canvas(130)
     tops, bottoms = figure.subplots(2, max(len(twos), len(bars)), sharey="row", height_ratios=[1.1, 1])
     for ax, (title, result) in zip(tops, twos.items(), strict=False):
         infocap.plot.capacity_matrix(result, ax, colourbar=False)
