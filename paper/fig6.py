@@ -99,9 +99,9 @@ def draw(data: xr.Dataset) -> Figure:
                 here = data.sel(length_m=length, model=model)
                 total = here[f"total_q{q}"]
                 ax.errorbar(
-                    here["nonlinear_phase"],
-                    total.mean("seed"),
-                    total.std("seed"),
+                    here["nonlinear_phase"].values,
+                    total.mean("seed").values,
+                    total.std("seed").values,
                     marker=marker,
                     linestyle=style,
                     color=colour,

@@ -134,9 +134,9 @@ def draw(data: xr.Dataset) -> Figure:
             for name, marker, style in (("total", "o", "-"), ("n_factors", "s", "--")):
                 values = data[f"{name}_q{q}"].sel(model=model)
                 ax.errorbar(
-                    data["power_dbm"],
-                    values.mean("seed"),
-                    values.std("seed"),
+                    data["power_dbm"].values,
+                    values.mean("seed").values,
+                    values.std("seed").values,
                     fmt=marker + style,
                     color=colour,
                     markersize=4,

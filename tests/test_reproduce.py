@@ -164,7 +164,8 @@ def test_warnings_are_kept_with_the_data(quick):
 def test_the_axes_get_the_data(quick):
     folder = quick[0]
     data = opened(folder, "fig4")
-    panels = [ax for ax in fig4.draw(data).axes if ax.images and ax.texts]
+    *panels, measured = (ax for ax in fig4.draw(data).axes if ax.images and ax.texts)
+    assert "measured" in measured.get_title()
     totals = data["total_q2"].mean("seed").transpose("model", "length_m", "power_dbm").values.ravel()
     assert len(panels) == len(totals) + 1  # the last one is the measurement
     for ax, total in zip(panels, totals, strict=False):
@@ -172,7 +173,7 @@ def test_the_axes_get_the_data(quick):
     data = opened(folder, "fig5")
     first = fig5.draw(data).axes[0]
     plain = data["by_degree_q5"].sel(model="plain").isel(power_dbm=0, length_m=0, seed=0)
-    assert_allclose([bar.get_height() for bar in first.containers[0]], plain)
+    assert_allclose([float(bar.get_height()) for bar in first.containers[0]], plain)
     data = opened(folder, "fig6")
     near, far = (fig6.draw(data).axes[0].containers[k].lines[0] for k in (0, 1))
     assert_allclose(far.get_xdata(), data["nonlinear_phase"].sel(length_m=40.0))
@@ -185,7 +186,7 @@ def test_the_axes_get_the_data(quick):
         twin.containers[3].lines[0].get_ydata(), data["n_factors_q2"].sel(length_m=40.0, model="twin").isel(seed=0)
     )
     measured, *_ = fig1.draw(opened(folder, "fig1")).axes
-    assert_allclose(measured.images[0].get_array()[4, 0], 0.655)
+    assert_allclose(float(measured.images[0].get_array()[4, 0]), 0.655)
 
 
 def test_a_second_run_reads_the_cache(quick, monkeypatch):
