@@ -1,6 +1,7 @@
 """The pictures of docs/estimators.md (error against N, calibration, false and missed functions) and docs/report.md.
 
-``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png and report.png.
+``python benchmarks/pictures.py`` takes some ten minutes on one core and writes docs/images/estimators-*.png, report.png and
+demand-supply.png.
 """
 
 from __future__ import annotations
@@ -160,7 +161,18 @@ def report(count: int) -> None:
         browser.close()
 
 
+def demand(count: int) -> None:
+    """What Two Spirals need beside what 40 m of fibre at 7.1 dBm give (docs/tasks.md); fewer samples for a small `count`."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
+    device = infocap.systems.FibreSystem(power_dbm=7.1, length_m=40.0, n_inputs=2, tolerance=1e-3)
+    needed = infocap.tasks.demand(infocap.tasks.two_spirals(), basis)
+    with plt.rc_context(infocap.plot.STYLE):
+        ax = infocap.plot.demand_supply(needed, infocap.probe(device, basis, 4096 if count > 1 else 1024, seed=1))
+        ax.figure.savefig(IMAGES / "demand-supply.png", dpi=200)
+
+
 PICTURES = {
+    "demand": (demand, 1, 2),
     "zeros": (zeros, 2, 20),
     "calibration": (calibration, 2, 100),
     "error": (error_against_n, 1, 5),

@@ -2,7 +2,7 @@
 
 Without noise both hold 20 past inputs in all, the network spread over more of them. Noise takes a small equal part from
 every delay of the line, and from the network most of what it remembers: its weak directions drown first. Lines are
-`theory.linear_memory`; dots are simulated, R² of a readout trained to give back the input so many steps ago.
+`theory.linear_memory`; dots are the memory function that `estimate` finds in a simulated run, with two error bars.
 """
 
 import sys
@@ -23,8 +23,8 @@ NODES, LONGEST = 20, 40
 def main(n_steps: int = 20_000) -> None:
     """Print the memory of each and draw capacity against delay."""
     OUTPUT.mkdir(exist_ok=True)
-    u, shown = np.random.default_rng(1).uniform(-1, 1, (n_steps, 1)), np.arange(0, LONGEST + 1, 4)
-    recalls = [infocap.tasks.Task(u, np.roll(u[:, 0], delay), regression=True, memory=LONGEST) for delay in shown]
+    basis = infocap.delayed_basis(max_delay={1: 2 * LONGEST})
+    u, shown = infocap.draw(basis, n_steps, seed=1), np.arange(0, LONGEST + 1, 4)
     with plt.rc_context(infocap.plot.STYLE):
         figure, ax = plt.subplots(figsize=(3.5, 2.4), layout="constrained")
         for noise, style in ((0.0, "-"), (0.1, "--")):
@@ -36,13 +36,15 @@ def main(n_steps: int = 20_000) -> None:
             ):
                 options = {"noise": noise, "variance": 1 / 3, "max_delay": 2000}
                 exact = infocap.theory.linear_memory(a, system.input_weights, **options)[:, 0]
-                x = system(u, seed=2)
-                found = np.array([infocap.tasks.accuracy(x, recall, washout=500).mean for recall in recalls])
-                apart = np.abs(found - exact[shown]).max()
+                result = infocap.estimate(u, system(u, seed=2), basis, washout=500)
+                found = result.memory_function().loc[shown]
+                apart = np.abs(found["capacity"] - exact[shown]).max()
                 said = f"{name} of {NODES} nodes, noise {noise:g}: memory {exact.sum():.2f}"
                 print(f"{said}, simulated and exact differ by {apart:.4f}")
+                within = exact[: basis.memory + 1].sum()
+                print(f"  up to delay {basis.memory}: exactly {within:.3f}, found {result.memory_capacity!r}")
                 ax.plot(exact[: LONGEST + 1], style, color=colour, label=f"{name}, noise {noise:g}")
-                ax.plot(shown, found, "o", color=colour, markersize=3)
+                ax.errorbar(shown, found["capacity"], 2 * found["standard_error"], fmt="o", color=colour, markersize=3)
         ax.set(xlabel="delay (steps)", ylabel="capacity of the delayed input", ylim=(-0.03, 1.05))
         ax.legend(loc="upper right", handlelength=1.6)
         figure.savefig(OUTPUT / "delay-line.png")
@@ -50,4 +52,4 @@ def main(n_steps: int = 20_000) -> None:
 
 
 if __name__ == "__main__":
-    main(*(2000,) if "--quick" in sys.argv else ())
+    main(*(5000,) if "--quick" in sys.argv else ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import matplotlib as mpl
@@ -23,20 +24,34 @@ SWEEP: dict[str, Any] = {
     "n_samples": {2: 4096, 5: 8192},
     "powers_dbm": [-9.1, -1.9, 1.0, 4.5, 7.1],
     "lengths_m": [5.0, 40.0],
+    "models": ["plain", "twin"],
     "method": "threshold-richardson",  # the paper's Algorithm 1
-    "phase_noise": "cell",
-    "detector_noise": 0.0,  # of the peak at -1.9 dBm
+    "phase_noise": "cell",  # of the plain model
+    "detector_noise": 0.0,  # of the plain model, as a fraction of the peak at -1.9 dBm
     "tolerance": 1e-5,
-    "seed": 1,
+    "seeds": [1, 2, 3],  # of inputs and noise
+    "quick": False,
 }
 QUICK: dict[str, Any] = {
     "n_samples": {2: 1024, 5: 2048},
     "powers_dbm": [-9.1, 1.0, 7.1],
     "tolerance": 1e-3,
+    "seeds": [1],
+    "quick": True,
 }
 HALVES = 2  # blocks of the design: Algorithm 1 compares the halves of the samples, and each is then one Sobol net
 MOST = 72  # 71 spectral readouts and the constant
-Line = dict[str, str]
+Line = dict[str, Any]
+
+
+def made(
+    model: str, *, phase_noise: str | None = "cell", detector_noise: float = 0.0, **settings: Any
+) -> Callable[..., FibreSystem]:
+    """What makes a system of the paper's plain model, or of the twin, which has its own noise."""
+    if model == "twin":
+        return functools.partial(FibreSystem.published, **settings)
+    detector = noisy_detector(detector_noise)
+    return functools.partial(FibreSystem, phase_noise=phase_noise, detector=detector, **settings)
 
 
 def setting(
@@ -46,6 +61,7 @@ def setting(
     n_inputs: int,
     max_degree: int,
     n_samples: int,
+    model: str,
     method: str,
     phase_noise: str,
     detector_noise: float,
@@ -53,14 +69,9 @@ def setting(
     seed: int,
 ) -> xr.Dataset:
     """Capacities of the fibre at one power and length; the names end in the number of inputs, as in total_q5."""
+    noise = {"phase_noise": phase_noise, "detector_noise": detector_noise}
     sweep = infocap.sweep(
-        functools.partial(
-            FibreSystem,
-            n_inputs=n_inputs,
-            phase_noise=phase_noise,
-            tolerance=tolerance,
-            detector=noisy_detector(detector_noise),
-        ),
+        made(model, n_inputs=n_inputs, tolerance=tolerance, **noise),
         {"power_dbm": [power_dbm], "length_m": [length_m]},
         infocap.product_basis("legendre", n_inputs, max_degree),
         n_samples,
@@ -75,25 +86,38 @@ def setting(
     names = {name: f"{name}_q{n_inputs}" for name in {*data.variables, *data.dims} - kept}
     data = data.rename(names)
     data.attrs = {}
-    return data
+    return of_seed(data, model, seed)
 
 
-SAME = ("method", "phase_noise", "detector_noise", "tolerance", "seed")
+def of_seed(data: xr.Dataset, model: str, seed: int) -> xr.Dataset:
+    """The same with the model and the seed as further dimensions of everything that was computed."""
+    return data.map(lambda one: one.expand_dims(model=[model], seed=[seed]), keep_attrs=True)
+
+
+SAME = ("method", "phase_noise", "detector_noise", "tolerance")
 
 
 def swept(work: Work, parameters: dict[str, Any], inputs: Iterable[int] = (2, 5)) -> xr.Dataset:
-    """Capacities of the fibre at every power and length, each setting a job of its own."""
+    """Capacities of every model at every power and length with every seed, each setting a job of its own."""
     jobs = {}
     for q in inputs:
         same = {name: parameters[name] for name in SAME}
         same |= {"n_inputs": q, "max_degree": parameters["max_degree"][q]}
         same |= {"n_samples": parameters["n_samples"][q]}
-        for power in parameters["powers_dbm"]:
-            for length in parameters["lengths_m"]:
-                jobs[f"q{q}_{power:+g}dBm_{length:g}m_{parameters['method']}"] = functools.partial(
-                    setting, power, length, **same
-                )
+        for (model, seed), (power, length) in product(runs(parameters), points(parameters)):
+            name = f"q{q}_{model}{seed}_{power:+g}dBm_{length:g}m_{parameters['method']}"
+            jobs[name] = functools.partial(setting, power, length, model=model, seed=seed, **same)
     return joined(work.do(jobs).values(), parameters)
+
+
+def runs(parameters: dict[str, Any]) -> list[tuple[str, int]]:
+    """Every model with every seed."""
+    return list(product(parameters["models"], parameters["seeds"]))
+
+
+def points(parameters: dict[str, Any]) -> list[tuple[float, float]]:
+    """Every power with every length."""
+    return list(product(parameters["powers_dbm"], parameters["lengths_m"]))
 
 
 def noisy_detector(fraction: float) -> Detector:
@@ -120,11 +144,11 @@ def parameters_of(data: xr.Dataset) -> dict[str, Any]:
     return found
 
 
-def result_at(data: xr.Dataset, n_inputs: int, **point: float) -> infocap.CapacityResult:
-    """The result at one setting of a sweep, for the functions that draw results."""
-    here, parameters = data.sel(point), parameters_of(data)
+def result_at(data: xr.Dataset, n_inputs: int, **point: Any) -> infocap.CapacityResult:
+    """The mean over seeds at one setting of a sweep, as a result for the functions that draw one."""
+    here, parameters = data.sel(point).mean("seed"), parameters_of(data)
     found = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
-    numbers = ("total", "total_standard_error", "n_readouts", "maximum", "rank")
+    numbers = {"total": float, "total_standard_error": float, "n_readouts": int, "maximum": int, "rank": int}
     return as_result(
         found["capacity"],
         infocap.product_basis("legendre", n_inputs, parameters["max_degree"][n_inputs]),
@@ -132,7 +156,7 @@ def result_at(data: xr.Dataset, n_inputs: int, **point: float) -> infocap.Capaci
         raw=found["raw"],
         standard_error=found.get("standard_error"),
         method=parameters["method"],
-        **{name: found[name].item() for name in numbers if name in found},
+        **{name: kind(found[name]) for name, kind in numbers.items() if name in found and not np.isnan(found[name])},
     )
 
 
@@ -151,10 +175,42 @@ def beyond(data: xr.Dataset, n_inputs: int, degree: int) -> xr.DataArray:
     )  # fmt: skip
 
 
-def line(statement: str, expected: str, found: str, holds: bool | None) -> Line:
-    """One line of a check; None where the paper makes no statement that could hold or fail."""
-    verdict = "reported" if holds is None else "agrees" if holds else "differs"
-    return {"statement": statement, "expected": expected, "found": found, "verdict": verdict}
+def line(
+    statement: str,
+    paper: str,
+    expected: str,
+    found: str,
+    holds: bool | None,
+    *,
+    kind: str = "agrees",
+    full: bool = False,
+) -> Line:
+    """One line of a check, with the paper's own words; None where the paper makes no statement that could hold or fail.
+
+    A statement that holds is called by its `kind`: "agrees" when simulation might have said otherwise, "identity" when
+    it could not, "calibrated" when something was adjusted to it. What `full` marks is not judged from a quick run.
+    """
+    verdict = "reported" if holds is None else kind if holds else "differs"
+    line = {"statement": statement, "paper": paper, "expected": expected, "found": found, "verdict": verdict}
+    return line | {"twin": "", "twin_verdict": "", "full": full}
+
+
+def finished(data: xr.Dataset, lines: list[Line]) -> list[Line]:
+    """The lines without what only the full run can tell, where the data are those of a quick one."""
+    quick = parameters_of(data)["quick"]
+    for one in lines:
+        if one.pop("full") and quick:
+            for name in ("verdict", "twin_verdict"):
+                one[name] = "not judged" if one[name] in ("agrees", "differs", "calibrated") else one[name]
+    return lines
+
+
+def compared(data: xr.Dataset, statements: Callable[[xr.Dataset], list[Line]]) -> list[Line]:
+    """The same statements for the plain model and for the twin, side by side."""
+    lines = statements(data.sel(model="plain"))
+    for one, other in zip(lines, statements(data.sel(model="twin")), strict=True):
+        one |= {"twin": other["found"], "twin_verdict": other["verdict"]}
+    return finished(data, lines)
 
 
 def listed(values: Any, digits: int = 1) -> str:
@@ -189,14 +245,23 @@ def lettered(ax: Axes, letter: str, title: str = "") -> None:
     ax.set_title(f"({letter}) {title}".strip(), loc="left", fontweight="normal")
 
 
+def spread(values: xr.DataArray, digits: int = 1) -> str:
+    """Mean and standard deviation over the seeds, such as 13.9 ± 0.2; the mean alone of one seed."""
+    if values.sizes.get("seed", 1) == 1:
+        return f"{values.mean().item():.{digits}f}"
+    return f"{values.mean().item():.{digits}f} ± {values.std('seed', ddof=1).item():.{max(digits, 2)}f}"
+
+
 def by_length(values: xr.DataArray, digits: int = 1) -> str:
-    """Numbers over power, length by length."""
-    return "; ".join(
-        f"{length:g} m: {listed(values.sel(length_m=length), digits)}" for length in values["length_m"].values
-    )
+    """Means over the seeds against power, length by length, and the largest standard deviation over the seeds."""
+    mean = values.mean("seed") if "seed" in values.dims else values
+    text = "; ".join(f"{length:g} m: {listed(mean.sel(length_m=length), digits)}" for length in mean["length_m"].values)
+    if values.sizes.get("seed", 1) > 1:
+        text += f" (± {values.std('seed', ddof=1).max().item():.2g} at most)"
+    return text
 
 
 def grows(values: xr.DataArray) -> bool:
-    """Whether it rises with every step of power at every length, and from each length to the next."""
-    table = values.transpose("power_dbm", "length_m").values
+    """Whether the mean over seeds rises with every step of power at every length, and from each length to the next."""
+    table = values.mean("seed").transpose("power_dbm", "length_m").values
     return rises(table) and rises(table.T)

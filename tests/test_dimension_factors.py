@@ -77,11 +77,15 @@ def test_the_mean_of_the_readouts_is_a_factor():
 
 
 def test_a_strong_factor_before_many_equal_ones_does_not_hide_them():
-    """IND is lowest after the first factor here, yet what is left there is far from noise."""
+    """IND is lowest after the first factor here (the paper's minimum), yet what is left there is far from noise."""
     for seed in range(5):
-        found = indicator(factors(16, 10.0, seed) + 100)
-        assert found.n_factors == 17
+        x = factors(16, 10.0, seed) + 100
+        assert indicator(x, minimum="last").n_factors == 17
+        found = indicator(x)
+        assert found.n_factors == 1
         assert np.argmin(found.values) == 0
+    with pytest.raises(ParameterError, match="`minimum='first'`"):
+        indicator(x, minimum="first")
 
 
 def test_the_noise_scale_is_the_standard_deviation():

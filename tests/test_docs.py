@@ -47,6 +47,7 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
     ),
     "report.md": ("result.nc",),
     "howto/matlab.md": ("lab.mat",),
+    "howto/mistakes.md": ("slipped.nc",),
 }
 MEASURE = """import numpy as np
 with open("inputs.csv") as file:
@@ -98,6 +99,8 @@ def laboratory(tmp_path_factory):
     bench = infocap.experiment.SimulatedBench(device)
     recording = infocap.experiment.acquire(plan, bench, folder / "run.db", progress=False)
     recording.save(folder / "run.nc")
+    slipped = np.roll(recording.readouts, 1, axis=0)
+    infocap.Recording(recording.inputs, slipped, recording.index).save(folder / "slipped.nc")
     other = infocap.probe(infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 1024, seed=2)
     other.save(folder / "other.nc")
     infocap.analyse(recording, plan.basis, growth=False).save(folder / "result.nc")

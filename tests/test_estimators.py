@@ -190,3 +190,17 @@ def test_gaussian_inputs_of_high_degree_need_the_bound_from_the_data():
     full = reference.with_constant(x)
     leverage = 1024 * np.sum(np.linalg.qr(full)[0] ** 2, axis=1)
     assert_allclose(result.threshold, np.mean(leverage[:, None] * basis(u) ** 2, axis=0) / 1024, rtol=1e-9)
+
+
+def test_the_refined_threshold_of_algorithm_2_lets_the_total_fluctuate_less():
+    """The smallest of many values fluctuates more than the width of their distribution."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
+    totals = {False: [], True: []}
+    for seed in range(30):
+        system = infocap.theory.random_mixture(basis, n_active=10, n_readouts=10, noise=0.3, seed=1)
+        u = infocap.draw(basis, 512, design="random", seed=seed)
+        evidence = infocap.evidence(u, system(u, seed=seed), basis)
+        for refined, found in totals.items():
+            found.append(infocap.conclude(evidence, "richardson-threshold", refined=refined).total)
+    assert np.std(totals[True]) < np.std(totals[False])
+    assert abs(np.mean(totals[True]) - system.exact().sum()) < 0.5

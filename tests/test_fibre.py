@@ -476,3 +476,27 @@ def test_totals_grow_with_power_and_length():
     )
     assert np.all(np.diff(totals, axis=0) > 0)
     assert np.all(totals[:, 1] > totals[:, 0])
+
+
+def test_bins_that_differ_stay_the_same_device_and_change_what_it_computes():
+    u = infocap.draw(infocap.product_basis("legendre", 2, 1), 64, seed=0)
+    settings = {"n_inputs": 2, "phase_noise": None}
+    plain, one, again, other = (
+        FibreSystem(encoder=Encoder(**settings, **more))(u)
+        for more in (
+            {},
+            {"exponent_spread": 0.02, "phase_spread_rad": 0.02},
+            {"exponent_spread": 0.02, "phase_spread_rad": 0.02},
+            {"exponent_spread": 0.02, "phase_spread_rad": 0.02, "calibration_seed": 1},
+        )
+    )
+    assert_allclose(one, again)
+    assert np.abs(one - plain).max() > 1e-3 * plain.max()
+    assert np.abs(one - other).max() > 1e-3 * plain.max()
+
+
+def test_the_published_twin_takes_any_setting_and_has_no_phase_noise():
+    system = FibreSystem.published(power_dbm=1.0, length_m=5.0, n_inputs=2)
+    assert (system.power_dbm, system.length_m, system.phase_noise) == (1.0, 5.0, None)
+    assert system.detector.noisy
+    assert system.fibre.prechirp_length_m == 138.0

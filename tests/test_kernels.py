@@ -48,13 +48,11 @@ def test_combining_does_not_depend_on_the_order():
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
-def test_the_bound_on_the_condition_number_holds_and_is_close_where_it_matters(size, rng):
+def test_the_bound_on_the_condition_number_holds_and_is_close(size, rng):
     for spread in (0.0, 0.1, 2.0):
         triangle = np.linalg.qr(rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size)))[1]
         bound, exact = condition_bound(triangle, np.linalg.inv(triangle)), np.linalg.cond(triangle)
-        assert bound >= exact * (1 - 1e-12)
-    near = np.eye(size) + 0.05 * np.triu(rng.normal(size=(size, size)), 1) / np.sqrt(size)
-    assert condition_bound(near, np.linalg.inv(near)) < 2.5  # 2 at best
+        assert exact * (1 - 1e-12) <= bound <= size**0.25 * exact * (1 + 1e-12)
 
 
 MOMENTS = product_basis("legendre", 2, 5)
@@ -220,7 +218,7 @@ def test_nothing_larger_than_a_chunk_is_read(monkeypatch):
             Watched.most = max(Watched.most, len(block))
             return block
 
-    monkeypatch.setattr("infocap.checks._checks.LAG_ROWS", 100)
+    monkeypatch.setattr("infocap.checks._stretch.SHORT", 100)
     estimate_with(Engine(chunk_bytes=1, share_rows=64), U, Watched(), BASIS)
     assert 0 < Watched.most <= 100
 

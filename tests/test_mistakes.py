@@ -73,7 +73,7 @@ WARNED = {
         lambda x: {"readouts": np.minimum(x, 0.9)},
         "channels look saturated or clipped (column '1550 nm'",
     ),
-    "5-bit converter": (lambda x: {"readouts": np.round(x * 16) / 16}, "channels look saturated or clipped"),
+    "5-bit converter": (lambda x: {"readouts": np.round(x * 16) / 16}, "channels take few distinct values"),
     "a channel twice": (
         lambda x: {"readouts": with_column(x, 4, x[:, 9])},
         "only 30 of 31 readouts are linearly independent",

@@ -200,12 +200,12 @@ def test_the_functions_said_to_fit_do_fit():
     _, x = data(300)
     u5 = np.random.default_rng(0).uniform(-1, 1, (300, 5))
     with pytest.raises(ParameterError, match="would fit") as found:
-        infocap.estimate(u5, x, infocap.product_basis("legendre", 5, 14), method="raw", memory="60MB")
+        infocap.estimate(u5, x, infocap.product_basis("legendre", 5, 14), method="raw", memory="20MB")
     room = int(str(found.value).split("the first ")[1].split(" functions")[0].replace(",", ""))
     smaller = infocap.product_basis("legendre", 5, indices=infocap.product_basis("legendre", 5, 14).indices[:room])
     assert 100 < len(smaller) == room
     with pytest.warns(infocap.errors.DataWarning):
-        infocap.estimate(u5, x, smaller, method="raw", memory="60MB")
+        infocap.estimate(u5, x, smaller, method="raw", memory="20MB")
 
 
 @pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])

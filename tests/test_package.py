@@ -45,9 +45,10 @@ def bound_names(package):
 
 def test_the_public_names_are_these():
     assert set(infocap.__all__) == {
-        "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-        "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-        "errors", "estimate", "estimators", "evidence", "experiment", "inputs", "load_result", "plot", "probe",
+        "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording",
+        "__version__", "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "delayed_basis",
+        "dimension", "draw", "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore",
+        "inputs", "inspect", "load_result", "plot", "probe",
         "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
     }  # fmt: skip
     assert set(infocap.ESTIMATORS) == {

@@ -23,12 +23,24 @@ def code_blocks(path):
 def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = code_blocks(ROOT / "README.md")
-    assert len(blocks) == 1
-    assert len([line for line in blocks[0].splitlines() if line.strip()]) <= 10
+    assert len(blocks) == 2
+    for block in blocks:
+        assert len([line for line in block.splitlines() if line.strip()]) <= 10
     exec(compile(blocks[0], "README.md", "exec"), {})
     assert "CapacityResult: total" in capsys.readouterr().out
     assert infocap.load_result("result.nc").n_readouts == 71
     assert (tmp_path / "matrix.png").stat().st_size > 10_000
+
+
+@pytest.mark.filterwarnings("ignore:the window is too short")
+def test_the_session_with_a_reservoir_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(code_blocks(ROOT / "README.md")[1], "README.md", "exec"), names)
+    assert len(names["basis"]) == 333
+    assert names["found"].result.total > names["result"].total
+    assert "Exploration: " in capsys.readouterr().out
+    assert (tmp_path / "memory.png").stat().st_size > 10_000
 
 
 def test_the_night_in_the_lab_runs_in_six_commands_or_fewer(tmp_path):

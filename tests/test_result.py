@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
@@ -326,3 +327,30 @@ def test_capacity_of_refuses_what_is_no_target():
         probed().capacity_of(lambda u: u)
     with pytest.raises(DataError, match=r"mean square is 0\.0"):
         probed().capacity_of(lambda u: 0 * u[:, 0])
+
+
+@pytest.mark.parametrize("method", ["control-variate", "threshold-richardson"])
+@pytest.mark.parametrize("constant", [True, False])
+def test_readout_weights_are_the_least_squares_weights_of_the_paper(method, constant, tmp_path):
+    """W* = G⁻¹R and y* = W*ᵀX, in the units of the channels, also of a dead one, and after saving."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    u = infocap.draw(basis, 1024, seed=1)
+    x = 1e-6 * (infocap.systems.RandomFeatures(2, 6)(u, seed=1) + 3)
+    x = np.column_stack([x[:, :2], np.zeros(len(u)), x[:, 2:]])
+    result = infocap.estimate(u, x, basis, method=method, constant=constant)
+    result = infocap.load_result(result.save(tmp_path / "result.nc"))
+    label = basis.labels[4]
+    columns = np.column_stack([np.ones(len(u)) * constant, x * 1e6])
+    expected = np.linalg.lstsq(columns, basis(u)[:, 4], rcond=None)[0] * np.array([1, *[1e6] * 7])
+    assert_allclose(result.readout_weights(label), expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
+    best = result.reconstruct(x, label)
+    assert_allclose(best, columns @ (expected / np.array([1, *[1e6] * 7])), atol=1e-6)
+    assert 1 - np.mean((best - basis(u)[:, 4]) ** 2) / np.mean(basis(u)[:, 4] ** 2) == pytest.approx(
+        result.raw[4] / np.mean(basis(u)[:, 4] ** 2), abs=1e-9
+    )
+    mixed = result.reconstruct(x, lambda u: 2 * u[:, 0] + u[:, 1] ** 2)
+    assert_allclose(result.reconstruct(x, lambda u: 4 * u[:, 0] + 2 * u[:, 1] ** 2), 2 * mixed, rtol=1e-9, atol=1e-9)
+    with pytest.raises(infocap.errors.ParameterError, match="P9"):
+        result.readout_weights("P9(u9)")
+    with pytest.raises(infocap.errors.DataError, match="7\\) readouts"):
+        result.reconstruct(x[:, :3], label)

@@ -223,7 +223,7 @@ def test_a_killed_dask_worker_changes_nothing(tmp_path):
     distributed = pytest.importorskip("distributed")
     source = Dying(tmp_path, X)
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         same(

@@ -231,6 +231,20 @@ def test_narma10_demands_mostly_linear_memory():
     assert_allclose(found.share[1:], [0.85, 0.14], atol=0.03)
 
 
+def test_what_a_device_with_memory_reaches_of_a_task():
+    """A delay line has the linear part of NARMA10, and a line with all products of its delays the rest, too."""
+    task = narma(10, 6000, domain=(-1, 1))
+    basis = infocap.delayed_basis(max_delay={1: 20, 2: 11})
+    found = demand(task, basis)
+    line = DelayLine(21)(task.inputs)
+    able = infocap.delayed_basis(max_delay={1: 20, 2: 12})
+    linear = infocap.estimate(task.inputs, line, able, washout=100)
+    assert found.reachable(linear) == pytest.approx(found.share[1] / found.share.sum(), abs=0.03)
+    both = np.column_stack([line[20:], basis(task.inputs)[:, 22:]])
+    wide = infocap.estimate(task.inputs[20:], both, able, washout=100)
+    assert found.reachable(wide) == pytest.approx(1, abs=0.01)
+
+
 def test_the_transformer_goes_on_where_the_training_part_ended():
     from sklearn.linear_model import LinearRegression
     from sklearn.model_selection import TimeSeriesSplit, cross_val_score

@@ -177,3 +177,35 @@ def test_bad_arguments_are_refused():
         noisy_capacities(np.eye(2), np.eye(3))
     with pytest.raises(DataError, match="nodes, readouts"):
         finite_sample_bias(np.zeros(3), np.zeros((3, 1)))
+
+
+def test_multiplicative_noise_takes_capacity_as_proposition_4_1_says():
+    """Noise that is not additive: each readout times 1 + noise; the sum stays below the number of readouts."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
+    weights = np.random.default_rng(0).standard_normal((4, len(basis)))
+    gain = 0.05 * (np.eye(4) + 0.5)
+    exact = infocap.theory.noisy_capacities(weights, relative_covariance=gain)
+    assert exact.sum() < 4 - 0.01
+    assert infocap.theory.noisy_capacities(weights).sum() == pytest.approx(4)
+    u = infocap.draw(basis, 2**16, seed=1)
+    noise = np.random.default_rng(1).multivariate_normal(np.zeros(4), gain, len(u))
+    found = infocap.estimate(u, basis(u) @ weights.T * (1 + noise), basis, constant=False, method="raw")
+    assert_allclose(found.capacity, exact, atol=0.01)
+    with pytest.raises(DataError, match="relative_covariance has shape"):
+        infocap.theory.noisy_capacities(weights, relative_covariance=np.eye(3))
+
+
+def test_what_proposition_5_2_leaves_falls_at_least_as_the_power_three_halves():
+    """E[C_N] - C - Delta/N for P2 and the readouts 1, u: eight times the samples leave less than 8^-1.5 of it."""
+    basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
+    nodes, weights = basis.quadrature(16)
+    delta = finite_sample_bias(basis(nodes)[:, :2], basis(nodes), weights)[2]
+    generator, left = np.random.default_rng(0), {}
+    for n in (8, 64):
+        u = generator.uniform(-1, 1, (60_000, n))
+        x, y = np.stack([np.ones_like(u), u], axis=2), np.sqrt(5) * (1.5 * u**2 - 0.5)
+        grams, crosses = np.einsum("rni,rnj->rij", x, x) / n, np.einsum("rni,rn->ri", x, y) / n
+        capacity = np.sum(crosses * np.linalg.solve(grams, crosses[:, :, None])[:, :, 0], axis=1)
+        left[n] = abs(capacity.mean() - delta / n), capacity.std() / np.sqrt(len(u))  # its capacity is 0
+    assert left[8][0] > 5 * left[8][1]  # there is something left to see
+    assert left[64][0] < left[8][0] / 8**1.5 + 3 * left[64][1]

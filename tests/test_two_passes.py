@@ -237,7 +237,8 @@ class TestDoubts:
     def test_a_device_that_changed_between_the_halves(self):
         u = random_points(1024)
         other = infocap.systems.RandomFeatures(2, DEVICE.n_readouts, gain=0.2, noise=0.05, seed=9)
-        result = saying("the first half of the samples gives", u, np.vstack([DEVICE(u[:512]), other(u[512:])]))
+        x = np.vstack([DEVICE(u[:512], seed=1), other(u[512:], seed=2)])
+        result = saying("the first half of the samples gives", u, x)
         assert "the halves of the samples disagree" in result.unreliable
         silent_about("half of the samples", u, DEVICE(u, seed=1))
 

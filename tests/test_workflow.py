@@ -93,3 +93,34 @@ def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warnin
     striped = np.arange(1024) % 4 == 0
     with pytest.warns(DataWarning, match=r"the repeated inputs do not follow the declared distribution: the mean of P"):
         infocap.estimate(u, x, basis, repeats=np.where(striped[:, None], again, np.nan))
+
+
+def test_calibrate_finds_two_parameters_and_says_how_surely():
+    """The estimates over fresh measurements scatter as the standard errors say; a value without an error is left out."""
+    basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+
+    def capacities(noise, gain, seed=1):
+        features = infocap.systems.RandomFeatures(2, 8, noise=noise, seed=3)
+        return infocap.probe(lambda u, seed: features(gain * u, seed=seed), basis, 1024, seed=seed)
+
+    truth, pulls = {"noise": 0.05, "gain": 0.8}, []
+    for seed in range(2, 6):
+        measured = capacities(**truth, seed=seed)
+        errors = np.sqrt(2) * measured.standard_error
+        found = infocap.calibrate(
+            lambda **given: capacities(**given).unbiased, {"noise": 0.08, "gain": 0.6}, measured.unbiased, errors
+        )
+        pulls.append([(found.parameters[name] - truth[name]) / found.standard_error[name] for name in truth])
+        assert found.degrees_of_freedom == np.sum(errors > 0) - 2
+    assert np.abs(pulls).max() < 4
+    with pytest.raises(DataError, match="cannot tell 1 parameters"):
+        infocap.calibrate(lambda noise: [noise], {"noise": 1.0}, [1.0], [0.1])
+
+
+def test_convergence_with_the_exact_mean_square_starts_at_the_sample_mean_of_the_square():
+    u = infocap.draw(BASIS, 256, seed=0)
+    x = infocap.systems.RandomFeatures(BASIS.n_inputs, 5)(u, seed=1)
+    curve, exact = (infocap.convergence(u, x, BASIS, [6, 256], exact=one) for one in (False, True))
+    squares = np.mean(BASIS(u[:6]) ** 2, axis=0)
+    assert_allclose(curve.raw[0], 1.0)
+    assert_allclose(exact.raw[0], squares)

@@ -6,19 +6,20 @@ from typing import Any
 
 from . import basis, checks, dimension, errors, estimators, experiment, systems, tasks, theory
 from ._version import __version__
-from .basis import ProductBasis, inputs, product_basis
+from .basis import DelayedBasis, ProductBasis, delayed_basis, inputs, product_basis
 from .designs import draw, draw_weighted
 from .estimators import ESTIMATORS, Estimate, Evidence
+from .experiment import inspect
 from .recording import Recording, read
 from .result import CapacityResult, load_result
 from .workflow import Comparison as _Comparison
-from .workflow import analyse, compare, conclude, convergence, estimate, evidence, probe, sweep
+from .workflow import analyse, calibrate, compare, conclude, convergence, estimate, evidence, explore, probe, sweep
 
 __all__ = [
-    "ESTIMATORS", "CapacityResult", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-    "analyse", "basis", "checks", "compare", "conclude", "convergence", "dimension", "draw", "draw_weighted",
-    "errors", "estimate", "estimators", "evidence", "experiment", "inputs", "load_result", "plot", "probe",
-    "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
+    "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension",
+    "draw", "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "inputs",
+    "inspect", "load_result", "plot", "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
 

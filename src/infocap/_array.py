@@ -56,6 +56,8 @@ def as_like(values: Any, like: Any) -> Any:
     values = np.asarray(values)
     if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+    if _library(like) == "torch":  # small arrays go there without waiting for what is under way
+        return array_namespace(like).asarray(values).to(like.device, non_blocking=True)
     return values if on_host(like) else array_namespace(like).asarray(values, device=like.device)
 
 
@@ -143,6 +145,16 @@ def fft(array: Any) -> Any:
 def ifft(array: Any) -> Any:
     """The inverse of `fft`."""
     return _transforms(array).ifft(array, axis=-1)
+
+
+def rfft(array: Any) -> Any:
+    """The discrete Fourier transform of real numbers along the first axis."""
+    return _transforms(array).rfft(array, axis=0)
+
+
+def irfft(array: Any, n: int) -> Any:
+    """The inverse of `rfft`: n real numbers along the first axis."""
+    return _transforms(array).irfft(array, n=n, axis=0)
 
 
 def rotation(phase: Any) -> Any:

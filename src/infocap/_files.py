@@ -6,10 +6,11 @@ import errno
 import math
 import os
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +29,15 @@ UNKNOWN = 16e9  # bytes of memory assumed where the system does not tell, as on 
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # where Linux tells the limit of a container
 TEXT_BYTES = 64  # of memory that a string takes at least, whatever its type in the file says
 NUMBERS = "biufc"
-# Only these attributes are read: following the references among others can hang on a damaged file.
-PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
-ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
-LARGEST_ATTRIBUTE = 10_000_000  # bytes; attributes are words and single numbers, and more is damage
-COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
-CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
-DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
 SLACK = 1_000_000  # bytes reserved on the disk beyond the arrays, for names and attributes
+# The last line of a file that infocap wrote, with the CRC-32 of all before it; HDF5 reads nothing beyond its own end.
+SEAL, SEAL_BYTES = b"# infocap crc32 %08x\n", 25
+# An attribute that tells that there was such a line: without it the file was cut, or changed by another program.
+SEALED = "infocap_checksum"
+BLOCK = 1 << 24  # bytes read at a time for a checksum
+# Noise of a detector packs to a half or a third; an array of more than LARGE bytes that is packed to less than one part
+# in MOST_PACKED is made to fill memory.
+MOST_PACKED, LARGE = 200, 100_000_000
 
 
 def readable(path: Path, folder: bool = False) -> Path:
@@ -85,6 +87,13 @@ def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int,
         )
 
 
+def refuse_bomb(path: Path, what: str, packed: int, unpacked: int) -> None:
+    """Refuse what unpacks to far more than measured numbers do, before it is unpacked."""
+    if unpacked > LARGE and unpacked > MOST_PACKED * packed:
+        said = f"{path} packs {what}, {unpacked:,} bytes, into {packed:,}, which measured numbers never do"
+        raise DataError(f"{said}; it is damaged or made to fill memory: write it without compression if it is meant.")
+
+
 def memory() -> float:
     """Return the bytes that this process may use: those of the machine, or the limit of its container or its own."""
     known = []
@@ -110,6 +119,7 @@ class Variable:
     load: Callable[[], Any]
     attributes: dict[str, Any] = field(default_factory=dict)
     n_chunks: int = 1
+    missing: str = ""  # what of it was never written or is lost, in words; it would be read as zeros
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,14 @@ class Contents:
     def __str__(self) -> str:
         return listed([f"{name} {one.shape}" for name, one in self.variables.items()], 20) or "no arrays"
 
+    def whole(self, name: str) -> Variable:
+        """Find an array of which nothing is missing; refuse others."""
+        variable = self.variables[name]
+        if variable.missing:
+            said = f"{name} in {self.path} is not whole: {variable.missing}"
+            raise DataError(f"{said}, and would be read as zeros; copy the file again, or write all of it.")
+        return variable
+
     def numbers(self, name: str) -> np.ndarray:
         """Read an array of numbers."""
         variable = self.variables[name]
@@ -135,7 +153,7 @@ class Contents:
             raise DataError(f"{said}; give an array of plain numbers.")
         refuse_too_large(self.path, name, variable.shape, variable.dtype.itemsize, variable.n_chunks)
         with blame(self.path, self.kind):
-            values = np.asarray(variable.load())
+            values = np.asarray(self.whole(name).load())
         return plain_numbers(values)
 
     def text(self, name: str) -> list[str]:
@@ -154,85 +172,6 @@ def plain_numbers(values: np.ndarray) -> np.ndarray:
         return values.astype(np.uint8)
     size = {"f": min(max(size, 4), 8), "c": min(size, 16)}.get(kind, size)
     return values.astype(np.dtype(f"{kind}{size}"), copy=False)
-
-
-@contextmanager
-def open_hdf5(path: Path, kind: str = "HDF5") -> Iterator[Contents]:
-    """Open an HDF5 file, which NetCDF4 and MATLAB v7.3 files are; arrays are named by path, ``run1/spectra``."""
-    import h5py
-
-    readable(path)
-    with path.open("rb") as start:
-        if start.read(3) == CLASSIC:
-            convert = f"nccopy -k nc4 {path.name} new.nc"
-            raise DataError(f"{path} is a NetCDF file of the classic format; convert it with {convert}.")
-    with blame(path, kind), h5py.File(path, "r") as file:
-        variables: dict[str, Variable] = {}
-        file.visititems(partial(_visit, path, variables))
-        yield Contents(path, kind, variables, _attributes(file, file.attrs))
-
-
-def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) -> None:
-    import h5py
-
-    if not isinstance(found, h5py.Dataset) or name.startswith("#") or found.external:
-        return  # groups; MATLAB's #refs#; numbers kept in another file
-    attributes = _attributes(found, ATTRIBUTES)
-    if str(attributes.get("NAME", "")).startswith(DIMENSION_ONLY):
-        return
-    dtype: np.dtype[Any] = np.dtype(object)
-    with suppress(TypeError):  # a type that NumPy does not have
-        dtype = found.dtype
-    shape = tuple(int(n) for n in found.shape or ())
-    if dtype.names in COMPLEX:
-        dtype = np.result_type(dtype[0], np.complex64)
-    elif h5py.check_string_dtype(dtype) is not None or attributes.get("MATLAB_class") == "char":
-        dtype = np.dtype(str)
-    if dtype.kind in "iu" and attributes.keys() & set(PACKING):
-        dtype = np.dtype(float)
-    chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks or shape, strict=True) if c)
-    load = partial(_load, path, name, found, attributes)
-    shape = shape[::-1] if "MATLAB_class" in attributes else shape
-    variables[name] = Variable(shape, dtype, load, attributes, chunks)
-
-
-def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> Any:
-    """Read values as their convention means them: MATLAB's transposed, NetCDF's unpacked (the CF conventions)."""
-    import h5py
-
-    if dataset.chunks:
-        refuse_too_large(path, f"chunks of {name}", dataset.chunks, dataset.dtype.itemsize)
-    if h5py.check_string_dtype(dataset.dtype) is not None:
-        return dataset.asstr()[...]
-    values = dataset[...]
-    if attributes.get("MATLAB_class") == "char":
-        return "".join(map(chr, values.ravel()))
-    if values.dtype.names in COMPLEX:
-        values = values[values.dtype.names[0]] + 1j * values[values.dtype.names[1]]
-    if "MATLAB_class" in attributes:
-        return np.ascontiguousarray(values.T)
-    packed = values
-    for missing in ("_FillValue", "missing_value"):
-        if missing in attributes and not np.all(np.isnan(attributes[missing])):
-            values = np.where(np.isin(packed, attributes[missing]), np.nan, values)
-    if "scale_factor" in attributes or "add_offset" in attributes:
-        values = values * attributes.get("scale_factor", 1.0) + attributes.get("add_offset", 0.0)
-    return values
-
-
-def _attributes(found: Any, names: Iterable[str]) -> dict[str, Any]:
-    """Read those of the attributes that are plain text or numbers, and not huge."""
-    import h5py
-
-    out: dict[str, Any] = {}
-    for name in filter(found.attrs.__contains__, names):
-        held = found.attrs.get_id(name)
-        plain = held.dtype.kind in NUMBERS or h5py.check_string_dtype(held.dtype) is not None
-        if plain and math.prod(held.shape or ()) * held.dtype.itemsize <= LARGEST_ATTRIBUTE:
-            value = found.attrs[name]
-            value = value.flat[0] if isinstance(value, np.ndarray) and value.size == 1 else value
-            out[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
-    return out
 
 
 @contextmanager
@@ -274,7 +213,47 @@ def save_dataset(data: xr.Dataset, path: Path, encoding: dict[str, Any] | None =
                     if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
                         raise OSError(problem.errno, problem.strerror, str(beside)) from None
                 file.truncate(0)
-        data.to_netcdf(beside, engine="h5netcdf", encoding=encoding or {})
+        data.assign_attrs({SEALED: "crc32 of all but the last line"}).to_netcdf(
+            beside, engine="h5netcdf", encoding=encoding or {}
+        )
+        seal(beside)
+
+
+def seal(path: Path) -> None:
+    """Write the checksum of a file as its last line."""
+    with path.open("ab") as file:
+        file.write(SEAL % checksum(path, file.tell()))
+
+
+def checksum(path: Path, stop: int) -> int:
+    """Return the CRC-32 of a file up to some byte."""
+    crc = 0
+    with path.open("rb") as file:
+        for start in range(0, stop, BLOCK):
+            crc = zlib.crc32(file.read(min(BLOCK, stop - start)), crc)
+    return crc
+
+
+def sealed(path: Path) -> bool | None:
+    """Whether a file is as infocap wrote it, by the checksum in its last line; None for one without such a line."""
+    found = path.stat()
+    return _sealed(path, found.st_size, found.st_mtime_ns)
+
+
+def changed(path: Path) -> DataError:
+    """Return the error for a file whose checksum does not agree."""
+    said = f"{path} is damaged or cut short, or another program changed it: its checksum does not agree"
+    return DataError(f"{said}; take another copy, or if it was changed on purpose, delete its attribute '{SEALED}'.")
+
+
+@lru_cache(maxsize=64)  # a file is opened several times: to see what it is, and to read it
+def _sealed(path: Path, size: int, modified_ns: int) -> bool | None:
+    with path.open("rb") as file:
+        file.seek(max(size - SEAL_BYTES, 0))
+        line = file.read()
+    if not line.startswith(SEAL[:16]):
+        return None
+    return line == SEAL % checksum(path, size - SEAL_BYTES)
 
 
 def axis_values(values: Sequence[Any]) -> np.ndarray:

@@ -1,11 +1,12 @@
 """The same work on many blocks: one thread per core, each with a single-threaded matrix library."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
-from threading import Lock
+from functools import cache, cached_property
+from threading import Lock, RLock
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -69,9 +70,15 @@ def thread_pool(threads: int) -> ThreadPoolExecutor:
 
 
 def _start_anew() -> None:
-    """A forked process has none of its parent's threads, and must not wait for them."""
+    """A forked process has none of its parent's threads, and must not wait for them, nor for locks that they held."""
     _Cores.lock, _Cores.calls = Lock(), 0
     thread_pool.cache_clear()
+    # Before Python 3.12 a cached property is computed under a lock.
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "infocap"]
+    classes = [one for module in modules for one in vars(module).values() if isinstance(one, type)]
+    for one in (entry for kind in classes for entry in vars(kind).values() if hasattr(entry, "lock")):
+        if isinstance(one, cached_property):
+            one.lock = RLock()  # type: ignore[attr-defined]
 
 
 if hasattr(os, "register_at_fork"):

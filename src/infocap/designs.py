@@ -1,6 +1,8 @@
 """Designs: where to measure. Low-discrepancy or random points, through the quantile of the input measure."""
 
-from collections.abc import Callable
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
 from typing import Any
@@ -31,17 +33,22 @@ def draw(
     basis: ProductBasis,
     n_samples: int,
     *,
-    design: str = "sobol",
+    design: str | None = None,
     seed: int | None = None,
     blocks: int | None = None,
     method: str | None = None,
 ) -> Floats:
     """Inputs to measure at: (samples, inputs), distributed as the basis assumes.
 
+    For a basis of delayed inputs, a sequence: windows of neighbouring values have to be independent, which the points
+    of other designs than ``"random"`` and ``"de-bruijn"`` are not.
+
     Parameters
     ----------
     design
-        ``"sobol"`` (scrambled, balanced in powers of two), ``"random"``, ``"halton"`` or ``"lhs"`` (Latin hypercube).
+        ``"sobol"`` (scrambled, balanced in powers of two), ``"random"``, ``"halton"`` or ``"lhs"`` (Latin hypercube);
+        for sequences ``"random"``, or ``"de-bruijn"`` for one binary input: in each period of 2^k values, the largest
+        within n_samples, every window of k values occurs once. By default Sobol, and random for sequences.
     seed
         The same seed gives the same points; None gives fresh ones.
     blocks
@@ -62,7 +69,31 @@ def draw(
     >>> bool((draw(basis, 2048, blocks=16, seed=1)[:1024] == u).all())
     True
     """
-    return _inputs(basis, _points(basis, n_samples, design, seed, blocks, method))
+    if basis.memory:
+        return _inputs(basis, _sequence(basis, n_samples, design or "random", seed, blocks))
+    return _inputs(basis, _points(basis, n_samples, design or "sobol", seed, blocks, method))
+
+
+def _sequence(basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None) -> Floats:
+    """Points in the unit cube, one after the other in time: independent, or a de Bruijn sequence from a random place.
+
+    A maximal-length shift register has all windows of k bits but that of zeros, which one more zero adds.
+    """
+    one_of("design", design, ("random", "de-bruijn"))
+    if blocks is not None:
+        raise ParameterError(f"`blocks={blocks}` has no meaning for a sequence; leave it out.")
+    if design == "random":
+        return _points(basis, n_samples, design, seed, None, None)
+    levels = [getattr(family, "mass", np.empty(0)) for family in basis.families]
+    if len(levels) != 1 or len(levels[0]) != 2 or abs(levels[0][0] - levels[0][1]) > 1e-12 or n_samples < 8:
+        raise ParameterError("a de Bruijn sequence has 8 samples or more of one input with two equally likely levels.")
+    from scipy.signal import max_len_seq
+
+    order, rng = int(np.log2(n_samples)), np.random.default_rng(seed)
+    bits = max_len_seq(order)[0]
+    twice = "".join(map(str, [*bits.tolist(), *bits.tolist()]))
+    bits = np.insert(bits, (twice.index("0" * (order - 1))) % len(bits), 0)
+    return 0.25 + 0.5 * np.resize(np.roll(bits, int(rng.integers(len(bits)))), n_samples)[:, None]
 
 
 def draw_weighted(
@@ -133,6 +164,22 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
             f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
         )
     return blocks
+
+
+def design_fingerprint(plan: Mapping[str, Any]) -> str:
+    """Twelve letters that are the same for plans with the same inputs, whatever else they say.
+
+    Files that tell the same design may be put together; inputs of one and readouts of another may not.
+
+    >>> plan = {"family": "legendre", "n_inputs": 2, "design": "sobol", "seed": 1, "n_samples": 64, "blocks": 1}
+    >>> design_fingerprint(plan) == design_fingerprint(plan | {"seed": 2})
+    False
+    """
+    names = ["family", "n_inputs", "domain", "design", "seed", "n_samples", "blocks", "shuffled", "weighted"]
+    if plan.get("weighted"):  # inputs are then denser where the functions are large
+        names += ["max_degree", "index_set", "max_interactions"]
+    told = json.dumps({name: plan.get(name) for name in names}, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]
 
 
 def former_draw(basis: ProductBasis, n_samples: int, design: str, seed: int, blocks: int) -> Floats:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from typing import Any
 
-__all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError", "renamed", "warn"]
+__all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError", "printable", "renamed", "warn"]
+
+# Characters that a terminal obeys instead of showing them, or that turn the direction of writing.
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters: names in files may hold some, and a terminal would obey them.
+
+    >>> printable("power\x1b[31m\x07 in mW")
+    'power[31m in mW'
+    """
+    return CONTROL.sub("", text)
 
 
 class InfocapError(Exception):
@@ -15,6 +28,9 @@ class InfocapError(Exception):
     >>> issubclass(ParameterError, InfocapError), issubclass(DataError, InfocapError)
     (True, True)
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class ParameterError(InfocapError, ValueError):
@@ -67,7 +83,7 @@ class Check(str):
 
     def __new__(cls, text: str, kind: str = "warning", **found: Any) -> Check:
         """Take the sentence, its kind, and what was found under names of its own."""
-        self = super().__new__(cls, text)
+        self = super().__new__(cls, printable(text))
         self.kind, self.found = kind, found
         return self
 
@@ -94,7 +110,7 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(printable(message), category, stacklevel=level)
 
 
 def renamed(old: str, new: str, value: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from ._classical import bernoulli, binomial, chebyshev, fourier, hermite, inputs, jacobi, laguerre, legendre
 from ._custom import density, samples, table
+from ._delayed import DelayedBasis, delayed_basis
 from ._family import FAMILIES, DiscreteFamily, Family, describe, restore
 from ._product import ProductBasis, product_basis
 
 __all__ = [
-    "FAMILIES", "DiscreteFamily", "Family", "ProductBasis", "bernoulli", "binomial", "chebyshev", "density", "describe",
-    "fourier", "hermite", "inputs", "jacobi", "laguerre", "legendre", "product_basis", "restore", "samples", "table",
+    "FAMILIES", "DelayedBasis", "DiscreteFamily", "Family", "ProductBasis", "bernoulli", "binomial", "chebyshev",
+    "delayed_basis", "density", "describe", "fourier", "hermite", "inputs", "jacobi", "laguerre", "legendre",
+    "product_basis", "restore", "samples", "table",
 ]  # fmt: skip

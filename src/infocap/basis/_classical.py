@@ -139,13 +139,10 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
-    from scipy.special import gammaln
+    from scipy.stats import binom
 
     n, p = whole_number("n", n, 1), probability("p", p)
-    k = np.arange(n + 1)
-    logarithm = -gammaln(k + 1) - gammaln(n - k + 1) + k * np.log(p) + (n - k) * np.log1p(-p)
-    mass = np.exp(logarithm - logarithm.max())
-    mass /= mass.sum()
+    mass = binom.pmf(np.arange(n + 1), n, p)
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
     names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")
@@ -166,6 +163,8 @@ named = (legendre, hermite, jacobi, laguerre, chebyshev, fourier, binomial, bern
 FAMILIES.update((make.__name__, make) for make in named)
 
 
+# Each input takes an index of every function: with more, even degree 1 would take 20 GB.
+MOST_INPUTS = 100_000
 # Distributions by their own names, for those who do not know which functions belong to them.
 DISTRIBUTIONS = {"uniform": "legendre", "normal": "hermite", "exponential": "laguerre", "arcsine": "chebyshev"}
 
@@ -188,6 +187,10 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
     """One family per input, from a family, its name or its description, or from a list with one for each input."""
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
+        if n_inputs > MOST_INPUTS:
+            raise ParameterError(
+                f"`n_inputs={n_inputs:,}` is more than {MOST_INPUTS:,}, which no device has; give fewer."
+            )
     several = isinstance(family, Sequence) and not isinstance(family, str)
     given = list(family) if several else [family] * (n_inputs or 1)
     if not given or n_inputs not in (None, len(given)):

@@ -20,6 +20,7 @@ Quantile = Callable[[Floats], Floats]
 Interval = tuple[float, float]
 P = ParamSpec("P")
 MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
+MOST_VALUES = 10_000_000  # numbers of a table made at a time, 80 MB: a quadrature of degree 9000 would else take 3 GB
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,22 +153,26 @@ class Family:
             self._tables[count] = [column.tolist() for column in self.recurrence(max(count - 1, 1))]
         a, b = self._tables[count]
         for k in range(count - 1):
-            new = (x - a[k]) * (1 / b[k]) * out[k]
+            new = (x - a[k] if a[k] else x) * (1 / b[k]) * out[k]
             out.append(new - (b[k - 1] / b[k]) * out[k - 1] if k else new)
         return xp.stack(out, axis=0)
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""
+        from scipy.linalg import eigvalsh_tridiagonal
+
         a, b = self.recurrence(count)
-        nodes = np.linalg.eigvalsh(np.diag(a) + np.diag(b[: count - 1], 1) + np.diag(b[: count - 1], -1))
+        nodes = eigvalsh_tridiagonal(a, b[: count - 1])
         # Christoffel numbers keep their digits where the eigenvectors' first components do not.
-        return nodes, 1 / np.sum(self.values(nodes, count) ** 2, axis=0)
+        parts = np.array_split(nodes, -(-count * len(nodes) // MOST_VALUES))
+        return nodes, np.concatenate([1 / np.sum(self.values(part, count) ** 2, axis=0) for part in parts])
 
     def fourth_moments(self, count: int) -> Floats:
         """E[p_k^4] of the first `count` functions, exactly."""
         highest = int(self.degrees(count)[-1])
-        nodes, weights = self.quadrature(2 * highest + 1)  # exact up to degree 4 highest + 1
-        return (self.values(nodes, count) ** 4) @ weights
+        rule = self.quadrature(2 * highest + 1)  # exact up to degree 4 highest + 1
+        parts = zip(*(np.array_split(one, -(-count * len(one) // MOST_VALUES)) for one in rule), strict=True)
+        return np.sum([(self.values(nodes, count) ** 4) @ weights for nodes, weights in parts], axis=0)
 
 
 @dataclass(frozen=True, eq=False)

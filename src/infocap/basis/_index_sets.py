@@ -10,7 +10,8 @@ from .._check import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Floats, Integers
 
-MOST_FUNCTIONS = 20_000_000  # each array of one number per function takes 160 MB then
+# An estimate keeps about 1.5 kB per function with 30 readouts: 7.5 GB, and works on that for minutes.
+MOST_FUNCTIONS = 5_000_000
 MOST_LISTED = 200_000  # candidates, to choose a few thousand further functions from
 LARGEST_SIZE = 1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
 MOST_COUNTED = 10**15  # functions are counted in floating-point numbers, which are exact below
@@ -51,23 +52,27 @@ def indices_of(
             f"{count * len(families) * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
             "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`."
         )
-    rows = np.zeros((1, 0), dtype=np.int16)
+    steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
         room = most - size if join is np.add else most // size
         counts = np.searchsorted(factor, room, side="right")  # both degrees and sizes ascend
         counts[interactions == most_joined] = 1
-        row = np.repeat(np.arange(len(rows)), counts)
+        row = np.repeat(np.arange(len(size)), counts)
         index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        rows = np.column_stack([rows[row], index.astype(np.int16)])
+        steps.append((row.astype(np.int32), index.astype(np.int16)))
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
+    rows, row = np.empty((len(size), len(steps)), np.int16), np.arange(len(size))
+    for column in range(len(steps) - 1, -1, -1):
+        before, index = steps[column]
+        rows[:, column], row = index[row], before[row]
     return sort_rows(families, rows)
 
 
-def count_up_to(families: Sequence[Any], degree: int) -> int:
-    """How many products of functions have at most this total degree."""
+def count_up_to(families: Sequence[Any], degree: int, max_interactions: int | None = None) -> int:
+    """How many products of functions have at most this total degree, and join at most so many inputs."""
     own = [family.degrees_up_to(degree) for family in families]
-    return _count(np.add, own, own, degree, len(families))
+    return _count(np.add, own, own, degree, max_interactions or len(families))
 
 
 def _count(join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int) -> int:

@@ -1,19 +1,19 @@
 """How to evaluate all products of a basis with few and large multiplications, on the processor or a device."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from operator import mul
+from operator import imul
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._array import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
-from ..typing import Floats, Integers
+from ..typing import Integers
 from ._family import Family
-from ._index_sets import sort_rows
 
 
 class Sizes(NamedTuple):
@@ -23,66 +23,111 @@ class Sizes(NamedTuple):
     functions: int
     least_samples: int
     most_samples: int
-    call: int  # what one multiplication costs beyond its numbers, in rows of a tile
+    equal: bool
+
+    def height(self, functions: int) -> int:
+        """How many of so many functions to take at a time; in the processor's memory all tiles have equal heights."""
+        return -(-functions // -(-functions // self.functions)) if self.equal else min(functions, self.functions)
 
     def samples(self, functions: int) -> int:
-        """How many samples of so many functions make one tile, in multiples of the least number."""
+        """How many samples of so many functions to take at a time, in multiples of the least number."""
         samples = self.numbers // functions
         return min(max(samples - samples % self.least_samples, self.least_samples), self.most_samples)
 
 
-# A tile of 6 MB stays in the processor's cache until it is multiplied; 976 functions at 768 samples were among the
-# fastest shapes of those timed, for bases of 1287, 3003 and 10626 functions.
-HOST = Sizes(numbers=750_000, functions=976, least_samples=64, most_samples=4096, call=2)
+# A tile of 6 MB stays in the processor's cache until it is multiplied; 1000 to 1500 functions at 500 to 750 samples are
+# among the fastest shapes of those timed on two kinds of processor, for 72 and 201 readouts.
+HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=4096, equal=True)
 # To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
-DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, call=12)
-# Numbers of a tile up to which two gathers and one product take less time than one call per run of neighbours.
+DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, equal=False)
+# Numbers of a tile on a device up to which two gathers and one product take less time than one call per block.
 FEW_NUMBERS = 100_000_000
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
-# Neighbouring products: rows start to stop are one row of a table of factors times neighbouring rows of a table of
-# partners: (start, stop, factor, first partner).
-Run = tuple[int, int, int, int]
 
 
-class Chain:
-    """Products of a few inputs, sorted like the functions of a basis, each one a parent times one more factor.
+# Fresh memory from the system is slow to touch, so what up to 16 threads used is kept for the next pass.
+_SPARE: deque[Any] = deque(maxlen=16)
 
-    The parent of a function lacks its first input. The children of neighbouring parents are neighbours too, so most
-    multiplications run over several functions at once. Parents that were not asked for are computed as well; `place`
-    says where each row asked for stands, `numbers[input, function]` which row of the factors a function is.
+
+@dataclass
+class Room:
+    """Memory in which arrays are made one after the other, next to the array `like`."""
+
+    like: Any
+    space: Any
+    used: int = 0
+
+    def array(self, rows: int, columns: int) -> Any:
+        """The next array of this shape, with whatever is in it."""
+        xp, start = array_namespace(self.like), self.used
+        self.used += rows * columns
+        if self.used > self.space.shape[0]:  # what was made before stays where it is
+            self.space = xp.empty((self.used,), dtype=xp.float64, device=self.like.device)
+        return xp.reshape(self.space[start : self.used], (rows, columns))
+
+
+class Places:
+    """Numbers of rows of a table, sent to each device once: every transfer would be waited for."""
+
+    def __init__(self, rows: Integers) -> None:
+        self.rows = rows
+        self._sent: dict[Any, Any] = {}
+
+    def of(self, table: Any) -> Any:
+        """These rows of a table, in its library and on its device."""
+        place = type(table), str(table.device)
+        if place not in self._sent:
+            self._sent[place] = as_like(self.rows, table)
+        return take_rows(table, self._sent[place])
+
+
+class Side:
+    """Products of functions of some inputs, each one of the first half of these inputs times one of the other half.
+
+    Row k of the values belongs to the indices `rows[k]`; `numbers[input, function]` says where each one-dimensional
+    function stands in the table of them.
     """
 
-    def __init__(self, rows: Integers, families: Sequence[Family], numbers: Integers) -> None:
-        complete = np.unique(rows, axis=0)
-        while len(more := np.unique(np.vstack([complete, _parents(complete)]), axis=0)) > len(complete):
-            complete = more
-        complete = sort_rows(families, complete)
-        position = {row.tobytes(): place for place, row in enumerate(complete)}
-        self.place = np.array([position[row.tobytes()] for row in rows])
-        self._sent: dict[Any, Any] = {}
-        self.factors = [own[column] for own, column in zip(numbers, complete.T, strict=True)]
-        first = np.argmax(complete > 0, axis=1)
-        parents = np.array([position[row.tobytes()] for row in _parents(complete)])
-        self.runs = _runs(np.array(self.factors)[first, np.arange(len(first))], parents)
+    def __init__(self, rows: Integers, numbers: Integers) -> None:
+        self.parts: list[tuple[Side | None, Places]] = []
+        for inputs, distinct, places in _halves(rows):
+            if len(inputs) == 1:
+                self.parts.append((None, Places(numbers[inputs[0], rows[:, inputs[0]]])))
+            else:
+                self.parts.append((Side(distinct, numbers[inputs]), Places(places)))
 
-    def gathered(self, singles: Any) -> Any:
-        """The values of all functions, in libraries that cannot write into an array."""
-        return reduce(mul, [take_rows(singles, self.sent(k, rows, singles)) for k, rows in enumerate(self.factors)])
+    def values(self, singles: Any, room: Room) -> Any:
+        """Values of all products, (rows, samples), from those of the one-dimensional functions."""
+        found = []
+        for side, places in self.parts:
+            table = singles if side is None else side.values(singles, room)
+            if on_host(table):  # all places exist: `clip` only spares a copy
+                out = room.array(len(places.rows), table.shape[1])
+                found.append(np.take(table, places.rows, axis=0, out=out, mode="clip"))
+            else:
+                found.append(places.of(table))
+        return reduce(imul, found)
 
-    def sent(self, key: Any, rows: Integers, like: Any) -> Any:
-        """Row numbers in an array's library and on its device, sent there once: each transfer would be waited for."""
-        place = (key, type(like), str(like.device))
-        if place not in self._sent:
-            self._sent[place] = as_like(rows, like)
-        return self._sent[place]
+
+class Batch(NamedTuple):
+    """Neighbouring functions and the places of their factors on both sides.
+
+    Each block is rows of the batch that are all products of neighbours on the left with neighbours on the right.
+    """
+
+    rows: slice
+    left: Places
+    right: Places
+    blocks: list[tuple[slice, slice, slice]]
 
 
 class Plan:
     """A basis as products of functions of the first inputs with functions of the other inputs.
 
-    In the basis's own order neighbouring functions mostly share their function of the first inputs, and their
-    functions of the other inputs are neighbours: one multiplication makes them all. Both sides are short chains.
+    On both sides functions with equally many partners stand together, so that one multiplication makes a block of many
+    products: with the total-degree set there is one block per degree. Hence tiles come in an order of their own, in
+    which function l of the basis is number `row_of[l]`, and number k is function `order[k]`.
     """
 
     def __init__(self, families: Sequence[Family], rows: Integers, sizes: Sizes) -> None:
@@ -94,15 +139,16 @@ class Plan:
         self._alike = [(family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()]
         numbers, start = np.zeros((len(families), int(rows.max()) + 1), dtype=int), 0
         for _, inputs, count in self._alike:
-            here = start + np.arange(count * len(inputs))
-            numbers[inputs, :count] = here.reshape(count, len(inputs)).T
-            start += len(here)
-        split = _best_split(rows, sizes.call)
-        # With a single input the left side is its constant function alone.
-        left = np.ascontiguousarray(rows[:, :split]) if split else np.zeros_like(rows)
-        self.left = Chain(left, families[: max(split, 1)], numbers[: max(split, 1)])
-        self.right = Chain(np.ascontiguousarray(rows[:, split:]), families[split:], numbers[split:])
-        self._batches: dict[int, tuple[int, list[tuple[slice, list[Run]]]]] = {}
+            numbers[inputs, :count] = start + np.arange(count * len(inputs)).reshape(count, -1).T
+            start += count * len(inputs)
+        if len(families) == 1:  # then the left side is the constant function alone
+            rows, numbers = np.hstack([np.zeros_like(rows), rows]), np.vstack([numbers, numbers])
+        halves = ((Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows))
+        (self.left, left), (self.right, right) = halves
+        self.order = order = np.lexsort((right, left))
+        self.row_of = Places(np.argsort(order))
+        self._places = {True: (left, right), False: (left[order], right[order])}
+        self._batches: dict[bool, tuple[int, int, list[Batch]]] = {}
 
     def _singles(self, u: Any) -> Any:
         """The one-dimensional functions of all inputs: (functions, samples)."""
@@ -115,95 +161,64 @@ class Plan:
         return parts[0] if len(parts) == 1 else array_namespace(u).concat(parts, axis=0)
 
     def tiles(self, u: Any, together: bool = False) -> Iterator[tuple[slice, slice, Any]]:
-        """Which functions, which samples, and their values (functions, samples); `together`: always all functions.
+        """Which functions, which samples, and their values (functions, samples).
 
-        Each tile is overwritten by the next: use it, do not keep it. On a device there may be more rows of values
-        than functions; what is in those has no meaning.
+        The functions are numbered as in `row_of`; `together`: all of them at once, in the order of the basis. Each tile
+        is overwritten by the next: use it, do not keep it. On a device there may be more rows of values than functions;
+        what is in those has no meaning.
         """
-        xp, n_samples = array_namespace(u), u.shape[0]
-        multiply = np.multiply if xp is np else multiplier(u)
-        height = self.n_terms if together else min(self.sizes.functions, self.n_terms)
-        most, batches = self._batches.get(height) or self._cut(height)
+        height, most, batches = self._batches.get(together) or self._cut(together)
+        n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
         at_once = max(min(most, n_samples), 1)
-        height = height if on_host(u) else -(-height // ROUND) * ROUND
-        edges = np.cumsum([len(self.left.factors[0]), len(self.right.factors[0]), height]).tolist()
-        space = _borrow(u, edges[2] * at_once) if multiply else None
-        for start in range(0, n_samples, at_once):
-            samples = slice(start, min(start + at_once, n_samples))
-            n = samples.stop - start
-            singles = self._singles(u[samples, :])
-            if not on_host(u):  # each call costs as much as thousands of numbers, so few calls
-                left, right = self.left.gathered(singles), self.right.gathered(singles)
-                for rows, runs in batches:
-                    if multiply is None or height * n < FEW_NUMBERS:
-                        key = (rows.start, rows.stop)
-                        here = self.left.sent(key, self.left.place[rows], u)
-                        there = self.right.sent(key, self.right.place[rows], u)
-                        yield rows, samples, take_rows(left, here) * take_rows(right, there)
-                    else:
-                        values = xp.reshape(space[: height * n], (-1, n))  # type: ignore[index]
-                        _fill(multiply, runs, left, right, values)
-                        yield rows, samples, values
+        few = not here and (together or height * at_once < FEW_NUMBERS)
+        multiply = np.multiply if here else None if few else multiplier(u)
+        with suppress(IndexError):
+            space = _SPARE.pop() if here else space
+        room = Room(u, space)
+        for start, stop in pairwise([*range(0, n_samples, at_once), n_samples]):
+            singles, samples, room.used = self._singles(u[start:stop, :]), slice(start, stop), 0
+            left, right = self.left.values(singles, room), self.right.values(singles, room)
+            if multiply is None:  # a call costs as much as thousands of numbers there, so few calls
+                for batch in batches:
+                    yield batch.rows, samples, reduce(imul, (batch.left.of(left), batch.right.of(right)))
                 continue
-            table = space[: edges[2] * n].reshape(-1, n)  # type: ignore[index]
-            left, right, values = np.split(table, edges[:2])
-            for side, out in ((self.left, left), (self.right, right)):
-                out[0, :] = 1.0
-                _fill(np.multiply, side.runs, singles, out, out)
-            for rows, runs in batches:
-                _fill(np.multiply, runs, left, right, values)
-                yield rows, samples, values[: rows.stop - rows.start]
-        if isinstance(space, np.ndarray):
-            _SPARE.append(space)
+            space = room.array(-(-height // ROUND) * ROUND, stop - start)
+            for batch in batches:
+                count = batch.rows.stop - batch.rows.start
+                values = space[: count if here else -(-count // ROUND) * ROUND, :]
+                for rows, lefts, rights in batch.blocks:
+                    a, b = left[lefts, None, :], right[None, rights, :]
+                    multiply(a, b, out=values[rows, :].reshape(a.shape[0], b.shape[1], -1))
+                yield batch.rows, samples, values
+        if here:
+            _SPARE.append(room.space)
 
-    def _cut(self, most: int) -> tuple[int, list[tuple[slice, list[Run]]]]:
-        """How many samples to take, and all functions in batches of neighbours, each with the runs that make it."""
+    def _cut(self, together: bool) -> tuple[int, int, list[Batch]]:
+        """The most functions and samples of a tile, and all functions in batches, in either order."""
+        most, (left, right) = self.n_terms if together else self.sizes.height(self.n_terms), self._places[together]
         cuts = [slice(start, min(start + most, self.n_terms)) for start in range(0, self.n_terms, most)]
-        batches = [(one, _runs(self.left.place[one], self.right.place[one])) for one in cuts]
-        self._batches[most] = self.sizes.samples(most), batches
-        return self._batches[most]
+        both = ((rows, left[rows], right[rows]) for rows in cuts)
+        batches = [Batch(rows, Places(a), Places(b), _blocks(a, b)) for rows, a, b in both]
+        self._batches[together] = most, self.sizes.samples(most), batches
+        return self._batches[together]
 
 
-def _runs(factor: Integers, partner: Integers) -> list[Run]:
-    """Join neighbouring products of one factor with neighbouring partners."""
-    new = np.flatnonzero((np.diff(factor) != 0) | (np.diff(partner) != 1)) + 1
-    runs = pairwise([0, *new.tolist(), len(factor)])
-    return [(start, stop, int(factor[start]), int(partner[start])) for start, stop in runs]
+def _halves(rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:
+    """Of each half of the inputs: which, their distinct indices, the most frequent first, and the place of each row."""
+    for inputs in filter(len, np.split(np.arange(rows.shape[1]), [rows.shape[1] // 2])):
+        distinct, places, counts = np.unique(rows[:, inputs], axis=0, return_inverse=True, return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        yield inputs, distinct[order], np.argsort(order)[places.reshape(-1)]
 
 
-def _fill(multiply: Callable[..., Any], runs: list[Run], factors: Any, partners: Any, out: Any) -> None:
-    """Write the products of some runs into out (functions, samples)."""
-    for start, stop, factor, partner in runs:
-        multiply(partners[partner : partner + stop - start, :], factors[factor, :], out=out[start:stop, :])
-
-
-def _parents(rows: Integers) -> Integers:
-    """Each index without its first input."""
-    out = rows.copy()
-    np.put_along_axis(out, np.argmax(rows > 0, axis=1)[:, None], 0, axis=1)
+def _blocks(left: Integers, right: Integers) -> list[tuple[slice, slice, slice]]:
+    """Cut products, given by the places of their factors, into blocks: rows, places on the left and on the right."""
+    starts = np.flatnonzero((np.diff(left, prepend=-1) != 0) | (np.diff(right, prepend=-2) != 1))
+    lengths = np.diff(starts, append=len(left))
+    runs = np.column_stack([starts, left[starts], right[starts], lengths])  # one function times neighbours on the right
+    new = np.flatnonzero(np.any(np.diff(runs[:, 1:], axis=0) != (1, 0, 0), axis=1)) + 1
+    out = []
+    for first, stop in pairwise([0, *new.tolist(), len(runs)]):
+        (start, here, there, length), count = runs[first].tolist(), stop - first
+        out.append((slice(start, start + count * length), slice(here, here + count), slice(there, there + length)))
     return out
-
-
-def _best_split(rows: Integers, call: int) -> int:
-    """Where to cut the inputs in two: few functions on both sides together, and few runs."""
-
-    def cost(split: int) -> int:
-        left, right = rows[:, :split], rows[:, split:]
-        runs = np.count_nonzero(np.any(left[1:] != left[:-1], axis=1))
-        return len(np.unique(left, axis=0)) + len(np.unique(right, axis=0)) + call * int(runs)
-
-    return min(range(1, rows.shape[1]), key=cost, default=0)
-
-
-# Fresh memory from the system is slow to touch, so the room for tiles is used again, by up to 16 threads.
-_SPARE: deque[Floats] = deque(maxlen=16)
-
-
-def _borrow(u: Any, size: int) -> Any:
-    """Room for so many numbers next to the inputs; in the processor's memory one used before if there is one."""
-    if not on_host(u):
-        return array_namespace(u).empty((size,), dtype=u.dtype, device=u.device)
-    with suppress(IndexError):
-        if (space := _SPARE.pop()).size >= size:
-            return space
-    return np.empty(size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
 from math import prod
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -30,8 +30,14 @@ class ProductBasis:
     array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
     """
 
+    memory: int = 0  # how many earlier inputs the functions depend on
+    of_sequences: bool = False  # whether rows are time steps, as for `delayed_basis`
+    columns: tuple[Family, ...] = ()  # of the inputs, and of slow time where it counts as one
+    _further: tuple[Any, ...] = ()  # what makes this basis, beside families and indices
+
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
+        self.columns = self.columns or self.families
         self.n_inputs = len(self.families)  # q
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
@@ -78,7 +84,7 @@ class ProductBasis:
         known = [one if one.variable or name.isdigit() else one.named(name) for one, name in pairs]
         if known == list(self.families) and [one.variable for one in known] == [one.variable for one in self.families]:
             return self
-        return ProductBasis(find_families(known, None), self.indices)
+        return type(self)(find_families(known, None), self.indices, *self._further)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -100,28 +106,30 @@ class ProductBasis:
         return out
 
     def __call__(self, u: ArrayLike) -> Floats:
-        """Values of all functions: (samples, terms)."""
+        """Values of all functions: (samples, terms); of delayed inputs at the times from `memory` on."""
         u = np.asarray(u, dtype=float)
-        if u.ndim != 2 or u.shape[1] != self.n_inputs:
-            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {self.n_inputs}).")
+        u = u[:, None] if self.of_sequences and u.ndim == 1 else u
+        if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
+            more = f" with more than {self.memory} samples" if self.memory else ""
+            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}.")
         return self.values(u).T
 
     def places(self, other: ProductBasis) -> Integers:
         """The place of each function of this basis among those of another, -1 where it is not there."""
-        known = {row: place for place, row in enumerate(map(tuple, other.indices.tolist()))}
-        return np.array([known.get(row, -1) for row in map(tuple, self.indices.tolist())])
+        wide = max(self.indices.shape[1], other.indices.shape[1])
+        here, there = (np.pad(one.indices, ((0, 0), (0, wide - one.indices.shape[1]))) for one in (self, other))
+        known = {row: place for place, row in enumerate(map(tuple, there.tolist()))}
+        return np.array([known.get(row, -1) for row in map(tuple, here.tolist())])
 
     def values(self, u: Any) -> Any:
         """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs)."""
         if on_host(u):
-            out = np.empty((len(self), len(u)))
-            for _, samples, values in self._plan(u).tiles(u, together=True):
-                out[:, samples] = values
+            out = np.empty((len(self), len(u) - self.memory))
+            for rows, samples, values in self._plan(u).tiles(u):
+                out[self._plan(u).order[rows], samples] = values
             return out
-        if u.shape[0] <= DEVICE.samples(len(self)):
-            return next(self.blocks(u))
-        xp = array_namespace(u)
-        return xp.concat([xp.asarray(values, copy=True) for values in self.blocks(u)], axis=1)
+        found = list(self.blocks(u))  # on a device each has memory of its own
+        return found[0] if len(found) == 1 else array_namespace(u).concat(found, axis=1)
 
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs.
@@ -138,25 +146,26 @@ class ProductBasis:
         memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
         """
         parts: dict[int, Any] = {}
-        spare = np.empty(0)  # where products are written: fresh memory for each costs a tenth of the product
+        spare: dict[int, Floats] = {}  # where products are written: fresh memory for each costs a tenth of the product
         for u, z in pieces:
             wide = z.T if on_host(u) else contiguous(z.T)  # the fastest way to multiply there
             for rows, samples, y in self._plan(u).tiles(u):
+                count = rows.stop - rows.start
                 if rows.start not in parts:
-                    parts[rows.start] = (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
+                    parts[rows.start] = (wide[:, samples] @ y.T)[:, :count]
                 elif on_host(u):
-                    size = wide.shape[0] * y.shape[0]
-                    spare = spare if spare.size >= size else np.empty(size)
-                    part = spare[:size].reshape(-1, y.shape[0])
-                    parts[rows.start] += np.matmul(wide[:, samples], y.T, out=part)
+                    room = spare.setdefault(count, np.empty((wide.shape[0], count)))
+                    parts[rows.start] += np.matmul(wide[:, samples], y.T, out=room)
                 else:
-                    parts[rows.start] += (wide[:, samples] @ y.T)[:, : rows.stop - rows.start]
-        return array_namespace(*parts.values()).concat(list(parts.values()), axis=1).T
+                    parts[rows.start] += (wide[:, samples] @ y.T)[:, :count]
+        whole = array_namespace(*parts.values()).concat(list(parts.values()), axis=1)
+        row_of = self._plan(whole).row_of
+        return np.take(whole, row_of.rows, axis=1).T if on_host(whole) else row_of.of(whole.T)
 
     @cached_property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
-        return HOST.samples(min(len(self), HOST.functions))
+        return HOST.samples(HOST.height(len(self)))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""
@@ -165,7 +174,7 @@ class ProductBasis:
             y = y[: rows.stop - rows.start, :]
             part = np.ones(y.shape[1]) if weights is None else weights[samples]
             total[rows] += to_numpy(y**power @ as_like(part, y))
-        return total
+        return total[self._plan(u).row_of.rows]
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
         """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""
@@ -181,6 +190,10 @@ class ProductBasis:
         natural = [family.natural(own) for family, own in zip(self.families, nodes, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
         return grid, reduce(np.multiply.outer, weights).ravel()
+
+    def subset(self, rows: Integers) -> Self:
+        """Only these functions, given by increasing numbers; the constant must be the first of them."""
+        return type(self)(self.families, self.indices[rows], *self._further)
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.
@@ -206,6 +219,11 @@ class ProductBasis:
         chosen = np.vstack([self.indices, new[order[: most - len(self)]]])
         return ProductBasis(self.families, explicit_set(self.families, chosen))
 
+    @property
+    def index_columns(self) -> dict[str, Any]:
+        """The index of every function as columns of a table, one for each input."""
+        return {f"index_u{k + 1}": column for k, column in enumerate(self.indices.T)}
+
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
         return {"families": [describe(family) for family in self.families]}
@@ -217,7 +235,7 @@ class ProductBasis:
 
     def __reduce__(self) -> Any:
         """Pickled without the tables that can be made again."""
-        return ProductBasis, (self.families, np.array(self.indices))
+        return type(self), (self.families, np.array(self.indices), *self._further)
 
     def _plan(self, u: Any) -> Plan:
         """How to evaluate the functions where the inputs are, made once."""

@@ -2,34 +2,29 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
-from .._array import as_like, to_numpy
 from .._words import listed
-from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
 from ..dimension._repeats import Repeats
 from ..errors import Check
 from ..estimators._evidence import Evidence
 from ..estimators._method import Estimate, Method
-from ..kernels._summary import squares
-from ..samples._look import fitting_domain
+from ..samples._look import Look
 from ..samples._samples import Samples
-from ..typing import Floats, Integers
+from ..typing import Integers
+from ._alignment import alignment, clocks, hum, unsteady
+from ._stretch import Stretch, stretches
+from ._values import clipped, counted_twice, inputs_off, mixed_units, outlying, rounded, stale, without_effect
 
 # A mean this many standard errors away is not chance, however many functions are looked at.
 STANDARD_ERRORS = 5.0
-# Share of a channel's samples at its lowest or highest value from which it looks clipped.
-SATURATED = 0.01
 # Variance of means over stretches of the acquisition, relative to independent samples, below which nobody cares.
 EXCESS = 1.5
-# Samples by which readouts may be shifted in either direction.
-LAGS = 4
-# Rows at either end of the acquisition that are looked at: enough to see a shift of readouts with much noise.
-LAG_ROWS = 1024
+# Capacity held by slow drift, of which the total may then miss as much; less is harmless.
+HARMLESS = 0.1
 # Samples per readout below which the raw capacities' bias is no longer proportional to 1/N.
 SAMPLES_PER_READOUT = 4
 # A corrected total scatters around the rank; beyond this multiple of it something is wrong.
@@ -57,43 +52,6 @@ class Case:
     repeated: Integers | None = None  # the rows that were measured twice
 
 
-def inputs_off(case: Case) -> Iterator[Check]:
-    """Inputs that do not follow the declared distribution: then the means of low-degree functions are not 0."""
-    evidence, samples = case.evidence, case.evidence.samples
-    basis, n = evidence.basis, evidence.n_samples
-    if evidence.whole.constant:
-        z = np.abs(to_numpy(evidence.whole.projection[0, :]))  # sqrt(N) times the means, for free
-        low = (basis.degrees > 0) & (basis.degrees <= 4) & (basis.fourth_moments < n / 10)
-    else:
-        basis = single_inputs(basis)
-        z = np.abs(evidence.engine.fold(samples, partial(_sums, basis=basis))) / np.sqrt(n)
-        low = basis.degrees > 0
-    if not low.any():
-        return
-    if samples.root_weights is not None:
-        z = z / samples.root_weights.max()  # a bound on how much more a weighted mean scatters
-    worst = int(np.argmax(np.where(low, z, -1.0)))
-    if z[worst] <= STANDARD_ERRORS:
-        return
-    said = ", ".join(dict.fromkeys(family.distribution for family in basis.families))
-    spans = zip(evidence.look.input_low, evidence.look.input_high, basis.families, strict=True)
-    fitting = (fitting_domain(low, high, family.domain) for low, high, family in spans)
-    domain = next((one for one in fitting if one), None)
-    advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
-    if domain:
-        advice = f"u fills {domain}: pass `domain={domain}` to product_basis"
-    text = (
-        f"inputs do not follow the declared distribution ({said}): the mean of {basis.label(worst)} is "
-        f"{z[worst] / np.sqrt(n):.3g}, {z[worst]:.0f} standard errors from 0; {advice}."
-    )
-    found: dict[str, Any] = {"function": basis.label(worst), "standard_errors": float(z[worst])}
-    yield Check(text, unreliable="inputs not of the declared distribution", **found)
-
-
-def _sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
-    return basis.sum_over(samples.u.read(start, stop, on_host=True), samples.weights(start, stop))
-
-
 def correlated(case: Case) -> Iterator[Check]:
     """Means over stretches of the acquisition that differ by more than independent samples allow."""
     evidence, samples, look = case.evidence, case.evidence.samples, case.evidence.look
@@ -106,66 +64,44 @@ def correlated(case: Case) -> Iterator[Check]:
     if not samples.constant or samples.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
+    held = (float(np.sum(sizes[:, None] * means**2)) - freedom) / evidence.n_samples
     excess = float(np.sum(sizes[:, None] * means**2)) / max(freedom, 1)
     if samples.root_weights is not None:
         # As drawn, readouts scatter more than under the density of the basis.
         drawn = evidence.leverage / np.maximum(samples.root_weights**2, 1e-300) - samples.constant
         excess *= means.shape[1] / float(np.mean(drawn))
-    if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))):
+    if excess > max(EXCESS, 1 + 6 * np.sqrt(2 / max(freedom, 1))) and held > HARMLESS:
         yield Check(
             f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
             f"{excess:.1f} times more than independent samples would (effective number of samples about "
-            f"{evidence.n_samples / excess:.0f}); the device drifts, or the inputs were not in random order.",
+            f"{evidence.n_samples / excess:.0f}), which takes up to {held:.2g} of the capacity; the device drifts, or "
+            "the inputs were not in random order.",
             unreliable="samples correlated in acquisition order",
-            excess=excess,
-        )
+            cause="drift", excess=excess, capacity=held,
+        )  # fmt: skip
 
 
-def saturated(case: Case) -> Iterator[Check]:
-    """Channels that spend too long at one end of their range."""
-    if all(isinstance(family, DiscreteFamily) for family in case.evidence.basis.families):
-        return  # inputs on a few levels make readouts on a few levels
-    look, n = case.evidence.look, case.evidence.n_samples
-    share = (np.maximum(look.at_low, look.at_high) - 1) / n  # one sample always is
-    share = np.where(look.dead, 0.0, share)
-    bad = np.flatnonzero(share > SATURATED)
-    if len(bad):
-        names = [case.evidence.samples.x.column(int(number)) for number in bad]
-        said = (
-            f"{len(bad)} of {len(share)} channels look saturated or clipped ({listed(names)}): up to "
-            f"{share.max():.0%} of their samples sit at the lowest or highest value."
-        )
-        yield Check(said, channels=names, share=share[bad].tolist())
-
-
-def dependent_readouts(case: Case) -> Iterator[Check]:
-    """Readouts that are linear combinations of others."""
-    rank, maximum = case.evidence.rank, case.evidence.maximum
+def weak(case: Case) -> Iterator[Check]:
+    """Readouts that are no new ones, samples too few for any correction, capacities that sum to more than possible."""
+    n, rank, maximum = case.evidence.n_samples, case.evidence.rank, case.evidence.maximum
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
-        yield Check(said, rank=rank, maximum=maximum)
-
-
-def few_samples(case: Case) -> Iterator[Check]:
-    """So few samples that no correction of the bias is safe."""
-    n, k = case.evidence.n_samples, case.evidence.rank
-    if n < SAMPLES_PER_READOUT * k:
+        yield Check(said, cause="dependent", rank=rank, maximum=maximum)
+    wanted = SAMPLES_PER_READOUT * rank
+    if n < wanted:
         said = (
-            f"{n} samples are few for {k} readouts: below 4 K = {4 * k} the bias is not small and not "
+            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
             "removed by extrapolation; take more samples."
         )
-        yield Check(said, unreliable=f"few samples for {k} readouts", n_samples=n, wanted=SAMPLES_PER_READOUT * k)
-
-
-def above_the_rank(case: Case) -> Iterator[Check]:
-    """Capacities that sum to more than the readouts allow."""
-    total, rank, method = case.total, case.evidence.rank, case.method
-    if total > ABOVE * rank:
+        yield Check(
+            said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
+        )
+    if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
-        if not method.corrects_bias:
-            advice = f"method {method.name!r} does not correct the finite-sample bias; use the default method"
-        said = f"the capacities sum to {total:.3f}, above the {rank} that the readouts allow: {advice}."
-        yield Check(said, unreliable=f"more than the {rank} that are possible", total=total, rank=rank)
+        if not case.method.corrects_bias:
+            advice = f"method {case.method.name!r} does not correct the finite-sample bias; use the default method"
+        said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow: {advice}."
+        yield Check(said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank)
 
 
 def repeats_off(case: Case) -> Iterator[Check]:
@@ -213,82 +149,104 @@ def left_out(case: Case) -> Iterator[Check]:
         yield Check(said, "note", channels=names)
 
 
-def shifted(case: Case) -> Iterator[Check]:
-    """Readouts that match the inputs of a neighbouring sample better than their own, from some row on perhaps.
-
-    A few low-degree functions raise the suspicion. In Sobol order neighbouring inputs are related, so those
-    may mislead; then the whole basis has to agree. A row lost on the way shifts all that comes after it, so the
-    end of the acquisition is looked at as well as its beginning.
-    """
-    total = case.evidence.n_samples
-    n = min(total, LAG_ROWS)
-    if n < 16 * LAGS:
-        return
-    looked_at = [(0, n), (total - n, total)][: 1 + (total > n)]
-    looked_at += [(total - n // 4, total)] * (n >= 64 * LAGS)
-    for start, stop in looked_at:
-        found = _shift_within(case, start, stop)
-        if found is not None:
-            lag, there, here = found
-            where = "" if start == 0 else f" in the stretch from measurement {start} on"
-            said = (
-                f"readouts look shifted by {lag:+d} samples against the inputs{where}: their raw capacity is "
-                f"{there:.1f} there and {here:.1f} as given; check the trigger, then realign the rows."
-            )
-            yield Check(said, unreliable="readouts shifted against the inputs", lag=lag, first_measurement=start)
-            return
-
-
-def _shift_within(case: Case, start: int, stop: int) -> tuple[int, float, float] | None:
-    """The lag that fits a stretch of the acquisition clearly better than none, and both raw capacities."""
-    samples, basis, order = case.evidence.samples, case.evidence.basis, case.evidence.samples.order
-    if order is None:
-        block, u = samples.x.read(start, stop), samples.u.read(start, stop, on_host=True)
-    else:
-        block, u = samples.x.take(order[start:stop]), samples.u.take(order[start:stop])
-    z = samples.centred(block, case.evidence.space.mean) @ as_like(case.evidence.whitening, block)
-    root: Any = 1.0
-    if samples.root_weights is not None:
-        # A wide density has large values far out, which would decide alone; hence the weights.
-        root = samples.root_weights[slice(start, stop) if order is None else order[start:stop], None]
-        z = z * as_like(root, z)
-    n, rank, common = len(u), z.shape[1], len(u) - 2 * LAGS
-
-    def scores(functions: ProductBasis, lags: list[int]) -> Floats:
-        """Capacity of all functions in readouts so many samples later, over the samples common to all lags."""
-        y = functions.values(u).T[:, 1:] * root
-        moved = as_like(np.hstack([y[LAGS - lag : LAGS - lag + common] for lag in lags]), z)
-        power = squares(z[LAGS : LAGS + common, :].T @ moved / common)
-        return power.reshape(len(lags), -1).sum(axis=1)
-
-    low, lags = single_inputs(basis), list(range(-LAGS, LAGS + 1))
-    found = scores(low, lags)
-    place = int(np.argmax(found))
-    if lags[place] == 0 or found[place] < found[LAGS] + _chance(n, rank, len(low) - 1, found[place]):
-        return None
-    there, here = scores(basis, [lags[place], 0]).tolist()
-    return (lags[place], there, here) if there > here + _chance(n, rank, len(basis) - 1, there) else None
-
-
-def _chance(n: int, rank: int, size: int, score: float) -> float:
-    """By how much two scores may differ by chance: six standard deviations."""
-    return float(6 * (np.sqrt(2 * rank * size) + 2 * np.sqrt(n * score)) / n)
-
-
 @lru_cache(maxsize=8)
 def single_inputs(basis: ProductBasis) -> ProductBasis:
     """Functions of single inputs of a basis up to degree 2."""
     return product_basis(basis.families, max_degree=2, max_interactions=1)
 
 
+def of_data(case: Case) -> Iterator[Check]:
+    """Everything that is wrong with the data, whatever is estimated from them."""
+    for one in data_findings(case.evidence.samples, case.evidence.look):
+        found = case.total - case.estimate.capacity[0] > 1 and case.method.corrects_bias
+        if one.found["cause"] != "nothing" or not found:  # functions of high degree are not nothing
+            yield one
+
+
+# What is looked for in the data, by `estimate` and by `inspect`.
+DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
+    "inputs of the declared range, shape and digits, independent of each other": inputs_off,
+    "inputs that have an effect": without_effect,
+    "no row counted twice": counted_twice,
+    "no readout that repeats the one before": stale,
+    "no codes in place of numbers, no glitches": outlying,
+    "readouts in one unit, not wrapped around": mixed_units,
+    "readouts not clipped": clipped,
+    "readouts finer than their noise": rounded,
+    "readouts that belong to the inputs of their row, and to no earlier ones": alignment,
+    "no hum": hum,
+    "readouts of a steady size": unsteady,
+    "no clock or thermometer among the readouts": clocks,
+}
+# Those that hold for devices with memory too, whose readouts do not follow the inputs of their own row alone.
+WITH_MEMORY = (inputs_off, stale, outlying, clipped, rounded)
+# Measurements that some of them need.
+_LEAST = {alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
+NEEDS = {name: _LEAST[check] for name, check in DATA.items() if check in _LEAST}
+# What a finding explains: that is then not told a second time under another name. The first in this order counts.
+_OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
+_OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
+EXPLAINS = {
+    "units": ("codes", "glitches", *_OF_VALUES, *_OF_ORDER),
+    "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),
+    "shift": ("wrapped", "glitches", "no effect", "drift"),
+    "gap": ("wrapped", "glitches", "stale", "drift", "unsteady"),
+    "late channels": ("wrapped", "glitches"),
+    "stale": ("wrapped", "memory", "glitches", "drift"),
+    "no effect": ("wrapped", "glitches"),
+    "memory": ("wrapped",),
+    "wrapped": ("clipped", "glitches"),
+    "order of inputs": ("unsteady", "hum"),
+    "unsteady": ("glitches", "drift"),
+    "glitches": ("clipped", "memory", "nothing", "hum"),
+    "nothing": ("no effect",),
+    "no readout": ("drift", "hum", "unsteady"),
+    "rounded inputs": ("stacked", "repeats"),
+    "stacked": ("order of inputs", "drift"),
+    "repeats": ("order of inputs", "drift"),
+    **dict.fromkeys(("domain", "shape of inputs", "correlated inputs"), ("order of inputs",)),
+}
+
+
+def data_findings(samples: Samples, look: Look) -> list[Check]:
+    """What the checks of data find in all stretches, each mistake once, the first with a picture of where it is."""
+    found: dict[str, tuple[Stretch, list[Check]]] = {}
+    for stretch in stretches(samples, look):
+        for name, check in DATA.items():
+            for one in check(stretch) if check in WITH_MEMORY or not samples.history else ():
+                one.found["looked_for"] = name
+                found.setdefault(one.found["cause"], (stretch, []))[1].append(one)
+    kept = told_once([checks[0] for _, checks in found.values()])
+    pictured, out = False, []
+    for stretch, (first, *others) in found.values():
+        if first not in kept:
+            continue
+        text, all_found = str(first), dict(first.found)
+        if others:
+            text += f" The same is seen in {len(others)} more stretches of {stretch.n} measurements."
+            for name in ("rows", "first_rows", "shifts"):
+                if name in all_found:
+                    all_found[name] = [row for one in (first, *others) for row in one.found[name]]
+        if not pictured and first.kind == "warning" and {"rows", "channels"} & set(all_found):
+            pictured = True
+            all_found["picture"] = stretch.picture(all_found.get("rows", ()), all_found.get("channels", ()))
+        out.append(Check(text, first.kind, **all_found))
+    return out
+
+
+def told_once(checks: list[Check]) -> list[Check]:
+    """The checks without those that another one explains."""
+    causes = {one.found.get("cause") for one in checks}
+    explained: set[str] = set()
+    for cause, others in EXPLAINS.items():
+        explained.update(others if cause in causes - explained else ())
+    return [one for one in checks if one.found.get("cause") not in explained]
+
+
 CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
-    "inputs off": inputs_off,
-    "shifted": shifted,
+    "data": of_data,
     "correlated": correlated,
-    "saturated": saturated,
-    "dependent readouts": dependent_readouts,
-    "few samples": few_samples,
-    "above the rank": above_the_rank,
+    "weak": weak,
     "repeats off": repeats_off,
     "left out": left_out,
 }
@@ -306,4 +264,10 @@ def run_checks(case: Case) -> tuple[Check, ...]:
     ()
     """
     said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
-    return tuple(dict.fromkeys([*said, *(one for check in CHECKS.values() for one in check(case))]))
+    table = CHECKS
+    if case.evidence.basis.memory:
+        from ._sequences import SEQUENCE_CHECKS
+
+        table = {name: one for name, one in CHECKS.items() if one is not correlated} | SEQUENCE_CHECKS
+    said += [one for check in table.values() for one in check(case)]
+    return tuple(dict.fromkeys(told_once(said)))

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from .._version import __version__
-from ..errors import DataWarning, InfocapError, ParameterError
+from ..errors import DataWarning, InfocapError, ParameterError, printable
+from ._doctor import doctor
 from ._estimate import estimate
 from ._lab import acquire, draw, export, import_, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
 from ._show import compare, report, show
-from ._terminal import as_options
+from ._terminal import as_options, echo
 
 
 class Commands(click.Group):
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, watch, import_, export)
-for command in (*LAB, estimate, show, compare, report, simulate, reproduce, cite):
+for command in (*LAB, doctor, estimate, show, compare, report, simulate, reproduce, cite):
     main.add_command(command)
 
 
@@ -48,13 +49,13 @@ def run() -> None:
         said = " ".join(str(problem).split())
         if isinstance(problem, MemoryError):
             said = f"there is not enough memory for this ({said})."
-        click.echo(f"infocap: {said}", err=True)
+        echo(f"infocap: {said}", err=True)
         sys.exit(2 if isinstance(problem, ParameterError) else 3)
 
 
 def _plainly(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
     """Return a warning as a sentence, without the line of code it came from."""
     if not issubclass(category, DataWarning):
-        return f"infocap: {category.__name__}: {message}\n"
+        return f"infocap: {category.__name__}: {printable(str(message))}\n"
     running = click.get_current_context(silent=True)
     return f"infocap: warning: {message if running is None else as_options(str(message))}\n"

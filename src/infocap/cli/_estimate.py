@@ -1,5 +1,7 @@
 """infocap estimate: from files to capacities of a basis that options, the plan or the samples choose."""
 
+import re
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -7,8 +9,10 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import counted
-from ..basis._classical import inputs
+from .._words import counted, duration, size
+from ..basis._classical import find_families, inputs
+from ..basis._delayed import DelayedBasis, delayed_basis
+from ..basis._family import Family
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
@@ -16,12 +20,12 @@ from ..experiment._plan import Plan
 from ..recording._recording import Recording
 from ..workflow._analyse import analyse
 from ..workflow._choose import choose_basis
+from ..workflow._cost import cost
 from ._outputs import Out, summary
-from ._terminal import Source, check_lines, option, options, say, warnings_in_checks, wrapped
+from ._terminal import Source, check_lines, echo, option, options, say, warnings_in_checks, wrapped
 
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
-
-
+LONG_S = 60.0  # Seconds that an estimation may take before it is said how long: whoever waits likes to know.
 INPUT: Any = {
     "metavar": "NAME:LOW:HIGH:FAMILY",
     "help": "Once for each input: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
@@ -41,9 +45,12 @@ class Wanted:
         "else legendre]",
     )
     max_degree: int | None = option("--degree", type=int, help="Highest.  [default: the plan's, else by N]")
-    domain: tuple[float, float] | None = option("--domain", type=(float, float), help="Of every input.")
+    domain: tuple[tuple[float, float], ...] = option(
+        "--domain", type=(float, float), multiple=True, help="Of the inputs: once for all or once for each."
+    )
     index_set: str | None = option("--index-set", help="Which products of functions: total or hyperbolic.")
     max_interactions: int | None = option("--max-interactions", type=int, help="Inputs a function may join.")
+    delays: str | None = option("--delays", help="Of a device with memory: the largest by degree, as 1:100,2:40,3:20.")
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,7 @@ class How:
     no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
     nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Missing values.")
     complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Of complex readouts.")
+    washout: int | None = option("--washout", type=int, help="First steps that are not used, with --delays.")
     no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
     memory: str | None = option("--memory", help="Read in blocks, within so much memory, such as 1GB.")
     scheduler: str | None = option("--scheduler", metavar="URL", help="Of a Dask cluster, such as tcp://node1:8786.")
@@ -84,14 +92,18 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
         raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
     recording = source.read(in_memory=how.in_memory)
     basis, said = wanted_basis(recording, wanted)
+    needed = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, how.method)
+    if needed.seconds > LONG_S:
+        said.append(f"{len(basis):,} functions: up to {duration(needed.seconds)}, {size(needed.n_bytes)} of memory")
     if out.matrix and basis.n_inputs != 2:
         raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
     if not out.quiet:
         (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
         readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
         contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
-        click.echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
+        echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
+    settings |= {} if how.washout is None else {"washout": how.washout}
     settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
         result = analyse(recording, basis, executor=executor, **settings)
@@ -99,7 +111,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     if not out.quiet:
         say(["", *summary(result)], result.checks, written)
     elif result.warnings:
-        click.echo("\n".join(check_lines(result.warnings)))
+        echo("\n".join(check_lines(result.warnings)))
     if out.strict and result.warnings:
         click.get_current_context().exit(1)
 
@@ -120,25 +132,58 @@ def cluster(address: str) -> Any:
 def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
     """Return the basis, and in words where it comes from."""
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
-    if "input" in given:
-        if "family" in given or "domain" in given:
-            raise ParameterError("--input has the family and the range already; leave out --family and --domain.")
-        given["family"] = inputs(*given.pop("input"))
-    elif len(wanted.family) == 1:
-        given["family"] = wanted.family[0]
-    n_inputs, plan = np.shape(recording.inputs)[1], recording.metadata.get("plan")
-    if "family" in given and not isinstance(given["family"], str) and len(given["family"]) != n_inputs:
-        n = len(given["family"])
-        raise ParameterError(f"{n} families are given for {n_inputs} inputs; give 1 or {n_inputs}.")
+    usual: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
+    if wanted.delays is not None:
+        delayed = with_delays(wanted, usual)
+        return delayed, [f"taken as a sequence of {delayed.family_name} inputs on {delayed.families[0].domain}"]
+    plan = recording.metadata.get("plan")
     if plan is not None:
         try:
-            plan = Plan.from_dict(plan).to_dict()
+            known = Plan.from_dict(plan)
         except ValueError as problem:
             raise DataError(f"the plan in the file cannot be used: {problem}") from None
-    basis, said = choose_basis(np.shape(recording.inputs), plan, **given)
+        plan, usual = known.to_dict(), list(known.basis.families)
+    given.pop("input", None)
+    basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
     if "inputs" in said:
         taken = f"no plan in the file: taken as {said['inputs']}"
         said["inputs"] = f"{taken}; --family and --domain, or --input, say otherwise"
     if "degree" in said:
         said["degree"] += "; --degree says otherwise"
     return basis.named(recording.input_names) if recording.input_names else basis, list(said.values())
+
+
+def distribution(wanted: Wanted, usual: Sequence[str | Family]) -> dict[str, Any]:
+    """Return the family and the domain that options name, for all inputs or one per input, instead of the usual."""
+    if wanted.input and (wanted.family or wanted.domain):
+        raise ParameterError("--input has the family and the range already; leave out --family and --domain.")
+    n_inputs, given = len(usual), dict[str, Any]()
+    names: Sequence[Any] = inputs(*wanted.input) if wanted.input else wanted.family
+    for what, values in (("families", names), ("domains", wanted.domain)):
+        if len(values) not in (0, 1, n_inputs):
+            raise ParameterError(f"{len(values)} {what} are given for {n_inputs} inputs; give 1 or {n_inputs}.")
+    if names:
+        given["family"] = names[0] if len(names) == 1 else list(names)
+    if len(wanted.domain) == 1:
+        given["domain"] = wanted.domain[0]
+    elif wanted.domain:
+        known = find_families(given.get("family", usual), n_inputs)
+        given |= {"family": [one.on(own) for one, own in zip(known, wanted.domain, strict=True)], "domain": None}
+    return given
+
+
+def with_delays(wanted: Wanted, usual: Sequence[str]) -> DelayedBasis:
+    """Return the basis of delayed inputs that ``1:100,2:40`` and options for family and domain describe."""
+    for name in ("max_degree", "index_set", "max_interactions"):
+        if getattr(wanted, name) is not None:
+            raise ParameterError(f"`{name}={getattr(wanted, name)}` goes without --delays; leave one of them out.")
+    chosen = {"family": "legendre"} | distribution(wanted, usual)
+    return delayed_basis(n_inputs=len(usual), max_delay=read_delays(str(wanted.delays)), **chosen)
+
+
+def read_delays(delays: str) -> dict[int, int]:
+    """Return the largest delay of each degree, from ``1:100,2:40``."""
+    pairs = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part) for part in delays.split(",")]
+    if None in pairs:
+        raise ParameterError(f"--delays {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20.")
+    return {int(pair[1]): int(pair[2]) for pair in pairs if pair is not None}

@@ -4,6 +4,7 @@ import inspect
 import json
 import sys
 import time
+import traceback
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
@@ -17,13 +18,13 @@ from .._words import HALF_WIDTH_95, decimals, duration
 from ..errors import ParameterError
 from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
-from ..experiment._instrument import in_one_line, simulated
+from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
 from ..experiment._store import Store
 from ..recording._read import STORES, read
 from ..result._capacity_result import CapacityResult
 from ._outputs import check_name, refuse_existing
-from ._terminal import FILE, FORCE, PATH, Source, check_lines, options
+from ._terminal import FILE, FORCE, PATH, Source, check_lines, echo, options
 
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
@@ -42,7 +43,7 @@ def draw(plan: Path, output: Path, force: bool) -> None:
     refuse_existing(output, force, (".csv",))
     made = Plan.load(plan)
     made.write_inputs(output)
-    click.echo(f"{len(made.schedule)} rows of {made.n_inputs} inputs, written to {output}")
+    echo(f"{len(made.schedule)} rows of {made.n_inputs} inputs, written to {output}")
 
 
 @click.command("import")
@@ -57,7 +58,7 @@ def import_(source: Source, output: Path, force: bool) -> None:
     refuse_existing(output, force)
     recording = source.read()
     recording.save(output)
-    click.echo(f"{recording}\nwritten to {output}")
+    echo(f"{recording}\nwritten to {output}")
 
 
 @click.command()
@@ -78,7 +79,7 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
         refuse_existing(output, force)
         recording = read(source, u=u, x=x)
         recording.save(output)
-    click.echo(f"{recording}\nwritten to {output}")
+    echo(f"{recording}\nwritten to {output}")
 
 
 @click.command()
@@ -93,6 +94,7 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
 @click.option("--wait", "wait_s", default=1.0, help="Seconds before asking again.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for an answer.")
 @click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower.")
+@click.option("--other-instrument", is_flag=True, help="Go on with another instrument than before.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
     """Measure what the plan asks for and the store does not hold yet.
@@ -105,12 +107,15 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     try:
         recording = acquire_plan(made, device, output, progress=not quiet, **settings)
     except KeyboardInterrupt:
-        click.echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
+        echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(130) from None
-    click.echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
+    except MISTAKES:  # in the user's own driver: they need the file and the line
+        traceback.print_exc()
+        raise SystemExit(3) from None
+    echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
     why = recording.metadata.get("stopped")
     if why is not None:
-        click.echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
+        echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
     if why == INTERRUPTED:
         raise SystemExit(130)
 
@@ -122,12 +127,13 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"--instrument {name} must look like package.module:make, or be 'simulated'.")
-    # The driver lies beside the plan, or here; it may import more of its kind later.
-    sys.path[:0] = [str(Path.cwd()), str(folder.resolve())]
+    # The driver lies beside the plan, or here; it may import more of its kind later. What lies there must not take the
+    # place of what is installed.
+    sys.path += [str(Path.cwd()), str(folder.resolve())]
     try:
         make = getattr(import_module(module), attribute)
         takes_plan = bool(inspect.signature(make).parameters)
-    except Exception as problem:  # the user's own code may raise anything
+    except (Exception, SystemExit) as problem:  # the user's own code may raise anything
         raise ParameterError(f"--instrument {name} cannot be loaded: {in_one_line(problem)}.") from problem
     return partial(make, plan) if takes_plan else make
 
@@ -145,17 +151,18 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) 
     """
     now = status(store, until=until)
     if as_json or once:
-        click.echo(json.dumps(_as_data(now)) if as_json else _screen(now))
+        echo(json.dumps(_as_data(now)) if as_json else _screen(now))
         return
     try:
         while True:
-            click.echo((HOME if sys.stdout.isatty() else "") + _screen(now))
+            click.echo(HOME if sys.stdout.isatty() else "", nl=False)
+            echo(_screen(now))
             if now.complete:
                 return
             time.sleep(every_s)
             now = status(store, until=until, earlier=now)
     except KeyboardInterrupt:
-        click.echo("\nThe acquisition goes on without being watched.")
+        echo("\nThe acquisition goes on without being watched.")
 
 
 def _as_data(now: Status) -> dict[str, Any]:

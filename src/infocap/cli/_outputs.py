@@ -46,7 +46,9 @@ WIDTH: Any = {"callback": _millimetres, "help": "Of pictures, such as 89mm.  [de
 class Pictures:
     """The pictures of a result that are wanted."""
 
-    plot: tuple[Path, ...] = _picture("--plot", "The matrix for 2 inputs, else bars; .png, .pdf or .svg")
+    plot: tuple[Path, ...] = _picture(
+        "--plot", "The matrix for 2 inputs, the memory function of a sequence, else bars; .png, .pdf or .svg"
+    )
     matrix: tuple[Path, ...] = _picture("--matrix", "Capacity matrix, for 2 inputs.")
     bars: tuple[Path, ...] = _picture("--bars", "Capacity by total degree.")
     growth: tuple[Path, ...] = _picture("--growth", "Total against the number of samples.")
@@ -65,6 +67,7 @@ class Pictures:
     def write(self, result: CapacityResult) -> list[Path]:
         """Draw the pictures; return their names."""
         fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
+        fitting = "memory_function" if result.basis.memory else fitting
         kinds = (fitting, "capacity_matrix", "capacity_bars", "growth")
         for kind, paths in zip(kinds, (self.plot, self.matrix, self.bars, self.growth), strict=True):
             for path in paths:
@@ -106,6 +109,9 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
         f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, method {result.method}",
     ]
+    if result.basis.memory:
+        both = f"memory capacity {result.memory_capacity!r}, nonlinear capacity {result.nonlinear_capacity!r}"
+        lines.append(f"  {both}; the field's total, without the constant, is {result.total - 1:.{digits}f}")
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
         lines.append(f"  noise allows at most {limit} over all functions, also those outside the basis")

@@ -1,13 +1,13 @@
 """infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from .._check import positive
+from .._check import positive, whole_number
 from .._words import counted, duration, size, with_error
 from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
@@ -19,9 +19,9 @@ from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import INPUT, Wanted, wanted_basis
+from ._estimate import INPUT, Wanted, distribution, read_delays, wanted_basis
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, PATH, as_options, option, options, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, warnings_in_checks, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
@@ -47,10 +47,17 @@ class Wish:
 @click.option("--input", "named", multiple=True, **INPUT)
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
+@click.option("--delays", "--sequence", help="For a device with memory: the largest by degree, as 1:100,2:40,3:20.")
+@click.option("--runs", default=0, help="Of a sequence: so many runs, with equal shares of the samples.  [default: 1]")
+@click.option("--washout", default=0, help="First steps of each run, not used.  [default: the largest delay]")
 @click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
 @options("wish", Wish)
-@click.option("--family", help="Such as legendre or hermite.  [default: the pilot's, else legendre]")
-@click.option("--domain", type=(float, float), help="Interval of every input, such as 0 5.")
+@click.option(
+    "--family",
+    multiple=True,
+    help="Such as legendre or hermite, for all inputs or once for each.  [default: the pilot's, else legendre]",
+)
+@click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5, likewise.")
 @click.option("--seed", default=1)
 @click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random")
 @click.option("--noise-repeats", default=0, help="Measurements at a constant input.")
@@ -61,12 +68,17 @@ class Wish:
 @click.option("--title", default="", show_default=False, help="For people.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], **settings: Any) -> None:
+def plan(
+    output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], delays: str | None, **settings: Any
+) -> None:
     """Write a plan of an acquisition: what to measure, where, in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
     open it, read its comments, change it.
     """
+    if delays is not None:
+        windows = settings["max_delay"] = read_delays(delays)
+        settings |= {"n_inputs": settings["n_inputs"] or 1, "max_degree": settings["max_degree"] or max(windows)}
     if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:
@@ -77,26 +89,29 @@ def plan(output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], *
         for name in ("n_inputs", "family", "domain", "input_unit"):
             if settings[name]:
                 raise ParameterError(f"`{name}={settings[name]}` is told by --input already; leave it out.")
-        settings |= {"n_inputs": len(named), "family": list(named)}
+        settings["n_inputs"] = len(named)
     if wish.seconds_per_sample is not None:
         positive("seconds_per_sample", wish.seconds_per_sample)
     _refuse_ignored(wish, settings)
-    if wish.pilot is None:
-        pilot, settings["family"] = None, settings["family"] or "legendre"
+    told = Wanted(family=settings.pop("family"), domain=settings.pop("domain"))
+    pilot = None
+    if wish.pilot is not None:
+        pilot = _read_pilot(wish.pilot, replace(told, max_degree=settings["max_degree"]))
     else:
-        family = () if settings["family"] is None else (settings["family"],)
-        pilot = _read_pilot(wish.pilot, Wanted((), family, settings["max_degree"], settings["domain"]))
+        usual = ["legendre"] * whole_number("n_inputs", settings["n_inputs"], 1)
+        settings |= {"family": list(named)} if named else distribution(told, usual)
     if wish.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
-        click.echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
+        echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
         made = Plan(**settings) if pilot is None else _extended(pilot, settings)
         made.save(output)
         if made.weighted:
-            click.echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
+            echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
-        click.echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
+        sizes += f" of {made.steps} time steps" if made.runs else ""
+        echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 
 
 def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
@@ -106,9 +121,9 @@ def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
     if wish.error is None:
         ignored, why = [*guesses, "pilot", "seconds_per_sample"], "goes with --error"
     elif wish.pilot is not None:
-        ignored = [*guesses, "n_inputs"]
+        ignored = [*guesses, "n_inputs", "max_delay"]
     for name in ignored:
-        if given[name] is not None:
+        if given.get(name) is not None:
             raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
     for name in ("n_inputs", "max_degree"):
         if wish.pilot is None and settings[name] is None:
@@ -216,7 +231,8 @@ def _error_at(expected: Forecast, n: int, method: str) -> str:
 
 
 def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
-    said = f"Take {n} samples: the smallest power of two (Sobol points are balanced in powers of two)"
+    balanced = "" if expected.basis.memory else " (Sobol points are balanced in powers of two)"
+    said = f"Take {n} samples: the smallest power of two{balanced}"
     least = expected.least_samples
     if n // 2 >= least:
         return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]

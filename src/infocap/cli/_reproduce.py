@@ -30,7 +30,7 @@ from ..estimators import ESTIMATORS
 from ..recording._recording import Recording
 from ..systems.fibre._system import FibreSystem
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE
+from ._terminal import FILE, FORCE, echo
 
 CITATION = """@article{{ramachandran2026ipc,
   title  = {{Information Processing Capacity of Stationary Physical Systems}},
@@ -49,7 +49,7 @@ PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
 FOLDER = click.Path(file_okay=False, path_type=Path)
 CORES = os.cpu_count() or 1
-FIGURES = (*(f"fig{number}" for number in range(1, 9)), "extras")
+FIGURES = (*(f"fig{number}" for number in range(1, 9)), "twin", "extras")
 BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a second.
 
 
@@ -77,16 +77,19 @@ def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: 
     channel = tuple(f"{wavelength:.2f} nm" for wavelength in system.wavelength_nm)
     recording = Recording(u, x, np.arange(n_samples), "mW/nm", channel, metadata)
     recording.save(output)
-    click.echo(f"{recording}\nphi_NL = {system.nonlinear_phase:.3f}, written to {output}")
+    echo(f"{recording}\nphi_NL = {system.nonlinear_phase:.3f}, written to {output}")
 
 
 @click.command()
-@click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|extras]...")
+@click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|twin|extras]...")
 @click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
 @click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc and .json.")
 @click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
-def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None) -> None:
+@click.option("--data", type=FILE, help="A recording of your own to show beside the simulation in fig1, fig5, fig6.")
+def reproduce(
+    figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None, data: Path | None
+) -> None:
     """Compute, draw and check the paper's figures.
 
     What was stopped goes on with the same command, and gives the same numbers.
@@ -98,6 +101,8 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
         for needed in getattr(script, "NEEDS", ()):
             if importlib.util.find_spec(needed) is None:  # told before half an hour of work
                 raise ParameterError(f"{name} needs {needed}: pip install infocap[ml], or ask for others.")
+    if data is not None:
+        click.echo(importlib.import_module(f"{PACKAGE}._measured").add(data))
     output.mkdir(parents=True, exist_ok=True)
     context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
     executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
@@ -108,7 +113,7 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
             worker.terminate()
         # It would tell of a file whose writing was interrupted, and that is not kept.
         sys.unraisablehook = lambda _: None
-        click.echo("Interrupted; the same command goes on from here.", err=True)
+        echo("Interrupted; the same command goes on from here.", err=True)
         raise SystemExit(130) from None
     except BrokenProcessPool:
         problem = "a worker was killed, perhaps for its memory"
@@ -118,14 +123,17 @@ def reproduce(figures: tuple[str, ...], quick: bool, output: Path, workers: int,
     if page is not None:
         make = importlib.import_module(f"{PACKAGE}._page").page
         page.write_text(make(verdicts, os.path.relpath(output, page.parent)), encoding="utf-8")
+        if len(verdicts) == len(FIGURES):
+            text = importlib.import_module(f"{PACKAGE}._software").software(verdicts)
+            page.with_name("software.md").write_text(text, encoding="utf-8")
 
 
 @click.command()
 def cite() -> None:
     """Print the references of the paper, of this software and of the methods, in BibTeX."""
-    click.echo(CITATION.format(version=__version__))
+    echo(CITATION.format(version=__version__))
     for name, method in ESTIMATORS.items():
-        click.echo(f"% {name}: {method.reference}")
+        echo(f"% {name}: {method.reference}")
 
 
 def load_scripts() -> None:
@@ -139,7 +147,7 @@ def load_scripts() -> None:
 
 
 def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) -> list[dict[str, str]]:
-    click.echo(f"{name}: {script.TITLE}")
+    echo(f"{name}: {script.TITLE}")
     started, changes = time.perf_counter(), script.QUICK if quick else {}
     common, helpers = (importlib.import_module(f"{PACKAGE}.{one}") for one in ("_common", "_work"))
     work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
@@ -159,10 +167,11 @@ def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) 
     with replaced(output / f"{name}.json") as beside:
         beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     for line in lines:
-        click.echo(f"  {line['verdict']:<9} {line['statement']}: {line['found']}")
+        twin = f"; twin ({line['twin_verdict']}): {line['twin']}" if line["twin_verdict"] else ""
+        echo(f"  {line['verdict']:<10} {line['statement']}: {line['found']}{twin}")
     said = json.loads(data.attrs["warnings"])
     warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
-    click.echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
+    echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
     return lines
 
 

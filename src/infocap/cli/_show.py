@@ -15,7 +15,7 @@ from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
 from ._outputs import PAGE, WIDTH, Pictures, begins, check_pictures, check_place, save_picture, summary
-from ._terminal import FILE, PATH, WIDEST, Source, options, say, warnings_in_checks, wrapped
+from ._terminal import FILE, PATH, WIDEST, Source, echo, options, say, warnings_in_checks, wrapped
 
 TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
 
@@ -143,4 +143,4 @@ def report(result: Path, output: Path, title: str | None) -> None:
 
     ours = output.is_file() and PAGE in output.read_bytes()[:2000]
     check_place(output, (".html", ".htm"), ours, "a report of infocap")
-    click.echo(f"written to {save(load_result(result), output, title)}")
+    echo(f"written to {save(load_result(result), output, title)}")

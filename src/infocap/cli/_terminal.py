@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ..errors import Check, DataWarning, InfocapError
+from ..errors import Check, DataWarning, InfocapError, printable
 from ..recording._read import read
 from ..recording._recording import Recording
 
@@ -66,10 +66,15 @@ def check_lines(checks: Iterable[str]) -> list[str]:
 
 def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) -> None:
     """Print what was found, the checks on it, and the names of the files that were written."""
-    click.echo("\n".join([*lines, "", *check_lines(checks)]))
+    echo("\n".join([*lines, "", *check_lines(checks)]))
     names = ", ".join(map(str, written))
     if names:
-        click.echo(f"wrote {names}")
+        echo(f"wrote {names}")
+
+
+def echo(text: str, err: bool = False) -> None:
+    """Print a line; what names and titles in files would make a terminal do is taken out."""
+    click.echo(printable(text), err=err)
 
 
 def wrapped(text: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._check import one_of
 from .._words import listed
 from ..errors import DataError, ParameterError, warn
 from ..samples._table import Table
@@ -18,8 +19,9 @@ class Indicator:
     """Malinowski's indicator function and its minimum.
 
     `values` are IND(kappa) for kappa = 1 ... K - 1, `eigenvalues` those of Z'Z, largest first, where Z are the
-    readouts in units of their noise. `n_factors` is where IND has its last minimum, for nothing beyond it stands
-    out. It is None when IND only rises (IND(0) counts as its start) or falls to the end.
+    readouts in units of their noise. `n_factors` is where IND has its minimum: the lowest, as in the paper, or the
+    last, whichever `indicator` was asked for. It is None when IND only rises (IND(0) counts as its start) or falls to
+    the end.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))  # three factors
@@ -59,7 +61,13 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     return size * (moved / size).std(axis=0, ddof=1)
 
 
-def indicator(x: ArrayLike, noise_scale: ArrayLike | None = None, *, repeats: ArrayLike | None = None) -> Indicator:
+def indicator(
+    x: ArrayLike,
+    noise_scale: ArrayLike | None = None,
+    *,
+    repeats: ArrayLike | None = None,
+    minimum: str = "lowest",
+) -> Indicator:
     """How many factors the readouts have, by the minimum of Malinowski's indicator function.
 
     IND(kappa) = RE / (K - kappa)², RE² = sum of the K - kappa smallest eigenvalues of Z'Z / (N (K - kappa)): the
@@ -79,6 +87,9 @@ def indicator(x: ArrayLike, noise_scale: ArrayLike | None = None, *, repeats: Ar
     repeats
         In its place, readouts (repeats, readouts) at one input: they give the scale, and show whether the noise is
         correlated between readouts.
+    minimum
+        IND often has several minima between 1 and K - 2. ``"lowest"`` takes the paper's; one strong factor before many
+        equal ones, such as the mean of all readouts, can make that the first, and ``"last"`` then finds the others.
 
     Examples
     --------
@@ -92,6 +103,7 @@ def indicator(x: ArrayLike, noise_scale: ArrayLike | None = None, *, repeats: Ar
     if k < 3 or n <= k:
         said = "give 3 readouts or more, and more samples than readouts"
         raise DataError(f"x has shape {values.shape}; {said}.")
+    one_of("minimum", minimum, ("lowest", "last"))
     scale = _scale(noise_scale, repeats, table)
     messages = [] if repeats is None else _correlated(readouts(repeats, "repeats").finite(), scale)
     eigenvalues = np.linalg.svd(values if scale is None else values / scale, compute_uv=False) ** 2
@@ -100,7 +112,8 @@ def indicator(x: ArrayLike, noise_scale: ArrayLike | None = None, *, repeats: Ar
     ind = error / left.astype(float) ** 2
     step = np.diff(ind)
     minima = 1 + np.flatnonzero((step[:-1] < 0) & (step[1:] > 0))
-    n_factors = int(minima[-1]) if len(minima) else None
+    place = np.argmin(ind[minima]) if minimum == "lowest" and len(minima) else -1
+    n_factors = int(minima[place]) if len(minima) else None
     if n_factors is not None and scale is not None:
         rest = float(error[n_factors])  # should be as large as the noise, which is 1 in these units
         if not 1 / NOT_NOISE < rest < NOT_NOISE:

@@ -1,11 +1,11 @@
 """Methods as data: each a function of the evidence, in one table that everything else reads."""
 
+from ..kernels._summary import benjamini_hochberg
 from . import _control_variate, _rules
 from ._control_variate import control_variate
 from ._evidence import Evidence
 from ._method import Estimate, Estimator, Method
 from ._rules import chi2, raw, richardson_threshold, surrogate, threshold_richardson
-from ._second_order import benjamini_hochberg
 
 _PAPER = "R. Uma Ramachandran and S. Massar, Information Processing Capacity of Stationary Physical Systems"
 

@@ -210,7 +210,7 @@ def controls(evidence: Evidence) -> ProductBasis:
     if len(basis) <= most:
         return _extended(basis, most)
     strongest = np.argsort(-evidence.raw)[:most]
-    return ProductBasis(basis.families, basis.indices[np.union1d([0], strongest)])
+    return basis.subset(np.union1d([0], strongest))
 
 
 @lru_cache(maxsize=8)

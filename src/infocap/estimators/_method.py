@@ -34,6 +34,7 @@ class Estimate:
     checks: tuple[str, ...] = ()
     unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
     coordinates: tuple[Floats, ...] = ()  # of the functions in a frame of the readouts, (rank, terms)
+    without_stretches: Floats | None = None  # capacities without each stretch of a sequence, (stretches, terms)
     residual_covariance: Floats | None = None  # of what a fit leaves of the readouts, in the same frame
 
 

@@ -52,8 +52,12 @@ def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", j
     return with_jackknife(evidence, estimate, lambda part: part.extrapolated, jackknife)
 
 
-def richardson_threshold(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
+def richardson_threshold(evidence: Evidence, *, refined: bool = False, jackknife: int = 0) -> Estimate:
     """Algorithm 2: extrapolated capacities, those below minus the smallest of all set to zero.
+
+    The smallest is a single number and fluctuates. The paper suggests to look at all negative values instead:
+    with `refined`, they are taken for the lower half of a normal distribution, whose width in units of sqrt(E[y^4]) is
+    that of all functions without capacity; the threshold is what the largest of so many reaches on average.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
@@ -63,6 +67,11 @@ def richardson_threshold(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     """
     extrapolated = evidence.extrapolated
     threshold = np.full_like(extrapolated, -np.min(extrapolated))
+    if refined:
+        each = np.sqrt(evidence.fourth_moments)
+        below = (extrapolated / each)[extrapolated < 0]
+        width = np.sqrt(np.mean(below**2)) if len(below) else 0.0
+        threshold = width * np.sqrt(2 * np.log(max(2 * len(below), 2))) * each
     capacity = np.where(extrapolated < threshold, 0.0, extrapolated)
     estimate = Estimate(capacity, threshold, checks=above_one(threshold))
     return with_jackknife(evidence, estimate, lambda part: part.extrapolated, jackknife)

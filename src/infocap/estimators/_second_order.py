@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_device, take_rows, to_numpy
+from .._array import array_namespace, as_like, on_device, to_numpy
 from ..basis._product import ProductBasis
+from ..kernels._regression import rows_at
+from ..kernels._summary import TINY
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -33,7 +35,6 @@ LEAST_MARGIN = 0.2
 FEW_SAMPLES = 4.0
 # Bytes of sums y e' by groups that are held at a time; with more functions the second pass is made several times.
 SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
-TINY = 1e-300
 # Numbers that are made at a time of some functions and samples: in cache, and less than the 128 KB above which memory
 # is fetched from the system each time (Dask's workers, for which that doubled the time of the pass).
 CACHED_NUMBERS = 16_000
@@ -106,7 +107,7 @@ def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residua
     fitted = phi @ e
     if job.own is not None:
         first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
-        y = phi[: len(job.own), :] if first else take_rows(phi, as_like(job.own, phi))
+        y = phi[: len(job.own), :] if first else rows_at(phi, job.own)
     y = y[-job.weights.shape[0] :, :]
     er, fr = e @ job.root, (z - e) @ job.root
     ee, ef, ff = (xp.sum(a * b, axis=1) for a, b in ((er, er), (er, fr), (fr, fr)))
@@ -178,11 +179,11 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     if len(places) > step:
         return _joined([second_order(evidence, fit, edges, slice(k, k + step)) for k in range(0, len(basis), step)])
     if len(places) < len(basis):  # every basis begins with the constant function
-        basis = ProductBasis(basis.families, basis.indices[np.union1d([0], np.arange(len(basis))[some])])
+        basis = basis.subset(np.union1d([0], np.arange(len(basis))[some]))
     inside = bool(np.all(places >= 0))
     root, _ = inverse_root(fit.gram)
     metric = as_like(root, fit.c)
-    weights = _rows(fit.c, places) @ (metric @ metric.T)
+    weights = rows_at(fit.c, places) @ (metric @ metric.T)
     used = {k for half in fit.halves for k in half.choice.tolist()}
     kept: Any = [one if k in used else None for k, one in enumerate(fit.candidates)]  # the others need not travel
     sent = replace(fit, candidates=kept, b=None, c=None, products=None)
@@ -190,12 +191,12 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
     groups = [found[group] for group in sorted(found)]
     every = reduce(add, groups)
-    parts = [_rows(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
+    parts = [rows_at(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved, own = _moved(fit, [one.fitted for one in halves])
     known = sum(half.share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for half in fit.halves)
-    c = _rows(fit.b - own / n, places) + sum(parts) / n
+    c = rows_at(fit.b - own / n, places) + sum(parts) / n
     gram = known + to_numpy(every.mixed) / n
     final, smallest = inverse_root(gram)
     covariance = final.T @ to_numpy(every.square) @ final / n
@@ -213,7 +214,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     scatter, pooled, totals = _left_out(c, gram, final, every, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
-    changing = [part + _rows(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
+    changing = [part + rows_at(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
     between = [np.sum(to_numpy((one - two) @ as_like(final, c)) ** 2) for one, two in (fixed, changing)]
     _, _, of_halves = _left_out(c, gram, final, every, halves, fixed)
     weight = to_numpy(every.weight)
@@ -278,23 +279,3 @@ def _moved(fit: Fit, fitted: list[Any]) -> tuple[list[Any], Any]:
             moved[half] = moved[half] + solved @ as_like(mean, solved)
             own = own + solved @ as_like(onto[half], solved)
     return moved, own
-
-
-def _rows(array: Any, places: Integers) -> Any:
-    """Rows of an array by their places, zeros where the place is -1."""
-    rows = take_rows(array, as_like(np.maximum(places, 0), array))
-    return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
-
-
-def benjamini_hochberg(p: Floats, rate: float) -> Floats:
-    """True where a function is declared not zero, with at most this share of false declarations on average.
-
-    >>> benjamini_hochberg(np.array([0.001, 0.03, 0.9, 0.02]), rate=0.05).tolist()
-    [True, True, False, True]
-    """
-    order = np.argsort(p)
-    passed = np.flatnonzero(p[order] <= rate * np.arange(1, len(p) + 1) / len(p))
-    out = np.zeros(len(p), dtype=bool)
-    if len(passed):
-        out[order[: passed[-1] + 1]] = True
-    return out

@@ -2,11 +2,12 @@
 
 from ..recording._recording import Measurement, Schedule
 from ._acquire import INTERRUPTED, Status, acquire, status
+from ._doctor import Inspection, inspect
 from ._instrument import Instrument, SimulatedBench, simulated
 from ._plan import Plan
 from ._store import Store
 
 __all__ = [
-    "INTERRUPTED", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
-    "acquire", "simulated", "status",
+    "INTERRUPTED", "Inspection", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
+    "acquire", "inspect", "simulated", "status",
 ]  # fmt: skip

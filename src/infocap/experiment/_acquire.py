@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
@@ -19,12 +20,14 @@ from typing import Any
 import numpy as np
 
 from .._check import number, positive, whole_number
+from .._files import blame
 from ..errors import DataError, DataWarning, InfocapError
-from ..recording._recording import Recording
-from ..recording._store import MEASURED, StoreContents, read_entries, to_recording
+from ..recording._recording import Measurement, Recording
+from ..recording._store import BEGUN, ENDED, FAILURE, MEASURED, StoreContents, read_entries, to_recording
 from ..result._capacity_result import CapacityResult
+from ..typing import Floats
 from ..workflow._analyse import analyse
-from ._instrument import Careful, Instrument, in_one_line
+from ._instrument import MISTAKES, Careful, Instrument, in_one_line
 from ._plan import Plan
 from ._store import Store
 
@@ -40,6 +43,9 @@ MORE = 1.05
 ENOUGH = 2
 # A run looks stopped when nothing came for so many times the usual pause, and for so many seconds more.
 LATE, LEAST_LATE_S = 10.0, 30.0
+# Where the plan does not tell the number of readouts, two rows that agree do, among so many: the first spectrum after
+# switching on may be cut short.
+FIRST = 5
 
 
 def acquire(
@@ -51,12 +57,13 @@ def acquire(
     wait_s: float = 1.0,
     timeout_s: float | None = None,
     until: float | None = None,
+    other_instrument: bool = False,
     progress: bool = True,
 ) -> Recording:
     """Measure everything in the plan that the store at `path` does not hold yet, and return what it then holds.
 
     Each measurement is on the disk before the next begins: after a crash, a power cut or Ctrl-C (which ends the
-    run after the measurement under way) the same call goes on from there.
+    run after the measurement under way, as SIGTERM and SIGHUP do) the same call goes on from there.
 
     Parameters
     ----------
@@ -64,11 +71,14 @@ def acquire(
         Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function without arguments that makes one: it
         is called when all else is found to be in order, so that no mistake in the plan disturbs a device.
     retries, wait_s
-        How often to ask again when it raises an error or gives no finite number, and the pause before.
+        How often to ask again when it raises an error or gives no finite number, and the pause before. A mistake in the
+        driver's own code (TypeError, NameError, ...) is raised at once.
     timeout_s
         How long to wait for an answer; None waits for ever.
     until
         Stop early, once the 95 % interval of the total capacity is narrower than this.
+    other_instrument
+        True goes on with a store that another instrument began, which is otherwise refused.
 
     Examples
     --------
@@ -83,9 +93,15 @@ def acquire(
         if limit is not None:
             positive(name, limit)
     retries, wait_s, path = whole_number("retries", retries, 0), number("wait_s", wait_s, 0.0), Path(path)
-    with _alone(path), Store(path, plan) as store, _until_stopped() as stop:
-        made = instrument if hasattr(instrument, "measure") else _made(instrument)
-        with closing(Careful(made, retries, wait_s, timeout_s)) as careful:
+    with _alone(path.resolve()), Store(path, plan) as store, _until_stopped() as stop:
+        is_made = hasattr(instrument, "measure") and not isinstance(instrument, type)
+        made: Any = instrument if is_made else _made(instrument)
+
+        def failed(name: str, reason: str) -> None:
+            store.note(FAILURE, at=name, reason=reason)
+
+        careful = Careful(made, retries, wait_s, timeout_s, failed)
+        with _in_use(store, careful, other_instrument):
             why = _measure(store, careful, until, stop, progress)
         recording = store.recording()
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
@@ -96,13 +112,13 @@ def _measure(store: Store, careful: Careful, until: float | None, stop: Event, p
     from tqdm.auto import tqdm
 
     n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal
+    if store.n_readouts is None:
+        _first_rows(store, careful, stop)
     with tqdm(total=n, initial=len(store), desc="Acquiring", unit="row", disable=quiet) as bar:
         for one in store.remaining():
             if stop.is_set():
                 return INTERRUPTED
-            name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
-            fit = functools.partial(store.checked, index=one.number, kind=one.kind)
-            store.record(one.number, careful.measure(one.u, name, seed, fit, stop), one.kind)
+            store.record(one.number, _asked(store, careful, one, stop), one.kind)
             if careful.failures:
                 bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
             bar.update()
@@ -113,6 +129,52 @@ def _measure(store: Store, careful: Careful, until: float | None, stop: Event, p
     return None
 
 
+def _asked(store: Store, careful: Careful, one: Measurement, stop: Event) -> Floats:
+    name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
+    fit = functools.partial(store.checked, index=one.number, kind=one.kind)
+    u = one.u.reshape(store.plan.steps, -1) if store.plan.runs else one.u
+    return careful.measure(u, name, seed, fit, stop)
+
+
+def _first_rows(store: Store, careful: Careful, stop: Event) -> None:
+    """Measure until two rows have the same number of channels, which is then that of all; store those two."""
+    held: list[tuple[Measurement, Floats, float]] = []
+    for one in store.remaining():
+        if stop.is_set():
+            return
+        held.append((one, _asked(store, careful, one, stop), time.time()))
+        n, times = Counter(len(x) for _, x, _ in held).most_common(1)[0]
+        if times == min(2, len(store.schedule)):
+            for first, x, when in held:
+                if len(x) == n:
+                    store.record(first.number, x, first.kind, measured=when)
+            return
+        if len(held) == FIRST:
+            said = f"the instrument gave {', '.join(str(len(x)) for _, x, _ in held)} channels"
+            raise DataError(f"{said} in its first answers; say in the plan how many there are: n_readouts = ....")
+
+
+@contextmanager
+def _in_use(store: Store, careful: Careful, other_instrument: bool) -> Iterator[None]:
+    """Leave the instrument safe and closed in the end, however that comes; note in the store that it was so."""
+    last, begun = store.last_instrument, False
+    try:
+        if last not in (None, careful.name) and not other_instrument:
+            said = f"{store.path} was measured with the instrument {last!r} so far, and this is {careful.name!r}"
+            raise DataError(f"{said}; take that one, another store, or say that it is meant: `other_instrument=True`.")
+        if store.crashed:
+            for name in ("safe", "recover"):
+                careful.call(name)
+        store.note(BEGUN, instrument=careful.name)
+        begun = True
+        yield
+    finally:
+        careful.close()
+        with suppress(DataError):  # the disk is full: what went wrong first is told
+            if begun:
+                store.note(ENDED)
+
+
 def _made(make: Any) -> Instrument:
     try:
         inspect.signature(make).bind()
@@ -120,25 +182,29 @@ def _made(make: Any) -> Instrument:
         return make
     try:
         return make()
-    except InfocapError:
+    except (InfocapError, *MISTAKES):
         raise
-    except Exception as problem:  # the user's own code may raise anything
+    except (Exception, SystemExit) as problem:  # the user's own code may raise anything
         raise DataError(f"the instrument could not be made ({in_one_line(problem)}).") from problem
 
 
 @contextmanager
 def _until_stopped() -> Iterator[Event]:
-    """Whether Ctrl-C or a request to end has come; the second Ctrl-C interrupts at once."""
+    """Whether Ctrl-C or a request to end has come, or the terminal is gone; the second Ctrl-C interrupts at once."""
     asked = Event()
 
     def ask(kind: int, frame: FrameType | None) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
-        print("\ninfocap: stopping after this measurement (Ctrl-C again: at once)", file=sys.stderr)
+        with suppress(OSError):  # nobody is there to read it
+            print("\ninfocap: stopping after this measurement (Ctrl-C again: at once)", file=sys.stderr)
 
     heard = threading.current_thread() is threading.main_thread()  # signals reach no other thread
-    before = {kind: signal.signal(kind, ask) for kind in (signal.SIGINT, signal.SIGTERM) if heard}
+    kinds = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    # What is ignored stays so: `nohup` wants the run to outlive its terminal.
+    kinds = [kind for kind in kinds if heard and signal.getsignal(kind) is not signal.SIG_IGN]
+    before = {kind: signal.signal(kind, ask) for kind in kinds}
     try:
         yield asked
     finally:
@@ -235,12 +301,13 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     if "plan" not in found.story:
         what = "its plan is lost" if found.entries else "it holds nothing yet"
         raise DataError(f"{path} cannot be watched: {what}.")
-    plan = Plan.from_dict(found.story["plan"])
+    with blame(path, "an acquisition store"):
+        plan = Plan.from_dict(found.story["plan"])
     wanted = [kind for kind, _ in (found.schedule or plan.schedule).names]
     have = [entry.kind for entry in found.entries.values()]
     counts = {kind: (have.count(kind), wanted.count(kind)) for kind in MEASURED}
     result, problem = None if earlier is None else earlier.result, ""
-    n_samples = counts["sample"][0]
+    n_samples = counts["sample"][0] * (plan.steps - plan.washout)
     # An estimate is kept until there are a few samples more; the final answer uses them all.
     enough = 0.0 if result is None else MORE * result.n_samples
     if n_samples >= min(enough, plan.n_samples) and (result is None or result.n_samples < n_samples):
@@ -249,7 +316,7 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     left = sum(wanted - got for got, wanted in counts.values())
     planned = {kind: pair for kind, pair in counts.items() if pair[1]}
     advice = _advice(left, result, age, rate, until)
-    checks = found.check(path) if result is None else result.checks
+    checks = found.checks(path) if result is None else result.checks
     seconds = left / rate if rate else None
     return Status(path, plan, planned, rate, seconds, age, result, problem, advice, checks)
 
@@ -271,21 +338,23 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
     with warnings.catch_warnings(action="ignore", category=DataWarning):  # kept in the result's checks
         try:
             split = "split" if np.iscomplexobj(recording.readouts) else None
-            return analyse(recording, plan.basis, nan="drop", complex_as=split, growth=growth), ""
+            nan = "raise" if plan.runs else "drop"
+            return analyse(recording, plan.basis, nan=nan, complex_as=split, growth=growth), ""
         except InfocapError as reason:
             return None, str(reason)
 
 
 def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     """Measurements per second, and how many seconds ago the last one was."""
-    times = np.sort([entry.time for entry in found.entries.values() if entry.kind in MEASURED])
+    times = np.array(list(found.times.values()))
     if not len(times):
         return None, None
     pauses = np.diff(times[-RECENT:])
+    pauses = pauses[pauses >= 0]  # the clock may have been set back
     usual = float(np.median(pauses)) if len(pauses) else 0.0
     # A long pause (the night, a restart) is no part of the pace.
     span = float(pauses[pauses <= LATE * max(usual, 1e-3) + LEAST_LATE_S].sum())
-    return len(pauses) / span if span > 0 else None, time.time() - float(times[-1])
+    return len(pauses) / span if span > 0 else None, max(time.time() - float(times[-1]), 0.0)
 
 
 def _advice(left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float) -> str:

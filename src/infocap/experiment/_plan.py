@@ -14,10 +14,20 @@ import numpy as np
 
 from .._check import number, one_of, whole_number, yes_or_no
 from .._files import replaced
+from ..basis._delayed import delayed_basis
 from ..basis._family import Family, describe
 from ..basis._product import ProductBasis, product_basis
-from ..designs import DESIGNS, block_count, draw, draw_weighted, former_draw, needs_weights, weights_at
-from ..errors import DataError, ParameterError
+from ..designs import (
+    DESIGNS,
+    block_count,
+    design_fingerprint,
+    draw,
+    draw_weighted,
+    former_draw,
+    needs_weights,
+    weights_at,
+)
+from ..errors import DataError, ParameterError, warn
 from ..recording._own_file import to_json
 from ..recording._recording import NOISE, REFERENCE, Schedule, input_columns
 from ..typing import Floats
@@ -25,14 +35,18 @@ from ..typing import Floats
 ORDERS = ("random", "doubling", "design")
 # A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
 MOST_BYTES = 10_000_000
+MOST_INPUTS = 500_000_000  # Numbers that are sent to a device, 4 GB: at a thousand rows per second they take a week.
+HEADER = "# What infocap is to measure;"  # the first words of every plan that `save` wrote
+NEEDED = ("n_inputs", "max_degree", "n_samples", "seed")  # without these nobody can say what a plan measures
 BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
 LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0}
-LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every"), 0)
+LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "runs", "washout"), 0)
 # What plans of earlier versions meant without saying so.
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
+LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout")  # entries that they did not have
 COMMENTS = {
     "family": 'legendre (uniform inputs), hermite (normal), fourier, ...; or one per input: ["Bias [V]:0:5", ...]',
     "max_degree": "of the functions whose capacities are wanted",
@@ -41,6 +55,9 @@ COMMENTS = {
     "weighted": "inputs drawn where functions are large, with weights; for normal inputs of high degree",
     "shuffled": "points of a block in random order; false: as earlier versions drew them",
     "domain": "interval of every input, in the unit below",
+    "max_delay": "of a device with memory: the largest delay of the functions of each degree",
+    "runs": "independent sequences that n_samples are shared among; each is measured as a whole",
+    "washout": "time steps at the beginning of every run, beside n_samples, that are not used",
     "order": "of acquisition: random, doubling (1, 2, 4, ... blocks, random within) or design",
     "noise_repeats": "measurements at noise_input before all others: the noise, for factor analysis",
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
@@ -64,6 +81,10 @@ class Plan:
         then finds the weights by itself.
     shuffled
         False for plans of earlier versions, which keep the points that they had.
+    max_delay, runs, washout
+        For a device with memory: the largest delay by degree, as for `delayed_basis`. The inputs are then `runs`
+        sequences, of `washout` time steps and an equal share of `n_samples` each. A measurement is a whole run: a
+        device with memory cannot go on in the middle of one, so an acquisition goes on with the next.
     order
         ``"random"``: drift becomes noise; ``"doubling"``: one block, then the next, two more, four more, each time in
         random order, so that a run stopped there is a whole design; ``"design"``.
@@ -74,6 +95,8 @@ class Plan:
         One input in n, chosen at random, is measured twice, the second time at a random moment.
     reference_every, reference_input
         After so many measurements one at a constant input, which shows drift.
+    n_readouts
+        How many channels a measurement has; without it the first two rows that agree decide.
     input_unit, readout_unit, channel
         What the numbers are, and the names of the readouts.
     title, metadata
@@ -98,6 +121,9 @@ class Plan:
     blocks: int | None = None
     weighted: bool | None = None
     shuffled: bool = True
+    max_delay: Any = None
+    runs: int = 0
+    washout: int = 0
     order: str = "random"
     noise_repeats: int = 0
     noise_input: Sequence[float] | None = None
@@ -107,6 +133,7 @@ class Plan:
     input_unit: str = ""
     readout_unit: str = ""
     channel: Sequence[str] = ()
+    n_readouts: int | None = None
     title: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -125,6 +152,19 @@ class Plan:
         plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
         plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
         plain["channel"] = tuple(str(one) for one in self.channel)
+        if self.n_readouts is not None:
+            plain["n_readouts"] = whole_number("n_readouts", self.n_readouts, 1)
+            if self.channel and len(self.channel) != self.n_readouts:
+                raise ParameterError(
+                    f"`n_readouts={self.n_readouts}` does not fit {len(self.channel)} names of `channel`."
+                )
+        if self.max_delay is not None:
+            plain |= _sequence(self, plain)
+        elif plain["runs"] or plain["washout"]:
+            raise ParameterError("`runs` and `washout` are for sequences; give `max_delay`, as {1: 100, 2: 40}.")
+        if plain["n_samples"] * plain["n_inputs"] > MOST_INPUTS:
+            said = f"`n_samples={plain['n_samples']}` of {plain['n_inputs']} inputs are over {MOST_INPUTS:,} numbers"
+            raise ParameterError(f"{said}, which no acquisition sends; take fewer.")
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         families, n = self.basis.families, self.n_inputs  # the basis refuses what has no meaning
@@ -147,6 +187,8 @@ class Plan:
     @cached_property
     def basis(self) -> ProductBasis:
         """The functions whose capacities are wanted."""
+        if self.max_delay is not None:
+            return delayed_basis(self.family, self.n_inputs, self.max_delay, domain=self.domain)
         names = ("family", "n_inputs", "max_degree", "domain", "index_set", "max_interactions")
         return product_basis(**{name: getattr(self, name) for name in names})
 
@@ -160,7 +202,9 @@ class Plan:
 
     @cached_property
     def inputs(self) -> Floats:
-        """The design, (samples, inputs)."""
+        """The design, (samples, inputs); all time steps of all runs of a sequence."""
+        if self.runs:
+            return draw(self.basis, self.runs * self.steps, seed=self.seed)
         settings: dict[str, Any] = {name: getattr(self, name) for name in ("design", "seed", "blocks")}
         if self.weighted:
             u, _ = draw_weighted(self.basis, self.n_samples, **settings)
@@ -170,6 +214,11 @@ class Plan:
         return u
 
     @property
+    def steps(self) -> int:
+        """Time steps of one measurement: 1, or those of a run."""
+        return self.washout + -(-self.n_samples // self.runs) if self.runs else 1
+
+    @property
     def weights(self) -> Floats | None:
         """The weights of the inputs (samples,), for `estimate`; None where they are drawn as the basis assumes."""
         return weights_at(self.basis, self.inputs) if self.weighted else None
@@ -177,6 +226,9 @@ class Plan:
     def extended(self, n_samples: int) -> Self:
         """The same plan with so many samples, or a few more: blocks keep their size, the first rows stay the same."""
         n_samples, blocks = whole_number("n_samples", n_samples, 1), self.blocks or 1
+        if self.runs:  # more of the same length
+            size = self.steps - self.washout
+            return replace(self, n_samples=-(-n_samples // size) * size, runs=-(-n_samples // size))
         # Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
         if self.design != "random" and (self.shuffled or blocks > 1):
             size = self.n_samples // blocks
@@ -191,7 +243,7 @@ class Plan:
         A repeat comes at a moment of its own: noise that lasts longer than one measurement would else look too small.
         The inputs to repeat are random too.
         """
-        n = self.n_samples
+        n = self.runs or self.n_samples
         rng = np.random.default_rng([self.seed, n])
         chosen = rng.permutation(n)[: -(-n // self.repeat_every)] if self.repeat_every else np.arange(0)
         codes = np.concatenate([np.arange(n), np.sort(chosen)])
@@ -202,7 +254,7 @@ class Plan:
             number = codes // (n // (self.blocks or 1)) if self.shuffled else np.maximum(codes, n / 16 - 1)
             moments += np.ceil(np.log2(number + 1))
         codes = codes[np.argsort(moments, kind="stable")]
-        inputs = self.inputs[codes]
+        inputs = self.inputs.reshape(n, -1)[codes]  # those of a run in one row
         quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
         noise, reference = (np.array(getattr(self, name) or quartile) for name in CONSTANT_INPUTS)
         if self.reference_every:
@@ -210,18 +262,24 @@ class Plan:
             codes = np.insert(codes, places, REFERENCE)
             inputs = np.insert(inputs, places, reference, axis=0)
         codes = np.concatenate([np.full(self.noise_repeats, NOISE), codes])
-        return Schedule(codes, np.vstack([np.tile(noise, (self.noise_repeats, 1)), inputs]))
+        first = np.tile(noise, (self.noise_repeats, 1))
+        return Schedule(codes, np.vstack([first, inputs]) if len(first) else inputs)
 
     @cached_property
     def fingerprint(self) -> str:
         """The same for plans that measure the same, whatever their title and metadata say."""
         measured = {key: value for key, value in self.to_dict().items() if key not in UNMEASURED}
-        for name in ("weighted", "shuffled"):  # plans of earlier versions keep the fingerprint that they had
+        for name in LATER:  # plans of earlier versions keep the fingerprint that they had
             if not measured[name]:
                 del measured[name]
         if BENCH in self.metadata:  # words, but for the simulated bench
             measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def design_fingerprint(self) -> str:
+        """The same for plans with the same inputs; every file of theirs tells it."""
+        return design_fingerprint(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -241,7 +299,8 @@ class Plan:
         """Write as TOML, with a word on each entry."""
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
-        lines = ["# What infocap is to measure; `infocap acquire` runs it.", ""]
+        lines = [f"{HEADER} `infocap acquire` runs it.", f"# Its design is {self.design_fingerprint}."]
+        lines += ["", _toml({"fingerprint": self.fingerprint})]
         for name, value in self.to_dict().items():
             if value is not None and name != "metadata":
                 lines.append(_toml({name: value}) + (f"  # {COMMENTS[name]}" if name in COMMENTS else ""))
@@ -257,13 +316,24 @@ class Plan:
         try:
             if path.stat().st_size > MOST_BYTES:
                 raise DataError(f"{path} has {path.stat().st_size:,} bytes; that is no plan.")
-            return cls.from_dict(tomllib.loads(path.read_text(encoding="utf-8")))
+            text = path.read_text(encoding="utf-8")
+            data = tomllib.loads(text)
+            fingerprint, plan = data.pop("fingerprint", None), cls.from_dict(data)
         except OSError as problem:
             raise DataError(f"{path} cannot be read ({problem.strerror}).") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise DataError(f"{path} is not a plan in TOML: {problem}.") from None
         except ParameterError as problem:
             raise ParameterError(f"{path}: {problem}") from None
+        # `save` writes all entries, and the title last: without it the file was cut.
+        lost = [name for name in (*NEEDED, "title") if name not in data and (name in NEEDED or text.startswith(HEADER))]
+        if lost:
+            said = f"{path} is not complete: it has no {', '.join(lost)}"
+            raise DataError(f"{said}; write it again with `infocap plan`, or copy it again.")
+        if fingerprint not in (None, plan.fingerprint):
+            said = f"{path} was changed since infocap wrote it: its fingerprint was {str(fingerprint)[:12]}"
+            warn(f"{said} and is {plan.fingerprint[:12]} now; if that is meant, delete the line `fingerprint`.")
+        return plan
 
     def write_inputs(self, path: str | Path) -> Path:
         """Write the schedule as a table for other software: ``index,u1,u2,...``, in the order of acquisition.
@@ -276,11 +346,12 @@ class Plan:
 
         path = Path(path)
         one_of("path suffix", path.suffix, (".csv",))
-        story = json.dumps({"plan": self.to_dict(), "fingerprint": self.fingerprint})
+        story = {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
         names = input_columns([family.variable for family in self.basis.families])
-        rows = pandas.DataFrame(self.schedule.inputs, self.schedule.codes, names)
+        codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
+        rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# infocap plan {story}\n")
+            file.write(f"# infocap plan {json.dumps(story)}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 
@@ -291,6 +362,20 @@ def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise ParameterError(f"`{name}={given!r}` must be a list of numbers.")
     return tuple(number(name, one) for one in given)
+
+
+def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a plan for a device with memory that follow from others; what makes no sense there is refused."""
+    if not isinstance(plan.max_delay, dict) or not all(str(degree).isdecimal() for degree in plan.max_delay):
+        raise ParameterError(
+            f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays, as {{1: 100, 2: 40}}."
+        )
+    for name in ("noise_repeats", "reference_every", "max_interactions", "weighted"):
+        if getattr(plan, name):
+            raise ParameterError(f"`{name}={getattr(plan, name)!r}` has no meaning for a sequence; leave it out.")
+    delays = {int(degree): whole_number("max_delay", delay, 0) for degree, delay in plan.max_delay.items()}
+    found = {"max_delay": delays, "max_degree": max(delays, default=1), "design": "random", "weighted": False}
+    return found | {"runs": max(plain["runs"], 1), "washout": max(plain["washout"], *delays.values())}
 
 
 def _plain_family(family: Any) -> Any:

@@ -1,6 +1,7 @@
 """The acquisition store: every measurement is on the disk before it counts as measured."""
 
 import json
+import os
 import shutil
 import sqlite3
 import time
@@ -15,12 +16,12 @@ from typing import Any, Self
 import numpy as np
 
 from .._check import one_of
-from .._files import replaced, sync
+from .._files import blame, replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
 from ..recording import _store as files
 from ..recording._recording import Measurement, Recording, Schedule
-from ..recording._store import MEASURED, PAGE_BYTES, Entry, StoreContents
+from ..recording._store import BEGUN, ENDED, LATEST_S, MEASURED, PAGE_BYTES, Entry, StoreContents
 from ..typing import ArrayLike, Floats
 from ._plan import Plan
 
@@ -59,9 +60,10 @@ class Store:
                 said = f"{log} is part of a store that was moved or renamed"
                 raise DataError(f"{said}; move it along with its store, or give another name.")
         elif not found.sound:
-            raise DataError(" ".join(found.check(self.path)))
+            raise DataError(found.damage(self.path))
         else:
-            there = Plan.from_dict(found.story["plan"])
+            with blame(self.path, "an acquisition store"):
+                there = Plan.from_dict(found.story["plan"])
             plan = there if plan is None else self._same(plan, there)
         if plan is None:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
@@ -69,12 +71,15 @@ class Store:
         self.schedule = found.schedule or plan.schedule
         begun = datetime.now(UTC).isoformat(timespec="seconds")
         story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
-        story["acquired_with"] = f"infocap {__version__}"
+        story |= {"design": plan.design_fingerprint, "acquired_with": f"infocap {__version__}"}
         self._connection = _connect(self.path, None if found.entries else story, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
+        self._file = os.stat(self.path)
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {(entry.kind, entry.number) for entry in measured}
-        self._width = len(files.unpack(measured[0].data)[1]) if measured else None
+        self.events: list[dict[str, Any]] = found.contents("event")
+        known = len(measured[0].content[1]) if measured else plan.steps * (plan.n_readouts or len(plan.channel))
+        self.n_readouts: int | None = known or None
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -115,8 +120,11 @@ class Store:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
         values = self.checked(readouts, index, kind)
         moment = time.time() if measured is None else float(measured)
+        if not 0 <= moment < LATEST_S:
+            raise ParameterError(f"`measured={moment:g}` is no time of a measurement; give seconds since 1970.")
         entry = Entry(*name, moment, files.pack(self._input[name], values))
         with self._lock:
+            self._refuse_deleted()
             try:
                 _put(self._connection, entry)
             except sqlite3.IntegrityError:
@@ -132,7 +140,48 @@ class Store:
                     f"before it are safe in {self.path}. Make room, then give the same command again to go on."
                 ) from None
             self._stored.add(name)
-            self._width = len(values)
+            self.n_readouts = len(values)
+
+    def note(self, what: str, **words: Any) -> None:
+        """Store that something happened: an acquisition began or ended, a measurement failed."""
+        event = {"what": what, **words}
+        entry = Entry("event", len(self.events), time.time(), json.dumps(event).encode())
+        with self._lock:
+            try:
+                _put(self._connection, entry)
+            except sqlite3.Error as problem:
+                raise DataError(
+                    f"{what!r} could not be stored ({problem}) in {self.path}; make room on the disk."
+                ) from None
+        self.events.append(event)
+
+    @property
+    def last_instrument(self) -> str | None:
+        """The name of the instrument that measured last; None before any did."""
+        return next((str(one.get("instrument")) for one in reversed(self.events) if one.get("what") == BEGUN), None)
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the last acquisition ended without having made its instrument safe."""
+        ends = [one["what"] for one in self.events if one.get("what") in (BEGUN, ENDED)]
+        return ends[-1:] == [BEGUN]
+
+    def _refuse_deleted(self) -> None:
+        """Refuse to write to a file that has no name any more; bring what it holds to a new one."""
+        try:
+            if os.path.samestat(os.stat(self.path), self._file):
+                return
+        except FileNotFoundError:
+            pass
+        new, said = self.path.with_name(f"{self.path.stem}-rescued-{time.time():.0f}{self.path.suffix}"), "lost"
+        with suppress(sqlite3.Error):
+            self._connection.execute("VACUUM INTO ?", (str(new),))
+            said = f"in {new}"
+        raise DataError(
+            f"{self.path} was deleted, moved or replaced while an acquisition wrote to it; the {len(self)} "
+            f"measurements that it held are {said}. Give that file the name of "
+            "the store, and then the same command again: it goes on from there."
+        )
 
     def recording(self) -> Recording:
         """What is stored, in design order."""
@@ -158,7 +207,7 @@ class Store:
             with connection:
                 connection.execute("BEGIN")
                 for entry in found.entries.values():
-                    if entry.kind in MEASURED:
+                    if entry.kind in (*MEASURED, "event"):
                         _put(connection, entry)
             _close(connection)
         return cls(path)
@@ -181,13 +230,18 @@ class Store:
         """One vector of numbers, as long as all others, or an error that says what is wrong."""
         masked = np.ma.isMA(readouts)
         values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
+        steps = self.plan.steps
+        if self.plan.runs and (values.size % steps or (values.ndim == 2 and len(values) != steps)):
+            raise DataError(f"readouts of run {index} have shape {values.shape}; give one row per time step, {steps}.")
+        values = values.ravel() if self.plan.runs else values
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             found = f"shape {values.shape} and type {values.dtype}"
             raise DataError(f"readouts of {kind} {index} have {found}; give one vector of numbers.")
-        n, expected = len(values), self._width or len(self.plan.channel) or len(values)
-        if n != expected:
-            raise DataError(f"readouts of {kind} {index} have {n} channels; this store has {expected}.")
+        n, expected = len(values), self.n_readouts
+        if expected is not None and n != expected:
+            said = f"readouts of {kind} {index} have {n // steps} channels"
+            raise DataError(f"{said}; this store has {expected // steps}.")
         return values
 
 

@@ -72,9 +72,28 @@ class Ridge:
 
 def _spread(rows: Any, kept: Integers, count: int) -> Any:
     """So many rows: those given at the places kept, zeros elsewhere."""
-    if len(kept) == count:
-        return rows
-    where = np.full(count, len(kept))
+    where = np.full(count, -1)
     where[kept] = np.arange(len(kept))
-    xp = array_namespace(rows)
-    return take_rows(xp.concat([rows, 0 * rows[:1, :]], axis=0), as_like(where, rows))
+    return rows_at(rows, where)
+
+
+def rows_at(array: Any, places: Integers) -> Any:
+    """Rows of an array by their places, zeros where the place is -1."""
+    if len(places) == array.shape[0] and np.array_equal(places, np.arange(len(places))):
+        return array
+    rows = take_rows(array, as_like(np.maximum(places, 0), array))
+    return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
+
+
+def stretch_error(without: Floats) -> float:
+    """The standard error of a number from its values without each of a few stretches of a sequence (jackknife).
+
+    Neighbouring stretches that go together count for less than their number. It is so much longer that 1.96 of them
+    make a 95 % interval of Student's distribution.
+    """
+    from scipy.special import stdtrit
+
+    count, off = len(without), without - without.mean()
+    power = max(float(off @ off), 1e-300)
+    together = max(float(off[1:] @ off[:-1]) / power, 0.0)
+    return float(stdtrit(count - 1, 0.975) / 1.96 * np.sqrt((count - 1) / count * power * (1 + 2 * together)))

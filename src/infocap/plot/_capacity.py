@@ -11,6 +11,7 @@ from matplotlib.cm import ScalarMappable
 
 from .._words import above_zero, name_and_unit, rounded, short
 from ..result._capacity_result import CapacityResult
+from ..result._delays import sum_over
 from ..typing import Floats
 from ._style import COLOURS, CONSTANT, DOUBT, GREY, LEAST_POINTS, axes, degree_axis, every, in_points, settle
 from ._style import unreliable_total as unreliable
@@ -148,8 +149,14 @@ def stacks(result: CapacityResult) -> pd.DataFrame:
 
 
 def errors_by_degree(result: CapacityResult) -> Floats | None:
-    """Standard error of the capacity of each degree, for independent functions; None where the method gives none."""
+    """Standard error of the capacity of each degree, for independent functions; None where the method gives none.
+
+    Functions of a sequence are not independent: stretches that were left out tell.
+    """
     error, basis = result.standard_error, result.basis
+    if error is not None and basis.memory:
+        sums = [sum_over(result, basis.degrees == degree) for degree in range(basis.max_degree + 1)]
+        return np.array([one.standard_error for one in sums])
     return None if error is None else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
 
 

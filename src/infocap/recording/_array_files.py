@@ -3,32 +3,25 @@
 import json
 import math
 import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from functools import partial
-from itertools import product
+from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from .._files import PACKING, Contents, Variable, blame, memory, open_hdf5, readable, refuse_too_large
+from .._child import in_child
+from .._files import Contents, Variable, blame, readable, refuse_bomb, refuse_too_large
+from .._hdf5 import PACKING, open_hdf5
 from ..errors import DataError, ParameterError
 from ..samples._sources import Hdf5Rows
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 # Bytes of memory per byte of JSON, at most: a list of single digits takes 28 for each two.
 TEXT_EXPANSION = 40
-# Chunks that are not there hold the same number everywhere; more than these per file are damage, and read for hours.
-MOST_EMPTY = 1000
-MAT5 = str(Path(__file__).with_name("_mat5.py"))  # the program that reads MATLAB files
-# Seconds for Python to start on a busy machine, and bytes per second of a slow disk: what takes longer hangs.
-START_S, SLOWEST = 60.0, 1e6
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
     "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
@@ -55,6 +48,7 @@ def open_npz(path: Path) -> Iterator[Contents]:
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
                 name = member.filename.removesuffix(".npy")
+                refuse_bomb(path, name, member.compress_size, member.file_size)
                 variables[name] = _npy_variable(path, name, member.file_size, partial(archive.open, member))
         yield Contents(path, "npz", variables)
 
@@ -81,42 +75,40 @@ def _open_mat(path: Path) -> Iterator[Contents]:
     import h5py
 
     readable(path)
-    if h5py.is_hdf5(path):
-        with open_hdf5(path, "MATLAB v7.3") as contents:
+    if not h5py.is_hdf5(path):
+        with path.open("rb") as file:
+            if file.read(128)[126:] not in (b"IM", b"MI"):
+                raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
+        with in_child("infocap.recording._mat5:read_mat5", path) as contents:
             yield contents
         return
-    with path.open("rb") as file:
-        if file.read(128)[126:] not in (b"IM", b"MI"):
-            raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
-    seconds = START_S + path.stat().st_size / SLOWEST
-    with TemporaryDirectory() as folder:
-        archive = Path(folder, "arrays.npz")
-        command = [sys.executable, "-P", "-W", "ignore", MAT5, str(path), str(archive), str(int(memory()))]
-        said = ""
-        try:
-            ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
-            if ran.returncode:
-                said = ran.stderr.decode(errors="replace").strip().split("\n")[-1] or "SciPy crashed"
-        except subprocess.TimeoutExpired:
-            said = f"SciPy did not end within {seconds:.0f} s"
-        if said:
-            raise DataError(f"{path} cannot be read as MATLAB ({said:.200}); it is damaged or cut short.")
-        with open_npz(archive) as contents:
-            yield replace(contents, path=path, kind="MATLAB")
+    with open_hdf5(path) as contents:
+        yield contents
 
 
 @contextmanager
 def _open_zarr(path: Path) -> Iterator[Contents]:
     try:
-        import zarr
-    except ImportError:
-        raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].") from None
-    readable(path, folder=True)
+        there = find_spec("zarr") is not None
+    except ValueError:
+        there = False
+    if not there:
+        raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].")
+    with in_child("infocap.recording._array_files:read_zarr", readable(path, folder=True)) as contents:
+        yield contents
+
+
+@contextmanager
+def read_zarr(path: Path) -> Iterator[Contents]:
+    """Open the arrays of a zarr folder in this process, by their paths in it."""
+    import zarr
+
+    zarr.config.set({"threading.max_workers": 1})
     variables: dict[str, Variable] = {}
     attributes: Any = {}  # of the folder itself
     with blame(path, "zarr"):
-        # Not by zarr's own list of members: on damaged ones it prints tracebacks of its tasks.
-        files = [Path(at, name) for at, _, names in os.walk(path) for name in names if name in DESCRIPTIONS]
+        # Not by zarr's own list of members, which stops at the first that is damaged.
+        files = [file for file in _files_in(path) if file.name in DESCRIPTIONS]
         if not files:
             raise DataError(f"{path} is without zarr.json, .zgroup or .zarray; it is no zarr folder.")
         for file in sorted(files):
@@ -130,6 +122,17 @@ def _open_zarr(path: Path) -> Iterator[Contents]:
     if not isinstance(attributes, dict):
         raise DataError(f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged.")
     yield Contents(path, "zarr", variables, attributes)
+
+
+def _files_in(path: Path) -> Iterator[Path]:
+    """All files of a folder; refuse links that lead out of it, and what is no file, such as a pipe or a device."""
+    for at, _, names in os.walk(path):
+        for file in (Path(at, name) for name in names):
+            if not file.is_file():
+                raise DataError(f"{file} is no regular file; take it out of the folder.")
+            if file.is_symlink() and not file.resolve().is_relative_to(path.resolve()):
+                raise DataError(f"{file} is a link to {file.resolve()}, out of the folder; put the file in its place.")
+            yield file
 
 
 def _described(file: Path) -> dict[str, Any]:
@@ -153,28 +156,21 @@ def _described(file: Path) -> dict[str, Any]:
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
-    corners = [range(0, n, c) for n, c in zip(array.shape, array.chunks, strict=True)]
-    n_chunks = math.prod(map(len, corners))
-    n_files = sum(len(files) for _, _, files in os.walk(path if name == "array" else path / name))
-    if n_chunks > MOST_EMPTY * n_files:
-        said = f"{path} declares {name} of shape {array.shape} in {n_chunks:,} chunks"
-        raise DataError(f"{said}, of which at most {n_files} are there; it is damaged.")
+    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
 
-    def load() -> Any:  # one chunk at a time: of several that fail at once zarr prints tracebacks later
+    def load() -> Any:
         for chunks in (array.chunks, array.shards or ()):
             refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
-        out = np.empty(array.shape, array.dtype)
-        for corner in product(*corners):
-            here = tuple(slice(start, start + c) for start, c in zip(corner, array.chunks, strict=True))
-            out[here] = array[here]
-        return out
+        return array[...]
 
-    return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks)
+    there = array.nchunks_initialized
+    missing = "" if there >= n_chunks else f"{there:,} of its {n_chunks:,} chunks are there"
+    return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks, missing=missing)
 
 
 def in_place(contents: Contents, name: str) -> Any | None:
     """A table of numbers where it lies, to be read in blocks; None when it must be unpacked first, or cannot be."""
-    path, variable = contents.path, contents.variables[name]
+    path, variable = contents.path, contents.whole(name)
     if len(variable.shape) != 2 or variable.dtype.kind not in "iuf":
         return None
     if any(one in variable.attributes for one in (*PACKING, "MATLAB_class", "parts")):
@@ -192,7 +188,7 @@ def in_place(contents: Contents, name: str) -> Any | None:
 
 
 OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {
-    ".nc": partial(open_hdf5, kind="NetCDF"),
+    ".nc": open_hdf5,
     ".h5": open_hdf5,
     ".hdf5": open_hdf5,
     ".mat": _open_mat,

@@ -1,42 +1,63 @@
-"""A program of its own: MATLAB files of version 5 to 7 as an .npz archive, by SciPy, which damaged ones can crash.
+"""MATLAB files of version 5 to 7, read by SciPy, which damaged ones can crash: for a process of its own."""
 
-``python _mat5.py FILE ARCHIVE BYTES`` uses at most so much memory; what is wrong is the last line of its errors.
-"""
-
-import math
-import sys
-import zipfile
+import struct
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
+
+from .._child import limit_memory
+from .._files import Contents, Variable, blame, refuse_bomb, refuse_too_large
+from ..errors import DataError
 
 # NumPy's names too.
 CLASSES = ("double", "single", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)))
+HEAD_BYTES, PACKED = 128, 15  # of a file; the type of an element that is compressed
+STEP = 1 << 16  # bytes that are unpacked at a time to look at the checksum; they become 64 MB at most
 
 
-def convert(path: str, archive: str, most: int) -> None:
-    """Write all arrays of numbers and text, fields of structures as ``data.u``; of cells only the shape."""
-    try:
-        import resource
+@contextmanager
+def read_mat5(path: Path) -> Iterator[Contents]:
+    """Open all arrays of numbers and text, fields of structures as ``data.u``; of cells only the shape."""
+    import scipy.io
 
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    except (ImportError, ValueError):  # not Unix; a lower limit holds already
-        pass
-    kinds = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(path)}
-    for name, (shape, kind) in kinds.items():
-        if math.prod(shape) * (np.dtype(kind).itemsize if kind in CLASSES else 1) > most:
-            raise SystemExit(f"it declares {name} of shape {shape}, more than the memory of {most:,} bytes")
-    found = scipy.io.loadmat(path)
-    for name, (_, kind) in kinds.items():  # numbers are stored in the smallest type that holds them
-        if kind in CLASSES and found[name].dtype.kind != "c":
-            found[name] = found[name].astype(kind)
-    with zipfile.ZipFile(archive, "w") as out:
-        for name, value in found.items():
-            for field, values in _arrays(name, value):
-                with out.open(f"{field}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, np.ascontiguousarray(values), allow_pickle=False)
+    with blame(path, "MATLAB"):
+        limit_memory(path.stat().st_size)
+        limit_memory(_unpacked_bytes(path))
+        kinds = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(path)}
+        for name, (shape, kind) in kinds.items():
+            refuse_too_large(path, name, shape, np.dtype(kind).itemsize if kind in CLASSES else 1)
+        found = scipy.io.loadmat(path)
+        for name, (_, kind) in kinds.items():  # numbers are stored in the smallest type that holds them
+            if kind in CLASSES and found[name].dtype.kind != "c":
+                found[name] = found[name].astype(kind)
+        arrays = [pair for name, value in found.items() for pair in _arrays(name, value)]
+        variables = {name: Variable(one.shape, one.dtype, partial(np.asarray, one)) for name, one in arrays}
+        yield Contents(path, "MATLAB", variables)
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """Unpack everything once to see whether the checksums of zlib agree, which SciPy leaves out; count the bytes."""
+    data = memoryview(path.read_bytes())
+    order = "<" if bytes(data[126:HEAD_BYTES]) == b"IM" else ">"
+    place, total = HEAD_BYTES, len(data)
+    while place + 8 <= len(data):
+        kind, length = struct.unpack_from(f"{order}II", data, place)
+        place += 8
+        if kind == PACKED:
+            unpacker, count = zlib.decompressobj(), 0
+            for start in range(place, min(place + length, len(data)), STEP):
+                count += len(unpacker.decompress(data[start : min(start + STEP, place + length)]))
+                refuse_bomb(path, "an array", length, count)
+            if not unpacker.eof:
+                raise DataError(f"{path} is cut short or damaged: an array ends before its checksum.")
+            total += count
+        place += length
+    return total
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
@@ -47,7 +68,3 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
             yield from _arrays(f"{name}.{field}", value.flat[0][field])
     else:
         yield name, value if value.dtype.kind in "biufcU" else np.full(value.shape, "")
-
-
-if __name__ == "__main__":
-    convert(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -180,7 +180,7 @@ def _told(sheet: Sheet) -> dict[str, Any]:
     old = sheet.words(OLD)
     if not old:
         found = sheet.words(PLAN)
-        return {"metadata": {name: found[name] for name in ("plan", "fingerprint") if name in found}}
+        return {"metadata": {name: found[name] for name in ("plan", "fingerprint", "design") if name in found}}
     if sheet.comments[-1] != OLD_END:
         said = f"{sheet.path} is cut short after {len(sheet.values)} rows"
         raise DataError(f"{said}; without its first line those can be read.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
-from ..errors import DataError, ParameterError
+from ..errors import Check, DataError, ParameterError
 from ._array_files import in_place
 from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, input_columns, whole_numbers
 
@@ -41,7 +41,8 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
             encoding[name] |= {"chunksizes": (rows, *values.shape[1:]), "fletcher32": True}
     # Variables, because attributes have a largest size.
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
-    variables["checks"] = ((), to_json("checks", list(recording.checks)))
+    checks = [one.to_dict() if isinstance(one, Check) else one for one in recording.checks]
+    variables["checks"] = ((), to_json("checks", checks))
     words = {"channel": recording.channel, "input": recording.input_names}
     channel = {name: np.array(names, dtype=object) for name, names in words.items() if names}
     attributes = {"format": FORMAT, "infocap_version": __version__}
@@ -123,8 +124,13 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
         channel=tuple(map(str, from_json(path, "channel", words, []))),
         input_names=tuple(map(str, from_json(path, "input", words, []))),
         metadata=from_json(path, "metadata", words, {}),
-        checks=tuple(map(str, from_json(path, "checks", words, []))),
+        checks=tuple(_check(one) for one in from_json(path, "checks", words, [])),
     )
+
+
+def _check(saved: Any) -> str:
+    """A check as it was saved: with its kind and findings, or a plain sentence."""
+    return Check.from_dict(saved) if isinstance(saved, dict) else str(saved)
 
 
 def _joined_parts(contents: Contents, name: str) -> np.ndarray:

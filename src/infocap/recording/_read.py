@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._check import one_of, yes_or_no
+from ..designs import design_fingerprint
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
@@ -119,9 +120,10 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
+    metadata = given.told.get("metadata", {})
+    _refuse_other_design(path, other, metadata, measured.told.get("metadata", {}))
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
-    metadata = given.told.get("metadata", {})
     names = given.told.get("input_names", ())
     told = measured.told | {"metadata": metadata, "checks": checks, "input_names": names}
     plan = metadata.get("plan")
@@ -159,6 +161,16 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
             f"{name} is {ours[row]} in {path} and {theirs[row]} in {other} at row {row + 1}, the first of "
             f"{differs.sum()} that differ: the readouts are shifted or of another run."
         )
+
+
+def _refuse_other_design(path: Path, other: Path, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
+    plans = [one["plan"] for one in (ours, theirs) if isinstance(one.get("plan"), dict)]
+    mine, its = map(design_fingerprint, plans) if len(plans) == 2 else ("", "")
+    if mine != its:
+        seeds = [f"(seed {plan.get('seed')})" for plan in plans]
+        said = f"{path} is of design {mine} {seeds[0]}, and {other} of {its} {seeds[1]}"
+        raise DataError(f"{said}: inputs and readouts belong to different runs; give the inputs that were sent.")
 
 
 class JoinedRows:

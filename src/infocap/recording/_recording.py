@@ -12,7 +12,7 @@ import numpy as np
 
 from .._check import one_of
 from ..basis._classical import find_families
-from ..errors import DataError
+from ..errors import DataError, printable
 from ..typing import ArrayLike, Floats, Integers
 
 NOISE, REFERENCE = -1, -2  # in place of a design index
@@ -96,7 +96,7 @@ class Recording:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
         (n, n_inputs), n_readouts = self.inputs.shape, self.readouts.shape[1]
         first = f"Recording: {n} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"
-        return "\n".join([first, *(f"  check: {check}" for check in self.checks)])
+        return printable("\n".join([first, *(f"  check: {check}" for check in self.checks)]))
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a plain table of the numbers."""

@@ -1,10 +1,12 @@
 """The store that `experiment.Store` writes, to be read: while it is written, damaged or whole."""
 
 import json
+import re
 import shutil
 import sqlite3
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
@@ -15,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files import refuse_too_large
+from .._files import blame, refuse_too_large
 from .._words import listed
-from ..errors import DataError
+from ..errors import Check, DataError
 from ..typing import Floats
 from ._recording import Recording, Schedule
 
@@ -27,7 +29,7 @@ SALT = slice(16, 24)  # of the log's head
 MAGIC = b"SQLite format 3\0"
 SCHEMA = """CREATE TABLE entry (
     id INTEGER PRIMARY KEY,  -- counts what is stored, without gaps
-    kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise or reference
+    kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise, reference or event
     number INTEGER NOT NULL,  -- the design index of a sample and of its repeat
     time REAL NOT NULL,  -- seconds since 1970
     data BLOB NOT NULL,
@@ -35,6 +37,10 @@ SCHEMA = """CREATE TABLE entry (
     UNIQUE (kind, number)
 )"""
 MEASURED = ("sample", "repeat", "noise", "reference")
+KINDS = (*MEASURED, "plan", "schedule", "event")
+BEGUN, ENDED, FAILURE = "begun", "ended", "failure"  # events of an acquisition
+# The latest time that a measurement can have, in the year 5138: milliseconds since 1970 are later by far.
+LATEST_S = 1e11
 BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 UNREADY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
 
@@ -52,6 +58,18 @@ class Entry(NamedTuple):
         """The checksum of all the rest."""
         head = f"{self.kind}\0{self.number}\0".encode() + struct.pack("<d", self.time)
         return zlib.crc32(self.data, zlib.crc32(head))
+
+    @property
+    def content(self) -> Any:
+        """What the data mean; a ValueError, or one of its kind, where they mean nothing."""
+        if self.kind in MEASURED:
+            return unpack(self.data)
+        if self.kind == "schedule":
+            return unpack_schedule(self.data)
+        found = json.loads(self.data)
+        if self.kind not in KINDS or not isinstance(found, dict):
+            raise ValueError(f"{self.kind} {found!r:.60}")
+        return found
 
 
 @dataclass
@@ -75,50 +93,69 @@ class StoreContents:
         """Whether nothing is amiss."""
         return not (self.problem or self.left_out)
 
-    def _one(self, kind: str) -> bytes:
-        return next((entry.data for entry in self.entries.values() if entry.kind == kind), b"")
+    def contents(self, kind: str) -> list[Any]:
+        """What all entries of a kind mean, in the order in which they were stored."""
+        return [entry.content for _, entry in sorted(self.entries.items()) if entry.kind == kind]
 
     @property
     def story(self) -> dict[str, Any]:
         """The plan as plain data, its fingerprint, and how the store began."""
-        return dict(json.loads(self._one("plan") or "{}"))
+        return next(iter(self.contents("plan")), {})
 
     @property
     def schedule(self) -> Schedule | None:
         """Every measurement planned, if that is still there."""
-        data = self._one("schedule")
-        if not data:
-            return None
-        (n,) = struct.unpack_from("<I", data)
-        inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
-        codes = np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int)
-        return Schedule(codes, inputs.reshape(n, -1))
+        return next(iter(self.contents("schedule")), None)
+
+    @property
+    def times(self) -> dict[int, float]:
+        """When each entry that is a measurement was stored, in that order."""
+        return {one: entry.time for one, entry in sorted(self.entries.items()) if entry.kind in MEASURED}
+
+    @property
+    def clock_is_right(self) -> bool:
+        """Whether times are seconds since 1970, and never go back."""
+        times = np.array(list(self.times.values()))
+        return bool((np.diff(times) >= 0).all() and (times < LATEST_S).all())
 
     def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
         """Take an entry in if it is whole; otherwise keep what its name looks like."""
         name = ""
-        with suppress(AttributeError, TypeError, ValueError, OverflowError, struct.error):
+        with suppress(AttributeError, TypeError, ValueError, OverflowError, RecursionError, struct.error):
             entry = Entry(kind.decode(), int(number), float(time), bytes(data))
-            if entry.crc == crc:
+            if entry.kind in KINDS:
+                name = f"{entry.kind} {entry.number}"
+            if entry.crc == crc and np.isfinite(entry.time) and entry.content is not None:
                 self.entries[identity] = entry
                 self.damaged.pop(identity, None)
-            elif entry.kind in (*MEASURED, "plan", "schedule"):
-                name = f"{entry.kind} {entry.number}"
         if identity not in self.entries:
             self.damaged[identity] = name
 
-    def check(self, path: Path) -> tuple[str, ...]:
-        """One sentence on what is damaged, or nothing."""
-        if self.sound:
-            return ()
+    def checks(self, path: Path) -> tuple[str, ...]:
+        """What is damaged, how often the instrument failed, and whether the clock was set back, in a sentence each."""
+        found = [] if self.sound else [self.damage(path)]
+        failures = [one for one in self.contents("event") if one.get("what") == FAILURE]
+        if failures:
+            reasons = Counter(str(one.get("reason")) for one in failures).most_common()
+            said = listed([f"{reason}, {count} times" for reason, count in reasons], 3)
+            places = listed(list(dict.fromkeys(str(one.get("at")) for one in failures)), 5)
+            text = f"the instrument failed {len(failures)} times and was asked again ({said}), at {places}."
+            found.append(Check(text, "note", failures=len(failures), reasons=dict(reasons)))
+        if not self.clock_is_right:
+            text = "the clock jumped back during the run, or did not tell seconds: rows are in the order of storing."
+            found.append(Check(text, "note"))
+        return tuple(found)
+
+    def damage(self, path: Path) -> str:
+        """Say in one sentence what is damaged and what to do."""
         names = self.left_out
         said = f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
         if self.problem:
             said += ", what came after the last one found cannot be known"
-        count = sum(entry.kind in MEASURED for entry in self.entries.values())
+        why, count = self.problem or "checksums do not agree", len(self.times)
         return (
-            f"{path.name} is damaged ({self.problem or 'checksums do not agree'}): {said}, {count} measurements "
-            "are whole. Make a new store of them with `infocap export` to another .db file, and go on there.",
+            f"{path.name} is damaged ({why}): {said}, {count} measurements are whole. Make a new store "
+            "of them with `infocap export` to another .db file, and go on there."
         )
 
 
@@ -133,14 +170,26 @@ def unpack(data: bytes) -> tuple[Floats, Floats]:
     """The inputs and the readouts of one measurement, from what `pack` made."""
     kind, n_inputs = struct.unpack_from("<cI", data)
     middle = 5 + 8 * n_inputs
+    if len(data) <= middle:
+        raise ValueError(f"{n_inputs} inputs in {len(data)} bytes")
     u = np.frombuffer(data[5:middle], dtype="<f8").astype(float)
     return u, np.frombuffer(data[middle:], dtype="<c16" if kind == b"c" else "<f8").copy()
 
 
 def pack_schedule(schedule: Schedule) -> bytes:
-    """All measurements planned: their number, codes, then inputs; `StoreContents.schedule` gives them back."""
+    """All measurements planned: their number, codes, then inputs."""
     codes, inputs = np.asarray(schedule.codes, "<i8"), np.asarray(schedule.inputs, "<f8")
     return struct.pack("<I", len(codes)) + codes.tobytes() + inputs.tobytes()
+
+
+def unpack_schedule(data: bytes) -> Schedule:
+    """All measurements planned, from what `pack_schedule` made."""
+    (n,) = struct.unpack_from("<I", data)
+    inputs = np.frombuffer(data[4 + 8 * n :], dtype="<f8").astype(float)
+    codes = np.frombuffer(data[4 : 4 + 8 * n], dtype="<i8").astype(int)
+    if len(codes) < n or not inputs.size:
+        raise ValueError(f"{n} measurements in {len(data)} bytes")
+    return Schedule(codes, inputs.reshape(n, -1))
 
 
 def read_entries(path: Path) -> StoreContents:
@@ -168,8 +217,12 @@ def _select(path: Path, mode: str = "ro") -> StoreContents:
         with closing(sqlite3.connect(uri, uri=True, timeout=30.0)) as connection:
             connection.text_factory = bytes  # damaged text must not stop the reading of the rest
             connection.execute("BEGIN")
-            if connection.execute("SELECT count(*) FROM sqlite_schema").fetchone() == (0,):
+            made = connection.execute("SELECT sql FROM sqlite_schema WHERE sql NOT NULL").fetchall()
+            if not made:
                 return found  # the process was ended before anything was in it
+            # A view, or columns that are computed, could take for ever.
+            if [_plain_sql(sql.decode(errors="replace")) for (sql,) in made] != [_plain_sql(SCHEMA)]:
+                raise sqlite3.DatabaseError("malformed: its table is not that of a store")
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if said != b"ok":
                 raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
@@ -190,6 +243,10 @@ def _select(path: Path, mode: str = "ro") -> StoreContents:
         return _select(copy, "rw")
 
 
+def _plain_sql(sql: str) -> str:
+    return "".join(re.sub("--.*", "", sql).split())
+
+
 def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
 
@@ -204,37 +261,52 @@ def load_store(path: Path) -> Recording:
 
 def to_recording(found: StoreContents, path: Path) -> Recording:
     """Sort entries into the parts of a recording."""
+    with blame(path, "an acquisition store"):
+        return _sorted(found, path)
+
+
+def _sorted(found: StoreContents, path: Path) -> Recording:
     parts: dict[str, dict[int, tuple[float, Floats, Floats]]] = {kind: {} for kind in MEASURED}
-    for entry in sorted(found.entries.values(), key=lambda entry: entry.number):
+    told, story = found.times, found.story
+    plan = story.get("plan", {})
+    when: dict[int, Any] = told if found.clock_is_right else {one: rank for rank, one in enumerate(told)}
+    for one, entry in sorted(found.entries.items(), key=lambda pair: pair[1].number):
         if entry.kind in parts:
-            parts[entry.kind][entry.number] = (entry.time, *unpack(entry.data))
-    times = {kind: np.array([one[0] for one in part.values()], float) for kind, part in parts.items()}
+            u, x = entry.content
+            steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
+            rows = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
+            first, own = entry.number * steps, parts[entry.kind]
+            own.update({first + step: (when[one], *row) for step, row in enumerate(rows)})
+    times = {kind: np.array([one[0] for one in part.values()]) for kind, part in parts.items()}
+    every = [one for part in parts.values() for one in part.values()]
+    for what, counts in (("inputs", {len(u) for _, u, _ in every}), ("channels", {len(x) for _, _, x in every})):
+        if len(counts) > 1:
+            raise DataError(f"{path} has measurements of {listed(sorted(map(str, counts)))} {what}; it is no store.")
     readouts = {kind: np.array([one[2] for one in part.values()]) for kind, part in parts.items() if part}
-    samples, plan = parts["sample"], found.story.get("plan", {})
+    samples = parts["sample"]
     u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
     width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
     x = readouts.get("sample", np.empty((0, width)))
     gap = (np.nan, u[:0], np.full(width, np.nan))
     again = [parts["repeat"].get(index, gap)[2] for index in samples]
     repeats = np.array(again, x.dtype).reshape(x.shape) if parts["repeat"] else None
-    when, story = np.concatenate(list(times.values())), found.story
-    if len(when):
-        ends = [datetime.fromtimestamp(time, UTC) for time in (when.min(), when.max())]
+    if told and found.clock_is_right:
+        ends = [datetime.fromtimestamp(time, UTC) for time in (min(told.values()), max(told.values()))]
         story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
     return Recording(
         u,
         x,
         np.array(list(samples), dtype=int),
-        plan.get("readout_unit", ""),
-        tuple(plan.get("channel", ())),
+        str(plan.get("readout_unit", "")),
+        tuple(map(str, plan.get("channel", ()))),
         story,
-        plan.get("input_unit", ""),
+        str(plan.get("input_unit", "")),
         acquired=times["sample"],
         repeats=repeats,
         noise=readouts.get("noise"),
         reference=readouts.get("reference"),
         reference_acquired=times["reference"] if parts["reference"] else None,
-        checks=found.check(path),
+        checks=found.checks(path),
     )
 
 

@@ -9,15 +9,17 @@ from typing import Any
 
 import matplotlib.style
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from .._words import counted, percent, rounded, short
-from ..plot import _run
+from ..plot import _run, _sequences
 from ..plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
-from ._html import Markup, asset, drawing, element, figure, minus, plain, with_error
+from ._html import Markup, asset, drawing, element, figure, minus, plain, together, with_error
 
 RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
@@ -163,6 +165,25 @@ def _box(ax: Axes, x: float, y: float, width: float, height: float, class_: str 
     return element("rect", **place, class_=class_, **data)
 
 
+def delays(result: CapacityResult) -> Markup:
+    """What a device with memory remembers, and how long; nothing for others."""
+    if not result.basis.memory:
+        return Markup()
+    table = result.by_delay()
+    sums, parts = table.sum(axis=1), []
+    known = result.basis.degrees == 1
+    if known.any() and (result.basis.indices[known, 0] == 0).any():
+        memory = result.memory_function()
+        tips = [f"delay {k}\ncapacity {plain(one)}" for k, one in memory["capacity"].items()]
+        words = f"Memory function: capacity {result.memory_capacity!r} of degree 1 in all"
+        picture = _curve(_sequences.memory_function, result, words, memory.index, memory["capacity"], tips)
+        parts.append(figure("Memory function", picture, f"{words}; bands are two standard errors."))
+    tips = [f"largest delay {k}\ncapacity {plain(one)}" for k, one in sums.items()]
+    words = "Capacity of all functions by their largest delay, stacked by degree"
+    picture = _curve(_sequences.capacity_by_delay, result, words, table.index, sums, tips)
+    return together([*parts, figure("Capacity by delay", picture, f"{words}.")])
+
+
 def growth(result: CapacityResult) -> Markup:
     """The total against the number of samples; nothing where fewer than two numbers of samples are known."""
     found = result.growth
@@ -209,6 +230,39 @@ def drift(result: CapacityResult) -> Markup:
         "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
     return figure(title, _curve(_run.drift, result, f"{title}. {said}", time, moved, tips), said)
+
+
+def misfit(result: CapacityResult) -> Markup:
+    """Where the readouts do not fit their inputs, by channel and time, if a check found some such place."""
+    found = next((one for one in result.warnings if isinstance(one.found.get("picture"), dict)), None)
+    if found is None:
+        return Markup()
+    picture, named = found.found["picture"], set(found.found.get("channels", ()))
+    levels, names, first = picture["levels"], picture["channels"], picture["first"]
+    step = (picture["last"] + 1 - first) / max(map(len, levels))  # measurements of a column
+    colours = colormaps["viridis"]
+
+    def frame(_: CapacityResult, ax: Axes) -> Axes:
+        doubted = [k for k, name in enumerate(names) if name in named]
+        ax.set_yticks(doubted, ["▸"] * len(doubted))
+        ax.set(xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=LIGHT["no-cell"])
+        ax.set(xlabel="measurement", ylabel=counted(len(levels), "channel"))
+        ax.grid(visible=False)
+        return ax
+
+    def places(ax: Axes) -> Iterator[Markup]:
+        for k, line in enumerate(levels):
+            for run in re.finditer(r"([1-9])\1*", line):
+                tip = f"{names[k]}\nmisfit {2 ** (int(run[1]) / 3):.1f} times the usual"
+                fill = to_hex(colours(0.1 + int(run[1]) / 10))
+                size = (len(run[0]) * step, -1.0)
+                yield _box(ax, first + run.start() * step, k + 0.5, *size, fill=fill, data_tip=tip)
+        for moment in picture["marked"]:
+            yield _box(ax, first + moment * step, -0.7, step, -0.6, "doubt")
+
+    said = "How far readouts are from what their inputs give, by channel and time; bright is far. "
+    said += "Marks above are rows, and marks at the left channels, that the first such warning is about."
+    return figure("Where readouts do not fit their inputs", drawn(frame, result, f"{said} {found}", places), said)
 
 
 def _curve(

@@ -15,6 +15,7 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
+from ..checks._checks import CHECKS, DATA
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
@@ -64,8 +65,9 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     title, basis = TITLE if title is None else str(title), result.basis
     style, script = asset("page.css"), asset("page.js")
     total, sure = _headline(result)
-    two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX
-    shown = [_figures.bars, _tables.by_degree, _figures.growth, _figures.factors, _figures.drift]
+    two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX and not basis.memory
+    shown = [_figures.misfit, _figures.delays, _figures.bars, _tables.by_degree]
+    shown += [_figures.growth, _figures.factors, _figures.drift]
     pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
     parts = {
         "title": title,
@@ -120,8 +122,8 @@ def _checks(result: CapacityResult) -> Markup:
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
-        parts.append(element("p", fine, "No check found anything that weakens the answer."))
-    for title, checks in ((warned, result.warnings), ("Put right, without harm", result.notes)):
+        parts.append(element("p", fine, f"{_looked_at()}, and none found anything that weakens the answer."))
+    for title, checks in ((warned, result.warnings), ("Noted", result.notes)):
         if checks:
             lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
             parts.append(element("div", element("h2", title), element("ul", *lines)))
@@ -129,16 +131,23 @@ def _checks(result: CapacityResult) -> Markup:
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
 
 
+def _looked_at() -> str:
+    """How many checks there are, so that silence means something."""
+    return f"{len(DATA)} checks looked at the data, {len(CHECKS) - 1} at the answer"
+
+
 def _embedded(result: CapacityResult, title: str) -> str:
     """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
     basis = result.basis
-    counts = basis.indices.max(axis=0, initial=0) + 1
+    counts = basis.indices.max(axis=0, initial=0)[: len(basis.families)] + 1
     try:
         saved = attributes(result)
     except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
         names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
         saved = {name: getattr(result, name) for name in names}
-    functions = {"degree": basis.degrees, "variables": basis.interactions, "index": basis.indices.T}
+    functions: dict[str, Any] = {"degree": basis.degrees, "variables": basis.interactions, "index": basis.indices.T}
+    if basis.memory:  # the script names functions by the index of every input; those of delays come with their names
+        functions |= {"index": [], "label": basis.labels}
     data = {
         "title": title,
         "attributes": saved,

@@ -31,7 +31,7 @@
 
   const column = (name, i) => (functions[name] ? functions[name][i] : null);
   const error = (i) => column("standard_error", i);
-  const label = (i) =>
+  const label = (i) => functions.label?.[i] ||
     data.inputs.map((input, k) => input.names[functions.index[k][i]]).filter(Boolean).join("·") || "1";
   const shownLabel = (i) => (label(i) === "1" ? "constant" : label(i));
   const kind = (i) => (functions.variables[i] === 0 ? "0" : functions.variables[i] === 1 ? "1" : functions.variables[i] === 2 ? "2" : ">2");
@@ -254,7 +254,7 @@
   function csv() {
     const present = COLUMNS.filter((name) => functions[name]);
     const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const head = ["label", "degree", "variables", ...data.inputs.map((_, k) => `index_u${k + 1}`), ...present];
+    const head = ["label", "degree", "variables", ...functions.index.map((_, k) => `index_u${k + 1}`), ...present];
     const lines = [head.join(",")];
     for (let i = 0; i < total; i += 1) {
       lines.push([

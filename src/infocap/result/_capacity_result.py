@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import probability
+from .._check import one_of, probability
 from .._words import rounded, with_error
 from ..basis._product import ProductBasis
-from ..errors import Check, ParameterError
-from ..typing import Floats, Target
+from ..errors import Check, DataError, ParameterError
+from ..typing import ArrayLike, Floats, Target
+from . import _delays
 from ._target import Capacity, corrected, expand, extrapolated
 
 if TYPE_CHECKING:
@@ -120,6 +121,8 @@ class CapacityResult:
     # the method has fitted the readouts, the whole alone and the covariance there of what the fit left (rank, rank).
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
+    without_stretches: Floats | None = None  # capacities without each stretch of a sequence, (stretches, terms)
+    weights: Floats | None = None  # W* of every function (readouts + 1, terms), the constant's weight first
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
@@ -128,6 +131,7 @@ class CapacityResult:
     def __repr__(self) -> str:
         total = self.qualified_total or with_error(self.total, self.total_standard_error)
         size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
+        size += f" with delays up to {self.basis.memory}" if self.basis.memory else ""
         lines = [
             f"CapacityResult: total {total} of at most {self.maximum} ({self.readouts_in_words})",
             f"  {self.n_samples} samples, {size}, method {self.method!r}",
@@ -136,6 +140,10 @@ class CapacityResult:
             limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
             found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else total
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
+        if self.basis.memory and self.maximum > self.n_readouts:
+            rest = f"{with_error(self.total - 1, self.total_standard_error)} of {self.maximum - 1}"
+            lines.append(f"  without the constant, as the field counts: {rest}")
+            lines.append(f"  memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
@@ -195,15 +203,21 @@ class CapacityResult:
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
+        if self.basis.memory:
+            raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
         if self.basis.n_inputs != 2:
             raise ParameterError(f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree().")
         out = np.full((int(self.basis.indices.max()) + 1,) * 2, np.nan)
         out[tuple(self.basis.indices.T)] = self.capacity
         return out
 
+    memory_function, by_delay, delay_matrix = _delays.memory_function, _delays.by_delay, _delays.delay_matrix
+    memory_capacity, nonlinear_capacity = property(_delays.memory_capacity), property(_delays.nonlinear_capacity)
+
     def capacity_of(self, target: Target) -> Capacity:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.
 
+        Of a sequence u (steps, inputs) it gives one value per step, such as ``lambda u: np.roll(u[:, 0], 3)``.
         It is a number within [0, 1] with an attribute `standard_error`, which is None where the method has none. Its
         bias is removed, and no threshold applied. What lies outside the basis counts as not computed, and a warning
         says how much that is.
@@ -213,11 +227,41 @@ class CapacityResult:
                 "this result does not hold the coordinates of its functions (a CSV file or a very large basis); "
                 "save to NetCDF, or estimate with fewer functions."
             )
-        coefficients = expand(target, self.basis)
+        coefficients, power = expand(target, self.basis)
+        coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
             return extrapolated(coefficients, self.coordinates)
         measured = (self.residual_covariance, self.unbiased, self.standard_error)
         return corrected(coefficients, self.coordinates[0], *measured, self.n_samples)
+
+    def readout_weights(self, target: str | Target) -> Floats:
+        """The weights W* = G⁻¹R that bring the readouts closest to a target (paper, section 2.2): (readouts + 1,).
+
+        The first belongs to the constant readout, the others to the channels as given (0 where one was left out).
+        `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, whose part in the basis counts.
+        """
+        if self.weights is None:
+            raise ParameterError("this result holds no weights (a CSV file or a very large basis); save to NetCDF.")
+        if isinstance(target, str):
+            one_of("target", target, self.basis.labels)
+            return self.weights[:, [self.basis.labels.index(target)]].ravel()
+        return self.weights @ expand(target, self.basis)[0]
+
+    def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
+        """The best output y* = W*ᵀX for a target (paper, section 2.2) from readouts (samples, readouts): (samples,).
+
+        >>> import infocap
+        >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
+        >>> u = infocap.draw(basis, 64, seed=1)
+        >>> result = infocap.estimate(u, np.hstack([u, u**2]), basis)
+        >>> bool(np.allclose(result.reconstruct(np.hstack([u, u**2]), lambda u: u[:, 0] ** 2 - 3), u[:, 0] ** 2 - 3))
+        True
+        """
+        constant, *weights = self.readout_weights(target)
+        values = np.asarray(x, dtype=float)
+        if values.ndim != 2 or values.shape[1] != len(weights):
+            raise DataError(f"x has shape {values.shape}; this result wants (samples, {len(weights)}) readouts.")
+        return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row a function: label, degrees, capacity and all that is known about it."""
@@ -225,8 +269,7 @@ class CapacityResult:
 
         basis = self.basis
         table = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
-        table |= {f"index_u{k + 1}": column for k, column in enumerate(basis.indices.T)}
-        return pd.DataFrame(table | per_term(self))
+        return pd.DataFrame(table | basis.index_columns | per_term(self))
 
     def to_xarray(self) -> xr.Dataset:
         """Everything, as a labelled data set."""

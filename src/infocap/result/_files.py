@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of
-from .._files import open_hdf5, readable, refuse_too_large, replaced, save_dataset
+from .._files import SEALED, changed, readable, refuse_too_large, replaced, save_dataset, seal, sealed
+from .._hdf5 import open_hdf5
 from .._version import __version__
+from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError
 from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth, per_term
@@ -26,6 +28,7 @@ COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
 TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
+FACTORS = ("factor_input", "factor_delay", "factor_function")  # of functions of delayed inputs
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
 
 
@@ -39,7 +42,15 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
         variables[name] = ((f"{name}_frame", "term"), part)
     if result.residual_covariance is not None:
         variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
-    variables["index"] = (("term", "input"), basis.indices)
+    if result.without_stretches is not None:
+        variables["without_stretches"] = (("stretch", "term"), result.without_stretches)
+    if result.weights is not None:
+        variables["weights"] = (("constant_and_readout", "term"), result.weights)
+    if isinstance(basis, DelayedBasis):
+        parts = zip(FACTORS, basis.factors.transpose(2, 0, 1), strict=True)
+        variables |= {name: (("term", "factor"), part) for name, part in parts}
+    else:
+        variables["index"] = (("term", "input"), basis.indices)
     variables["metadata"] = ((), json.dumps(extras(result)))  # a variable: attributes have a largest size
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
@@ -55,10 +66,12 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(attributes(result) | {"metadata": extras(result)})
-    with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(f"# {header}\n")
-        result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
+    header = json.dumps(attributes(result) | {SEALED: "crc32 of all but the last line", "metadata": extras(result)})
+    with replaced(path) as beside:
+        with beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(f"# {header}\n")
+            result.to_dataframe().to_csv(file, index=False, float_format="%.17g")
+        seal(beside)
     return path
 
 
@@ -90,15 +103,20 @@ def load_result(path: str | Path) -> CapacityResult:
 
 def _read_netcdf(path: Path) -> tuple[Any, ...]:
     """Attributes, indices, columns, coordinates and metadata, as `_rebuild` takes them."""
-    with open_hdf5(path, "NetCDF") as contents:
+    with open_hdf5(path) as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
         parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         inside: dict[str, Any] = {"coordinates": parts}
-        if "residual_covariance" in contents:
-            inside["residual_covariance"] = contents.numbers("residual_covariance")
+        for name in ("residual_covariance", "without_stretches", "weights"):
+            if name in contents:
+                inside[name] = contents.numbers(name)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
-        indices = contents.numbers("index")
+        if "index" in contents:
+            indices = contents.numbers("index")
+        else:
+            factors = np.stack([contents.numbers(name) for name in FACTORS], axis=2)
+            indices = factors.reshape(len(factors), -1)
     return contents.attributes, indices, columns, inside, json.loads("".join(metadata))
 
 
@@ -116,7 +134,7 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
     header, _, rows = data.decode().partition("\n")
     attributes = json.loads(header[2:])
     _refuse_other(path, attributes)
-    table = pd.read_csv(StringIO(rows), dtype=str)  # converted below: every pandas reads back every digit
+    table = pd.read_csv(StringIO(rows), dtype=str, comment="#")  # converted below: every pandas reads back every digit
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
     if not whole or any(np.isnan(one).any() for one in columns.values()):
@@ -124,7 +142,9 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    indices = table[[name for name in table if name.startswith("index_u")]].to_numpy(dtype=int)
+    if not sealed(path) and (sealed(path) is False or SEALED in attributes):
+        raise changed(path)
+    indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(dtype=int)
     return attributes, indices, columns, {}, attributes.pop("metadata", {})
 
 
@@ -170,9 +190,11 @@ def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata:
         if name in metadata:
             saved = metadata.pop(name).items()
             fields[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in saved})
+    described = json.loads(attributes["basis"])
+    kind = DelayedBasis if "delayed" in described else ProductBasis
     return CapacityResult(
         total=float(attributes["total"]),
-        basis=ProductBasis.from_dict(json.loads(attributes["basis"]), indices.astype(np.int16)),
+        basis=kind.from_dict(described, indices.astype(np.int16)),
         method=str(attributes["method"]),
         checks=tuple(map(Check.from_dict, checks)),
         metadata=metadata,

@@ -15,17 +15,17 @@ TINY = 1e-300
 
 
 class Capacity(float):
-    """The capacity for one function, a number that knows its `standard_error` (None where nobody does).
+    """The capacity for one function or for several, a number that knows its `standard_error` (None where nobody does).
 
-    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1
-    (0.912 ± 0.012, 0.6)
+    >>> Capacity(0.91234, 0.0123), Capacity(0.5) + 0.1, Capacity(12.3, 0.2, most=20)
+    (0.912 ± 0.012, 0.6, 12.30 ± 0.20)
     """
 
     standard_error: float | None
 
-    def __new__(cls, value: float, standard_error: float | None = None) -> "Capacity":
-        """Keep the value within [0, 1], where every capacity lies."""
-        made = super().__new__(cls, min(max(value, 0.0), 1.0))
+    def __new__(cls, value: float, standard_error: float | None = None, most: float = 1.0) -> "Capacity":
+        """Keep the value within [0, most]; a single capacity is at most 1."""
+        made = super().__new__(cls, min(max(value, 0.0), most))
         made.standard_error = standard_error
         return made
 
@@ -33,26 +33,28 @@ class Capacity(float):
         return with_error(float(self), self.standard_error)
 
 
-def expand(target: Target, basis: ProductBasis) -> Floats:
-    """The coefficients of a target in the basis, (terms,), divided by its root mean square; the rest lies outside.
+def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
+    """The coefficients of a target in the basis, (terms,), and its mean square, of which a part may lie outside.
 
     A least-squares fit is exact for what lies in the basis, but may fit the rest too well. So its residual
     is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
     """
     coefficients = np.zeros(len(basis))
+    blocks = None if basis.memory else 1  # one net: the most even points for an average
     if len(basis) <= MOST_TERMS:
-        u = draw(basis, 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096)))), seed=0, blocks=1)
-        coefficients = np.linalg.lstsq(basis(u), _values(target, u), rcond=None)[0]
-    u = draw(basis, CHECK_POINTS, seed=1, blocks=1)  # one net: the most even points for an average
-    values = _values(target, u)
-    coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(u)
+        count = 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096))))
+        u = draw(basis, count + basis.memory, seed=0, blocks=blocks)
+        coefficients = np.linalg.lstsq(basis(u), _values(target, u)[basis.memory :], rcond=None)[0]
+    u = draw(basis, CHECK_POINTS + basis.memory, seed=1, blocks=blocks)
+    values = _values(target, u)[basis.memory :]
+    coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(values)
     outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
     power = float(np.sum(coefficients**2)) + outside
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
     if outside > UNSEEN * power:
         warn(f"{outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more of it.")
-    return coefficients / np.sqrt(power)
+    return coefficients, power
 
 
 def extrapolated(target: Floats, coordinates: tuple[Floats, ...]) -> Capacity:

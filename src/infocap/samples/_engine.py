@@ -7,13 +7,14 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
 from math import gcd
 from operator import add
 from os import cpu_count
+from time import sleep
 from typing import Any
 
 from .._parallel import all_cores, thread_pool
@@ -24,14 +25,18 @@ from ._sources import is_dask
 # Bytes of rows read from disk at a time where `memory` does not say otherwise: long enough for a disk to run at
 # full speed, short enough that reading, computing and one chunk ahead stay below 0.5 GB.
 CHUNK_BYTES = 64_000_000
-# Shares per thread: with fewer, the last thread to finish keeps the others waiting.
-SHARES_PER_THREAD = 4
-# A share adds up at most this many times what a core should have at least, so that progress can be seen.
+# Readouts and values of functions of a share at least: fewer cost more in Python than spreading them over cores spares.
+LEAST_NUMBERS = 2_500_000
+# A share adds up at most this many pieces of about 4 MB, so that progress can be seen.
 LONGEST_SHARE = 16
 # Seconds after which a progress bar appears: whoever waits longer likes to know how long.
 BAR_DELAY_S = 2.0
 # Seconds to wait for the first worker of a Dask cluster; batch queues start one within a minute or not soon.
 WORKER_WAIT_S = 60.0
+
+# Seconds between two looks at whether a Dask cluster goes on; and without a sign of life, which workers give every
+# second or two, after which one hangs.
+LOOK_S, SILENT_S = 10.0, 30.0
 
 Rows = tuple[int, int]
 Calls = Iterator[tuple[int, int, Callable[[], Any]]]
@@ -60,13 +65,20 @@ class Engine:
         to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
+        if samples.runs is not None:  # no share of the rows crosses from one run to the next
+            inside = [edge for edge in samples.runs.tolist() if any(start < edge < stop for start, stop in wholes)]
+            if inside:
+                finer = sorted({*inside, *(edge for whole in wholes for edge in whole)})
+                parts = dict(zip(finer[:-1], self.fold(samples, work, merge, finer), strict=True))
+                outcomes = [reduce(merge, [parts[edge] for edge in finer if a <= edge < b]) for a, b in wholes]
+                return outcomes[0] if edges is None else outcomes
         if self.executor is not None and is_client(self.executor):
             outcomes = self._on_dask(samples, work, merge, wholes)
             return outcomes[0] if edges is None else outcomes
         outcomes = [None] * len(wholes)
         bar = _bar(sum(stop - start for start, stop in wholes)) if sys.stderr.isatty() else nullcontext(int)
         with bar as done, all_cores() as cores:
-            threads = self.threads or cores
+            threads = 1 if samples.x.on_device else self.threads or cores
             calls = self._calls(samples, work, wholes, threads)
             if self.executor is not None:
                 calls = self._elsewhere(samples, work, merge, wholes)
@@ -110,21 +122,25 @@ class Engine:
         return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
 
     def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
-        """What to do, share by share: the number of the whole, of rows, and a call that does the work."""
-        for number, chunk in self.chunks(samples, wholes):
-            for start, stop in self._shares(chunk, threads):
-                yield number, stop - start, partial(work, chunk, start, stop)
+        """What to do, share by share: the number of the whole, of rows, and a call that does the work.
 
-    def _shares(self, chunk: Samples, threads: int) -> Iterator[Rows]:
-        """Equal shares of a chunk: enough to keep all threads busy, each long enough to be worth a task."""
-        n = chunk.n_samples
-        if chunk.x.on_device:  # which wants few and large steps
-            return iter([(0, n)])
-        if self.share_rows is not None:
-            return pairwise([*range(0, n, self.share_rows), n])
-        single = len(list(row_shares(0, n, chunk.n_columns)))
-        count = max(-(-single // LONGEST_SHARE), min(single, SHARES_PER_THREAD * threads))
-        return pairwise(n * share // count for share in range(count + 1))
+        A chunk is cut into equal shares, a multiple of what keeps all threads equally busy, or fewer where they would
+        not be worth a task.
+        """
+        busy = threads // gcd(threads, len(wholes) if samples.in_memory else 1)
+        least = LEAST_NUMBERS // (samples.n_columns + len(samples.basis)) + 1
+        if samples.basis.memory:  # the history in front of each share is read and transformed again
+            least = max(least, samples.basis.tile_samples)
+        for number, chunk in self.chunks(samples, wholes):
+            n = chunk.n_samples
+            longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
+            count = min(-(-n // (busy * longest)) * busy, max(n // least, 1))
+            if chunk.x.on_device:  # which wants few and large steps
+                count = 1
+            elif self.share_rows is not None:
+                count = -(-n // self.share_rows)
+            for start, stop in pairwise(n * share // count for share in range(count + 1)):
+                yield number, stop - start, partial(work, chunk, start, stop)
 
     def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
@@ -156,8 +172,10 @@ class Engine:
         Dask brings each task to the worker that holds its rows, and repeats what is lost with a worker.
         """
         from dask.delayed import delayed
+        from distributed import wait
 
         client, roots = self.executor, []
+        _refuse_idle(client)
         slots, sent_work = n_slots(client), client.scatter(work, hash=False, broadcast=True)
         for whole in wholes:
             shares = []
@@ -172,7 +190,35 @@ class Engine:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
                 shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
             roots += shares
-        return list(client.gather(client.compute(roots)))
+        futures = client.compute(roots)
+        while any(future.status == "pending" for future in futures):
+            with suppress(TimeoutError):
+                wait(futures, timeout=LOOK_S)  # type: ignore[no-untyped-call]
+            _refuse_idle(client)
+        return list(client.gather(futures))
+
+
+def _refuse_idle(client: Any) -> None:
+    """Refuse to wait for a Dask cluster when of the workers that have tasks, or of all, none is at work."""
+
+    def idle(dask_scheduler: Any) -> list[str]:
+        import time
+
+        workers = list(dask_scheduler.workers.values())
+        busy = [one for one in workers if one.processing] or workers
+        now = time.time()
+        at_work = [one for one in busy if one.status.name == "running" and now - one.last_seen < silent_s]
+        return [] if at_work else [f"{one.address} ({one.status.name})" for one in busy]
+
+    silent_s = SILENT_S  # a variable of this function travels to the scheduler with it
+    found: list[str] = []
+    for _ in range(10):  # a worker may pause for a moment
+        found = client.run_on_scheduler(idle)
+        if not found:
+            return
+        sleep(silent_s / 10)
+    said = f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
+    raise ParameterError(f"{said}; a worker pauses when its memory is full: free it, or start the worker again.")
 
 
 def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,9 @@ from ..basis._product import ProductBasis
 from ..errors import DataError
 from ..typing import Floats, Integers
 from ._engine import Engine
-from ._samples import EPOCHS, Samples
+from ._samples import EPOCHS, Samples, row_shares
 from ._table import Table
 
-# Bytes of readouts that are looked at together: they stay in the cache next to the core while extremes, sums and
-# counts are taken of them.
-LOOK_BYTES = 500_000
 # Relative range below which a channel is rounding around a constant.
 DEAD = 32 * np.finfo(float).eps
 # Rows whose median is the typical value of a channel; odd, so that the median of a constant is exactly that constant.
@@ -41,8 +39,6 @@ class Look:
     typical: Floats  # a value that each channel really takes, robust to outliers
     low: Floats
     high: Floats
-    at_low: Integers  # rows at the lowest value
-    at_high: Integers
     input_low: Floats
     input_high: Floats
     epoch_sizes: Integers
@@ -62,10 +58,12 @@ def first_look(samples: Samples, engine: Engine) -> Look:
     look: Look = engine.fold(samples, partial(look_at, typical=typical), merged)
     for name, ends in (("u", (look.input_low, look.input_high)), ("x", (look.low, look.high))):
         if not np.isfinite(ends).all():
-            counts, first = zip(*engine.fold(samples, partial(_gaps, name=name)), strict=True)
+            whole = samples.history and name == "u"  # with history in front of every share
+            found = samples.u.gaps(0, samples.u.shape[0]) if whole else engine.fold(samples, partial(_gaps, name=name))
+            counts, first = zip(*found, strict=True)
+            otherwise = "" if samples.history else ", or pass `nan='drop'` to leave such rows out"
             raise DataError(
-                f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; "
-                "repair the data, or pass `nan='drop'` to leave such rows out."
+                f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; repair the data{otherwise}."
             )
     return look
 
@@ -88,58 +86,57 @@ def _finite_rows(samples: Samples, start: int, stop: int) -> list[np.ndarray]:
 
 
 def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look:
-    """Check and describe the rows start to stop, a few at a time that stay in cache; on a device all at once.
+    """Check and describe the rows start to stop, some at a time; on a device all at once.
 
     Some rows are kept as a sample, several times as many of all rows together as there are channels. They are chosen at
     random: every n-th row would do, but not on Sobol points.
     """
     width = samples.x.shape[1]
-    step = stop - start if samples.x.on_device else max(LOOK_BYTES // (8 * width), 1)
     wanted = int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
     generator = np.random.default_rng(samples.first_row + start)
     chosen = start + np.sort(generator.choice(stop - start, min(wanted, stop - start), replace=False))
     looks = []
-    for first in range(start, stop, step):
-        last = min(first + step, stop)
+    for first, last in [(start, stop)] if samples.x.on_device else row_shares(start, stop, width):
         here = chosen[slice(*np.searchsorted(chosen, (first, last)))]
         looks.append(_look(samples, first, last, typical, here - first))
     return looks[0] if len(looks) == 1 else merged(*looks)
 
 
 def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Integers) -> Look:
-    inputs, readouts = samples.inputs(start, stop), samples.x.read(start, stop)
+    inputs, readouts = samples.inputs(start, stop, samples.history), samples.x.read(start, stop)
     xp = array_namespace(readouts)
     if samples.epochs is None:
-        epochs = np.arange(samples.first_row + start, samples.first_row + stop) * EPOCHS // samples.n_total
+        edges = -(-np.arange(EPOCHS + 1) * samples.n_total // EPOCHS) - samples.first_row - start
+        edges, in_order = np.clip(edges, 0, stop - start), readouts
     else:
-        epochs = samples.epochs[start:stop]
+        order = np.argsort(samples.epochs[start:stop], kind="stable")
+        edges = np.searchsorted(samples.epochs[start:stop][order], np.arange(EPOCHS + 1))
+        in_order = take_rows(readouts, as_like(order, readouts))
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
         low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
-        counts = [_count(readouts == edge) for edge in (low, high)]
         ends = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
-        sums = _sums_by_epoch(readouts - as_like(typical, readouts), epochs)
+        sums = _sums_between(edges, in_order, as_like(typical, readouts))
     sample = readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
-    found = [low, high, *counts, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
+    found = [low, high, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
     if not on_host(readouts):  # everything is fetched from there at once
         sizes = np.cumsum([part.shape[0] for part in found])[:-1]
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
-    low, high, at_low, at_high, input_low, input_high, sums, sample = found
+    low, high, input_low, input_high, sums, sample = found
     if np.isfinite([input_low, input_high]).all():
-        refuse_outside(samples.u, (start, stop), input_low, input_high, samples.basis)
-    at_ends = at_low.astype(int), at_high.astype(int)
-    by_epoch = np.bincount(epochs, minlength=EPOCHS), sums.reshape(EPOCHS, -1)
-    return Look(typical, low, high, *at_ends, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
+        rows = (start, stop)
+        if samples.history:
+            rows = start + samples.before(start) - samples.history, stop + samples.before(start)
+        refuse_outside(samples.u, rows, input_low, input_high, samples.basis)
+    by_epoch = np.diff(edges), sums.reshape(EPOCHS, -1)
+    return Look(typical, low, high, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
 
 
 def merged(*looks: Look) -> Look:
     """What several looks show together, in the order of the rows."""
-    low, high = np.min([one.low for one in looks], axis=0), np.max([one.high for one in looks], axis=0)
     return Look(
         looks[0].typical,
-        low,
-        high,
-        np.sum([np.where(one.low == low, one.at_low, 0) for one in looks], axis=0),
-        np.sum([np.where(one.high == high, one.at_high, 0) for one in looks], axis=0),
+        np.min([one.low for one in looks], axis=0),
+        np.max([one.high for one in looks], axis=0),
         np.min([one.input_low for one in looks], axis=0),
         np.max([one.input_high for one in looks], axis=0),
         np.sum([one.epoch_sizes for one in looks], axis=0),
@@ -148,28 +145,14 @@ def merged(*looks: Look) -> Look:
     )
 
 
-def _count(true: Any) -> Any:
-    """How many rows are true, for each column."""
-    xp = array_namespace(true)
-    if xp is np:
-        return np.add.reduce(true.view(np.int8), axis=0, dtype=np.int16 if len(true) < 2**15 else np.int64)
-    return xp.sum(xp.astype(true, xp.float64), axis=0)
-
-
-def _sums_by_epoch(block: Any, epochs: Integers) -> Any:
-    """The sums over the rows of each epoch, (epochs, channels)."""
-    if not on_host(block):
-        xp = array_namespace(block)
-        member = xp.arange(EPOCHS, device=block.device)[:, None] == as_like(epochs, block)[None, :]
-        return xp.astype(member, xp.float64) @ block
-    if np.any(epochs[1:] < epochs[:-1]):
-        order = np.argsort(epochs, kind="stable")
-        epochs, block = epochs[order], block[order]
-    sums = np.zeros((EPOCHS, block.shape[1]))
-    edges = np.searchsorted(epochs, np.arange(EPOCHS + 1))
-    for epoch in range(int(epochs[0]), int(epochs[-1]) + 1):
-        sums[epoch] = block[edges[epoch] : edges[epoch + 1]].sum(axis=0)
-    return sums
+def _sums_between(edges: Integers, block: Any, typical: Any) -> Any:
+    """The sums of the rows of a block, minus a typical one, between each two edges: (edges - 1, channels)."""
+    if on_host(block):
+        return np.array([np.sum(block[start:stop] - typical, axis=0) for start, stop in pairwise(edges.tolist())])
+    xp = array_namespace(block)
+    rows, edges = xp.arange(block.shape[0], device=block.device), as_like(edges, block)[:, None]
+    member = (rows >= edges[:-1, :]) & (rows < edges[1:, :])
+    return xp.astype(member, xp.float64) @ (block - typical)
 
 
 def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis) -> None:

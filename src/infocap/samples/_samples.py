@@ -15,6 +15,7 @@ from .._check import one_of
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
+from ._runs import cut_runs
 from ._table import Table
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Samples:
     root_weights: Floats | None = None
     repeats: Table | None = None  # the readouts measured a second time, with NaN where they were not
     n_dropped: int = 0  # rows that were left out
+    history: int = 0  # rows of `u` in front of the first sample of every run
+    runs: Integers | None = None  # the first sample of each run of a sequence, where there are several
 
     @classmethod
     def of(
@@ -68,11 +71,24 @@ class Samples:
         acquired: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         repeats: ArrayLike | None = None,
+        washout: int | None = None,
     ) -> Samples:
         """Inputs and readouts of equally many rows, checked; the readouts not yet prepared."""
         if not isinstance(basis, ProductBasis):
-            raise ParameterError(f"`basis={basis!r}` must come from product_basis(...).")
+            raise ParameterError(f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...).")
         one_of("complex_as", complex_as, (None, "abs2", "split"))
+        if basis.of_sequences:
+            for name, given in (("index", index), ("acquired", acquired), ("weights", weights)):
+                if given is not None:
+                    raise ParameterError(
+                        f"`{name}` has no meaning for a sequence, whose rows are in time; leave it out."
+                    )
+            found = cut_runs(u, x, basis, washout, complex_as, repeats)
+            n, k = found["x"].shape
+            found |= {"channels": np.arange(k), "shift": np.zeros(k), "scale": np.ones(k)}
+            return cls(basis=basis, n_total=n, **found)
+        if washout is not None:
+            raise ParameterError(f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...).")
         inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)
         if inputs.on_device and not (type(u) is type(x) and u.device == x.device):
             inputs = inputs.on_host()  # from there they go where the readouts are
@@ -141,16 +157,23 @@ class Samples:
 
     def part(self, start: int, stop: int) -> Samples:
         """The rows start to stop as samples of their own, numbered from 0; nothing is read."""
+        before = self.before(start) if self.history else 0
         return replace(
             self,
-            u=self.u.part(start, stop),
+            u=self.u.part(start + before - self.history, stop + before),
             x=self.x.part(start, stop),
             first_row=self.first_row + start,
             acquired=None,
             epochs=None if self.epochs is None else self.epochs[start:stop],
             root_weights=None if self.root_weights is None else self.root_weights[start:stop],
             repeats=None,
+            runs=None,
         )
+
+    def before(self, start: int) -> int:
+        """How many rows of `u` stand before that of a sample, beside those of earlier samples: the history of runs."""
+        run = 1 if self.runs is None else int(np.searchsorted(self.runs, start, side="right"))
+        return run * self.history
 
     def held(self, u: Any = None, x: Any = None) -> Samples:
         """The same samples with their rows in memory: read now, or as given."""
@@ -172,9 +195,13 @@ class Samples:
         scale = np.where(extreme, np.exp2(power), 1.0)  # a power of two rounds nothing
         return replace(self, channels=np.flatnonzero(live), shift=shift, scale=scale, constant=constant)
 
-    def inputs(self, start: int, stop: int) -> Any:
-        """Inputs of the rows start to stop, where the readouts are: (samples, inputs)."""
-        u = self.u.read(start, stop)
+    def inputs(self, start: int, stop: int, memory: int | None = None) -> Any:
+        """Inputs of the rows start to stop, where the readouts are: (samples, inputs).
+
+        Of a sequence, rows of one run, with as many earlier inputs in front as `memory` says, or the basis needs.
+        """
+        before = self.before(start) if self.history else 0
+        u = self.u.read(start + before - (self.basis.memory if memory is None else memory), stop + before)
         return as_like(u, self.x.read(0, 1)) if self.x.on_device else to_numpy(u)
 
     def readouts(self, start: int, stop: int) -> Any:

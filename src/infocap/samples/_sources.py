@@ -44,7 +44,10 @@ class Hdf5Rows:
         self.path, self.name, self.shape = path, name, shape
 
     def __getitem__(self, rows: slice) -> Any:
-        return self._dataset[rows]
+        try:
+            return self._dataset[rows]
+        except OSError as problem:  # a chunk that is damaged, or a disk that is gone
+            raise _unreachable(self.path, problem) from None
 
     @property
     def chunks(self) -> Any:

@@ -57,6 +57,10 @@ class Table:
         """The stretch of the source in which the rows start to stop of this table lie."""
         return int(self._rows[start]), int(self._rows[stop - 1]) + 1
 
+    def given_rows(self, rows: Integers) -> Integers:
+        """The numbers that rows of this table had in what the user gave, before some were left out."""
+        return rows if isinstance(self._rows, range) else self._numbered + self._rows[rows]
+
     def on_host(self) -> Table:
         """The same table in the processor's memory."""
         return self._with(source=to_numpy(self.source), on_device=False) if self.on_device else self

@@ -81,13 +81,15 @@ class Demand:
         """A fitted target as a function of the inputs: ``result.capacity_of(demand.target(3))`` for class 3.
 
         Without `label` it is the real target of a regression. Of the functions that fit about as well it is the
-        quietest; where the task has no samples it extrapolates.
+        quietest; where the task has no samples it extrapolates. Of a sequence there is one value per step, the first
+        of which, without their past, are zero.
         """
         found = np.flatnonzero(self.classes == label)
         if not len(found):
             raise ParameterError(f"`label={label!r}` is not one of {self.classes.tolist()}.")
         coefficients = self.coefficients[:, found[0]]
-        return lambda u: self.basis.combine(np.asarray(u, dtype=float), coefficients)
+        past = np.zeros(self.basis.memory)
+        return lambda u: np.append(past, self.basis.combine(np.asarray(u, dtype=float), coefficients))
 
     def reachable(self, result: CapacityResult) -> float:
         """The share of the fitted target that a device's readouts give, from `capacity_of` each class.

@@ -60,10 +60,8 @@ class Task:
                 raise DataError(f"features has {count} rows for {n_samples} inputs; give as many.")
         if labels.shape != (n_samples,):
             raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} rows.")
-        if self.regression:
+        if self.regression or labels.dtype.kind in "fc":
             labels = Table(labels[:, None], "labels").finite()[:, 0]
-        if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-            raise DataError("labels has NaN or infinite values; give every sample a class.")
         try:
             n_classes = len(np.unique(labels))
         except TypeError as problem:
@@ -97,9 +95,6 @@ class Task:
           source: given
         """
         table = Table(features, "features").finite()
-        n_inputs = whole_number("n_inputs", n_inputs, 1)
-        if n_inputs > min(table.shape):
-            raise DataError(f"`n_inputs={n_inputs}` is too many for features of shape {table.shape}.")
         inputs = np.clip(reduction(table, n_inputs)(table), -1.0, 1.0)  # rounding may stick out
         return cls(inputs, labels, name, source, table)
 
@@ -145,13 +140,11 @@ class Task:
                 f"`folds={folds}` cuts {edges[-1] - edges[0]} rows into stretches no longer than the memory of "
                 f"{self.memory} steps; give fewer, or a longer sequence."
             )
-        return [
-            (
-                (row >= washout) & ((row < low - self.memory) | (row >= high + self.memory)),
-                (row >= low) & (row < high),
-            )
-            for low, high in pairwise(edges)
-        ]
+        splits = []
+        for low, high in pairwise(edges):
+            apart = (row < low - self.memory) | (row >= high + self.memory)
+            splits.append(((row >= washout) & apart, (row >= low) & (row < high)))
+        return splits
 
 
 def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
@@ -172,9 +165,10 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     mean = features.mean(axis=0)
     centred = features - mean
     variances, axes = np.linalg.eigh(centred.T @ centred)
+    rank = int(np.sum(variances > LEAST_VARIANCE * variances[-1]))
+    if whole_number("n_inputs", n_inputs, 1) > rank:
+        raise ParameterError(f"`n_inputs={n_inputs}` is more than the {rank} independent directions of the features.")
     axes = axes[:, ::-1][:, :n_inputs]
-    if variances[-n_inputs] <= LEAST_VARIANCE * variances[-1]:
-        raise ParameterError(f"`n_inputs={n_inputs}` is more than the features have independent directions.")
     largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=0)[None], axis=0)
     axes = axes * np.sign(largest)  # the sign of a principal axis is a matter of taste: fix it
     components = centred @ axes

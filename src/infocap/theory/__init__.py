@@ -2,21 +2,10 @@
 
 from ..kernels._summary import zero_capacity_bound
 from ._bound import Bound, efficiency_bound
-from ._exact import RandomMixture, finite_sample_bias, noisy_capacities, random_mixture
+from ._exact import RandomMixture, finite_sample_bias, linear_memory, noisy_capacities, random_mixture
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
-from ._memory import linear_memory
 
 __all__ = [
-    "Bound",
-    "ExpectedError",
-    "Forecast",
-    "RandomMixture",
-    "efficiency_bound",
-    "finite_sample_bias",
-    "forecast",
-    "forecast_from",
-    "linear_memory",
-    "noisy_capacities",
-    "random_mixture",
-    "zero_capacity_bound",
-]
+    "Bound", "ExpectedError", "Forecast", "RandomMixture", "efficiency_bound", "finite_sample_bias", "forecast",
+    "forecast_from", "linear_memory", "noisy_capacities", "random_mixture", "zero_capacity_bound",
+]  # fmt: skip

@@ -1,11 +1,11 @@
-"""What is known exactly: the paper's formulas for noise and finite samples, and systems to test estimators on."""
+"""What is known exactly: formulas for noise, finite samples and linear memory, and systems to test estimators on."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._check import number, whole_number
+from .._check import number, positive, whole_number
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels._summary import RANK_TOLERANCE
@@ -39,12 +39,15 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     return leverage @ residual**2 / (w @ y**2)
 
 
-def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = None) -> Floats:
+def noisy_capacities(
+    weights: ArrayLike, noise_covariance: ArrayLike | None = None, relative_covariance: ArrayLike | None = None
+) -> Floats:
     """Exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
 
-    `weights` is (readouts, terms), `noise_covariance` (readouts, readouts). The noise counts as further
-    functions that nobody asks for (paper, section 4), so the capacities are the squared lengths of the
-    columns of an orthonormal frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
+    `weights` is (readouts, terms), `noise_covariance` (readouts, readouts). With `relative_covariance` every readout is
+    also multiplied by 1 + noise of that covariance, as by a gain that fluctuates. The noise counts as further functions
+    that nobody asks for (paper, section 4), so the capacities are the squared lengths of the columns of an orthonormal
+    frame of [weights, noise^(1/2)]: no Gram matrix is inverted.
 
     >>> noisy_capacities([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 0.25]])
     array([0.5, 0.8])
@@ -53,13 +56,17 @@ def noisy_capacities(weights: ArrayLike, noise_covariance: ArrayLike | None = No
     if w.ndim != 2:
         raise DataError(f"weights has shape {w.shape}; give (readouts, terms).")
     columns = [w]
-    if noise_covariance is not None:
-        covariance = np.asarray(noise_covariance, dtype=float)
+    given = {"noise_covariance": (noise_covariance, 1.0), "relative_covariance": (relative_covariance, w @ w.T)}
+    for name, (one, strength) in given.items():
+        if one is None:
+            continue
+        covariance = np.asarray(one, dtype=float)
         if covariance.shape != (len(w), len(w)):
-            raise DataError(f"noise_covariance has shape {covariance.shape}; give ({len(w)}, {len(w)}).")
+            raise DataError(f"{name} has shape {covariance.shape}; give ({len(w)}, {len(w)}).")
+        covariance = covariance * strength
         values, vectors = np.linalg.eigh(covariance)
         if values[0] < -ROUNDING * max(abs(values[-1]), 1e-300):
-            raise DataError(f"noise_covariance has a negative eigenvalue, {values[0]:g}; give a covariance.")
+            raise DataError(f"{name} has a negative eigenvalue, {values[0]:g}; give a covariance.")
         columns.append(vectors * np.sqrt(np.maximum(values, 0.0)))
     return np.sum(_orthonormal_frame(np.hstack(columns).T)[: w.shape[1]] ** 2, axis=1)
 
@@ -126,6 +133,67 @@ def random_mixture(
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
     return RandomMixture(basis, active, generator.standard_normal((n_readouts, n_active)), noise)
+
+
+def linear_memory(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    noise: float | ArrayLike = 0.0,
+    state_noise: float = 0.0,
+    max_delay: int = 100,
+    variance: float = 1.0,
+) -> Floats:
+    """Exact capacities (delays, inputs) of x[t] = a x[t-1] + b u[t] for the inputs u_j[t - delay].
+
+    A linear network with independent inputs of mean zero holds these functions and no others. The covariance of its
+    state solves the Lyapunov equation P = a P a' + variance b b' + state_noise² 1. Only roots R of it, P = R R', are
+    summed, so that directions that are 1e-15 times weaker than others still count, as they do without noise.
+
+    Parameters
+    ----------
+    a, b
+        Recurrent weights (nodes, nodes), of spectral radius below 1, and input weights (nodes,) or (nodes, inputs).
+    noise
+        Standard deviation of the noise on the readouts: one number, or one per node.
+    state_noise
+        Standard deviation of the noise that enters every node at every step.
+    variance
+        Of the inputs: 1 for standard normal inputs, 1/3 for inputs uniform on [-1, 1].
+
+    Examples
+    --------
+    One leaky integrator, of which (1 - a²) a^(2 delay) is known:
+
+    >>> linear_memory([[0.5]], [1.0], max_delay=2)[:, 0]
+    array([0.75    , 0.1875  , 0.046875])
+    """
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    b = b[:, None] if b.ndim == 1 else b
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
+        raise DataError(f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs).")
+    if (radius := float(np.abs(np.linalg.eigvals(a)).max())) >= 1:
+        raise ParameterError(f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1.")
+    outside: Any = np.asarray(noise, dtype=float)
+    if outside.shape not in ((), (1,), (len(a),)) or not np.all(outside >= 0):
+        raise ParameterError(f"`noise={noise!r}` must be 0 or more: one number, or one for each of {len(a)} nodes.")
+    inside = number("state_noise", state_noise, 0.0) * np.eye(len(a))
+    delayed = [np.sqrt(positive("variance", variance)) * b]
+    for _ in range(whole_number("max_delay", max_delay, 0)):
+        delayed.append(a @ delayed[-1])
+    later = _summed(a, a @ delayed[-1])
+    noises = [_summed(a, inside), np.diag(np.broadcast_to(outside, len(a)))]
+    frame = _orthonormal_frame(np.hstack([*delayed, later, *noises]).T)
+    return np.sum(frame[: b.shape[1] * len(delayed)] ** 2, axis=1).reshape(len(delayed), -1)
+
+
+def _summed(a: Floats, entering: Floats) -> Floats:
+    """A root R of the sum of a^k E E' a'^k over all k, R R', for E (nodes, inputs) that enters at every step."""
+    root, power = entering, a
+    while np.abs(power).max() > np.finfo(float).tiny ** 0.5:
+        triangle: Floats = np.linalg.qr(np.hstack([root, power @ root]).T, mode="r")  # type: ignore[assignment]
+        root, power = triangle.T, power @ power  # twice as many steps
+    return root
 
 
 def _orthonormal_frame(x: Floats) -> Floats:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._check import number, one_of, positive, whole_number
 from ..basis._product import ProductBasis
-from ..designs import draw_weighted
+from ..designs import draw, draw_weighted
 from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
 from ..result._capacity_result import CapacityResult
@@ -79,7 +79,11 @@ class Forecast:
     @cached_property
     def concentration(self) -> float:
         """E[k²] / L² for k = sum of y² over the basis: 1 if all samples weigh alike, more if the edge does."""
-        u, weights = draw_weighted(self.basis, POINTS, seed=0, blocks=1)  # many at the edge, where k is large
+        weights: Floats | float = 1.0
+        if self.basis.memory:
+            u = draw(self.basis, POINTS, seed=0)
+        else:
+            u, weights = draw_weighted(self.basis, POINTS, seed=0, blocks=1)  # many at the edge, where k is large
         k: Floats = np.concatenate([np.einsum("ij,ij->j", y, y) for y in self.basis.blocks(u)])
         return float(np.mean(weights * k**2) / self.terms**2)
 

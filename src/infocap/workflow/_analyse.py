@@ -13,7 +13,7 @@ import numpy as np
 from .._version import __version__
 from .._words import percent
 from ..basis._product import ProductBasis, product_basis
-from ..designs import weights_at
+from ..designs import design_fingerprint, weights_at
 from ..dimension._spectra import indicator
 from ..errors import Check, DataWarning, InfocapError, warn
 from ..estimators._method import Estimator
@@ -30,7 +30,7 @@ STEPS, LEAST = 6, 2
 # Variance of the reference, relative to what neighbouring measurements say is noise, from which the device drifted;
 # over the root of the number of references, by how much that ratio scatters by chance; and fewest references that tell.
 DRIFTING, CHANCE, REFERENCES = 2.0, 6.0, 8
-# Rows that are read at a time for standard deviations.
+# Standard deviations of readouts come from at most this many rows, which know them to one per cent.
 ROWS = 8192
 
 
@@ -80,12 +80,24 @@ def analyse(
         settings["weights"] = _planned_weights(recording, basis)
     rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
     rows["index"] = np.asarray(recording.index)
+    if basis.memory:  # rows of a sequence are in time, and a part of it would be another sequence
+        rows, growth = {"repeats": recording.repeats}, False
+    u: Any = recording.inputs
     x: Any = recording.readouts
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)
-    u = Labelled(recording.inputs, recording.input_names) if recording.input_names else recording.inputs
+    if recording.input_names and not basis.memory:
+        u = Labelled(u, recording.input_names)
+    plan = recording.metadata.get("plan", {})
+    if basis.memory and plan.get("runs"):  # all of one length
+        settings = {"washout": plan["washout"]} | settings
+        steps, n = plan["washout"] + -(-plan["n_samples"] // plan["runs"]), u.shape[0]
+        every = (
+            None if one is None else [one[k : k + steps] for k in range(0, n, steps)] for one in (u, x, *rows.values())
+        )
+        u, x, rows["repeats"] = every
     result = estimate(u, x, basis, **rows, **settings, **means)
-    checks = [Check(one) for one in recording.checks]
+    checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
     result = replace(result, checks=(*result.checks, *(Check(one, kind="note") for one in chosen)))
     found: dict[str, Any] = {}
     metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
@@ -99,7 +111,8 @@ def analyse(
         found["drift"], said = _drift(recording)
         checks += map(Check, said)
     for check in checks:
-        warn(check)
+        if check.kind == "warning":
+            warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
 
 
@@ -113,16 +126,12 @@ def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None
 
 
 def _deviations(readouts: Any) -> Floats:
-    """The standard deviation of each readout, missing values left out, block by block."""
+    """The standard deviation of each readout over rows spread evenly over the run, missing values left out."""
+    table = Table(readouts, "readouts")
+    values = table.take(np.unique(np.linspace(0, table.shape[0] - 1, ROWS).astype(int)))
     # Differences from the first row lose no digits to an offset.
-    first = np.nan_to_num(np.asarray(readouts[:1], dtype=float))
-    sums = np.zeros((3, readouts.shape[1]))
-    for start in range(0, readouts.shape[0], ROWS):
-        block = np.asarray(readouts[start : start + ROWS], dtype=float) - first
-        block[~np.isfinite(block)] = np.nan
-        sums += [np.sum(~np.isnan(block), axis=0), np.nansum(block, axis=0), np.nansum(block**2, axis=0)]
-    count, total, square = np.maximum(sums[0], 1), sums[1], sums[2]
-    return np.sqrt(np.maximum(square / count - (total / count) ** 2, 0.0))
+    moved = np.ma.masked_invalid(values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0))
+    return moved.std(axis=0).filled(0.0)
 
 
 def _made_real(recording: Recording, complex_as: str) -> Recording:
@@ -132,7 +141,7 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
         part = getattr(recording, name)
         if part is not None:
             table = Table(np.asarray(part, dtype=complex), name, complex_as)
-            parts[name] = table.read(0, table.shape[0]) if len(part) else np.empty((0, table.shape[1]))
+            parts[name] = table.read(0, table.shape[0])
     channel = recording.channel
     if channel and complex_as == "split":
         channel = tuple(f"{part}({name})" for part in ("re", "im") for name in channel)
@@ -146,7 +155,9 @@ def _provenance(recording: Recording) -> dict[str, Any]:
         "infocap": __version__,
         "python": platform.python_version(),
     } | {name: version(name) for name in ("numpy", "scipy")}
-    return found | unit | recording.metadata
+    plan = recording.metadata.get("plan")
+    design = {"design": design_fingerprint(plan)} if isinstance(plan, dict) else {}
+    return found | unit | design | recording.metadata
 
 
 def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]) -> Growth:

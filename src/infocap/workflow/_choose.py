@@ -3,6 +3,7 @@
 from math import comb, log2
 from typing import Any
 
+from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, product_basis
 from ..errors import DataError, ParameterError
 
@@ -11,7 +12,8 @@ from ..errors import DataError, ParameterError
 MOST_FUNCTIONS = 3000
 SAMPLES_PER_FUNCTION = 2
 HIGHEST_DEGREE = 20
-ENTRIES = ("family", "n_inputs", "max_degree", "domain", "index_set", "max_interactions")  # of a plan, about its basis
+# Entries of a plan about its basis.
+ENTRIES = ("family", "n_inputs", "max_degree", "max_delay", "domain", "index_set", "max_interactions")
 
 
 def choose_basis(
@@ -28,8 +30,12 @@ def choose_basis(
         if n != n_inputs:
             raise DataError(f"the plan in the file is for {n} inputs, but {n_inputs} were recorded.")
         but = f", but for its {', '.join(given)}" if given else ""
-        known = {name: plan[name] for name in ENTRIES if plan.get(name) is not None}
-        return product_basis(**known | given), {"plan": f"the basis is that of its plan{but}"}
+        known = {name: plan[name] for name in ENTRIES if plan.get(name) is not None} | given
+        said = {"plan": f"the basis is that of its plan{but}"}
+        if "max_delay" in known:
+            entries = ("family", "n_inputs", "max_delay", "domain")
+            return delayed_basis(**{name: known[name] for name in entries if name in known}), said
+        return product_basis(**known), said
     said = {}
     settings: dict[str, Any] = {"family": "legendre", "n_inputs": n_inputs} | given
     families = product_basis(**settings | {"max_degree": 0}).families  # refuses wrong settings

@@ -12,7 +12,7 @@ from .._check import probability
 from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
-from ..estimators._second_order import benjamini_hochberg
+from ..kernels._summary import benjamini_hochberg
 from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
 
@@ -195,23 +195,22 @@ def _inputs(basis: ProductBasis) -> str:
 
 
 def _in_common(names: Sequence[str], results: Sequence[CapacityResult]) -> tuple[tuple[CapacityResult, ...], list[str]]:
-    """The results over the functions that all of them have."""
+    """The results over the functions that all of them have, and what to say where that leaves some out."""
     places = np.array([results[0].basis.places(one.basis) for one in results])
     places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
-    if all(len(rows) == len(one.basis) for rows, one in zip(places, results, strict=True)):
-        return tuple(results), []
-    common, sizes = [], []
-    for name, one, rows in zip(names, results, places, strict=True):
-        common.append(_restricted(one, rows))
-        sizes.append(f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}")
-    return tuple(common), [
+    common = tuple(map(_restricted, results, places))
+    if common == tuple(results):
+        return common, []
+    named = zip(names, (one.basis for one in results), strict=True)
+    sizes = [f"{name} has {len(basis)} up to degree {basis.max_degree}" for name, basis in named]
+    return common, [
         f"the results have different functions ({listed(sizes)}): compared are the {places.shape[1]} in common, "
         "and the totals are of those."
     ]
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
-    """The same result for some of its functions."""
+    """The result for some of its functions, by their places; the result itself where those are all."""
     if len(rows) == len(result.basis):
         return result
     known = {name: column[rows] for name, column in per_term(result).items()}

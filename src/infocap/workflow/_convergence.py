@@ -18,7 +18,7 @@ from ..typing import ArrayLike, Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Convergence:
-    """Raw capacities (sizes, terms) from the first n_samples[i] rows, with the empirical mean of y²."""
+    """Raw capacities (sizes, terms) from the first n_samples[i] rows."""
 
     n_samples: Integers
     raw: Floats
@@ -27,13 +27,21 @@ class Convergence:
 
 
 def convergence(
-    u: ArrayLike, x: ArrayLike, basis: ProductBasis, sizes: ArrayLike | None = None, *, constant: bool = True
+    u: ArrayLike,
+    x: ArrayLike,
+    basis: ProductBasis,
+    sizes: ArrayLike | None = None,
+    *,
+    constant: bool = True,
+    exact: bool = False,
 ) -> Convergence:
     """Raw capacities against the number of samples, from one pass over the data.
 
-    They start at 1 for N = K, where K readouts fit any K values exactly, and fall like C + Delta / N
-    (paper, Propositions 5.1 and 5.2). `sizes` defaults to 40 steps from K to N. Rows that `draw` gave come in random
-    order inside a block, so that any number of them is a fair sample, and whole blocks are even ones.
+    They are divided by the sample mean of y². So they start at exactly 1 for N = K, where K readouts fit any K values,
+    and fall like C + Delta / N (paper, Propositions 5.1 and 5.2). With `exact` they are divided by E[y²] = 1, as in
+    the paper's algorithms, and start at the sample mean of y² instead. `sizes` defaults to 40 steps from K to N. Rows
+    that `draw` gave come in random order inside a block, so that any number of them is a fair sample, and whole blocks
+    are even ones.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 3)
@@ -56,5 +64,5 @@ def convergence(
     *parts, _ = summaries(samples, engine, frame_for(samples, look), edges)
     powers = accumulate(engine.fold(samples, square_sums, edges=edges))
     wholes = zip(accumulate(parts, combine), powers, strict=True)
-    raw = [capacities(whole) * whole.n_samples / power for whole, power in wholes]
+    raw = [capacities(whole) * (1.0 if exact else whole.n_samples / power) for whole, power in wholes]
     return Convergence(steps, np.array(raw), maximum, basis)

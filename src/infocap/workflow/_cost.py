@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .._parallel import all_cores
 from ..basis._product import ProductBasis
-from ..checks._checks import LAG_ROWS
+from ..checks._stretch import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ..estimators._method import Method
@@ -77,14 +77,15 @@ def within_memory(engine: Engine, samples: Samples, constant: bool, method: Meth
 
     def fixed(terms: int) -> float:
         """Bytes that are needed whatever the threads and chunks."""
-        return KEPT * 8.0 * k * (k + terms) + 16.0 * min(LAG_ROWS, n) * terms + held
+        return KEPT * 8.0 * k * (k + terms) + held
 
     def per_thread(terms: int) -> float:
         return PER_THREAD * 8.0 * k * (k + terms) + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
 
     def needed(threads: int, terms: int = all_terms) -> float:
         extra = 0.0 if method is None else method.extra_bytes(n, k, terms, threads)
-        return fixed(terms) + threads * per_thread(terms) + chunks + extra
+        checks = 12.0 * min(LONGEST if samples.in_memory else SHORT, n) * (k + FUNCTIONS)  # when all else is done
+        return fixed(terms) + max(threads * per_thread(terms) + chunks + extra, checks)
 
     shared = isinstance(executor, ThreadPoolExecutor)  # one memory for all its workers
     with all_cores() as cores:

@@ -12,6 +12,7 @@ from .._array import to_numpy
 from .._check import one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
+from ..basis._delayed import at_one_step
 from ..basis._family import Family
 from ..basis._product import ProductBasis
 from ..checks._checks import Case, run_checks
@@ -58,6 +59,8 @@ def estimate(
     acquired: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
+    washout: int | None = None,
+    at: int | None = None,
     memory: str | float | None = None,
     executor: Any = None,
     **options: Any,
@@ -68,9 +71,11 @@ def estimate(
     ----------
     u, x
         Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
-        and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks.
+        and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks. Of a sequence u may be
+        (samples,); several runs of it are a list of inputs and a list of readouts.
     basis
-        The functions whose capacities are wanted, from `product_basis`.
+        The functions whose capacities are wanted, from `product_basis`, or from `delayed_basis` for a device with
+        memory: then rows are time steps, in order.
     family
         Of the inputs, where no basis is given: ``"normal"``, or what `infocap.inputs` gives; uniform on [-1, 1] where
         this is left out too. The degree is then the highest that leaves two samples for each function, and a note
@@ -97,6 +102,12 @@ def estimate(
         The readouts measured a second time at the same inputs, in the shape of x, with NaN in the rows that were
         not repeated. They tell the total that noise allows over a complete basis (`dimension.from_repeats`),
         and so how much lies outside this one.
+    washout
+        Time steps at the beginning of every run of a sequence whose readouts are not used, because the device still
+        remembers the state that it started from; the largest delay by default, and never less.
+    at
+        One time step of many trials, for transients and devices that do not forget: u is then (trials, steps) or
+        (trials, steps, inputs) and x (trials, steps, channels), and samples are trials.
     memory
         How much may be used for the work (what is in memory already is not counted): ``"1GB"``, ``"512MiB"`` or bytes.
         What lies on disk is then read in blocks that fit; a job that cannot fit is refused. With processes or a
@@ -117,14 +128,18 @@ def estimate(
     """
     if "acquisition" in options:
         acquired = renamed("acquisition", "acquired", options.pop("acquisition"))
-    chosen = find_method(method, options)
-    rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
     said = ""
     if basis is None:
         basis, said = _chosen_basis(u, family)
     elif family is not None:
         raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
-    samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
+    if at is not None:
+        u, x, lagged = at_one_step(u, x, basis, at)
+        means = {"constant": constant, "nan": nan, "complex_as": complex_as, "memory": memory, "executor": executor}
+        return replace(estimate(u, x, lagged, method=method, **means, **options), basis=basis)
+    chosen = find_method(method, options)
+    rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
+    samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
     result = conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
     return replace(result, checks=(*result.checks, Check(said, kind="note"))) if said else result
@@ -153,8 +168,8 @@ def evidence(
 ) -> Evidence:
     """What every method sees, from one pass over the data: for several methods on the same samples.
 
-    The arguments are those of `estimate`, `index`, `acquired`, `weights` and `repeats` among them. `conclude` makes a
-    result of it with one method; `ESTIMATORS[name](evidence)` gives the bare capacities.
+    The arguments are those of `estimate`, such as `index`, `acquired`, `weights`, `repeats` and `washout`. `conclude`
+    makes a result of it with one method; `ESTIMATORS[name](evidence)` gives the bare capacities.
 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
@@ -183,12 +198,16 @@ def _gathered(
                 f"`{name}={value!r}` is for work in the processor's memory and cannot work on arrays that lie on a "
                 f"device; leave {name} out, or pass NumPy arrays."
             )
+    if nan == "drop" and samples.history:
+        raise ParameterError(
+            "`nan='drop'` would tear a sequence apart; give the runs without missing values as a list."
+        )
     if nan == "drop":
         less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
         samples = without_gaps(samples, replace(engine, **less))
     if engine.memory is not None:
         engine = within_memory(engine, samples, constant, method)
-    with all_cores():
+    with all_cores(), np.errstate(under="ignore"):  # readouts of 1e-310 are as good as others
         look = first_look(samples, engine)
         samples = samples.prepared(look, constant)
         n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
@@ -221,19 +240,22 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     """
     chosen = find_method(method, options)
     # Small matrices are handled faster by one thread than by several that wait for each other.
-    with all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext():
+    cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
+    with cores, np.errstate(under="ignore"):
         found = chosen(evidence, **options)
     total = float(np.sum(found.capacity)) if found.total is None else found.total
-    with all_cores():
+    with all_cores(), np.errstate(under="ignore"):
         limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
         checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
     for check in checks:
         if check.kind == "warning":
             warn(check)
     coordinates: tuple[Floats, ...] = ()
+    weights: Floats | None = None
     if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
         raw = (evidence.coordinates, *evidence.half_coordinates)
         coordinates = found.coordinates or tuple(map(to_numpy, raw))
+        weights = evidence.readout_weights
     return CapacityResult(
         capacity=found.capacity,
         raw=evidence.raw,
@@ -244,7 +266,7 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         total=total,
         total_standard_error=found.total_standard_error,
         n_samples=evidence.n_samples,
-        n_readouts=evidence.n_readouts,
+        n_readouts=evidence.samples.x.shape[1],
         maximum=evidence.maximum,
         rank=evidence.rank,
         basis=evidence.basis,
@@ -252,6 +274,8 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         checks=checks,
         coordinates=coordinates,
         residual_covariance=found.residual_covariance,
+        without_stretches=found.without_stretches,
+        weights=weights,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,
     )
@@ -295,7 +319,7 @@ def probe(
     basis: ProductBasis,
     n_samples: int,
     *,
-    design: str = "sobol",
+    design: str | None = None,
     seed: int | None = None,
     blocks: int | None = None,
     weighted: bool | None = None,
@@ -306,6 +330,7 @@ def probe(
 ) -> CapacityResult:
     """The capacities of a system that can be called: (samples, inputs) -> (samples, readouts).
 
+    With a basis of delayed inputs the samples are the steps of one sequence, and `washout` goes to `estimate`.
     A system that takes a ``seed`` gets one derived from `seed`, so that its noise is reproducible too. The design is
     that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`. By default it is weighted where a
     function has E[y^4] above a tenth of the samples, so that few of them would decide; a note then says so.
@@ -318,9 +343,9 @@ def probe(
       degree  0     1.0000
       degree  1     2.0000
     """
-    free = weighted is None and find_method(method, {}).takes_weights
+    free = weighted is None and not basis.memory and find_method(method, {}).takes_weights
     by_itself = free and needs_weights(basis, n_samples)
-    how: dict[str, Any] = {"design": design, "seed": seed, "blocks": blocks}
+    how: dict[str, Any] = {"seed": seed, "blocks": blocks} | ({} if design is None else {"design": design})
     weights = None
     if by_itself or (weighted is not None and yes_or_no("weighted", weighted)):
         u, weights = draw_weighted(basis, n_samples, **how)

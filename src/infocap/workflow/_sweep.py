@@ -1,8 +1,9 @@
-"""sweep: the capacities of a system at every combination of its parameters' values."""
+"""sweep: the capacities of a system at every combination of its parameters' values, and a folder that keeps them."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import as_completed
@@ -14,23 +15,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import whole_number, yes_or_no
-from .._files import axis_values
+from .._files import axis_values, replaced
 from .._version import __version__
 from .._words import with_error
 from ..basis._product import ProductBasis
 from ..designs import block_count
-from ..errors import ParameterError
+from ..errors import DataError, ParameterError
 from ..estimators._method import Estimator
 from ..result._capacity_result import CapacityResult
+from ..result._files import load_result
 from ..samples._engine import chosen_executor, is_client
 from ..typing import Floats, System
 from ._estimate import probe
-from ._shelf import Shelf, describe
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+PLAN = "sweep.json"  # the file of a sweep's folder that says what is swept, and how
 PER_TERM = ("capacity", "raw", "standard_error")
 TOTALS = ("total", "total_standard_error", "unreliable")
 TAKEN = {"by_degree", "term", "term_degree", "degree", "label", *TOTALS, *PER_TERM}
@@ -93,14 +95,11 @@ class Sweep:
 
         names, shape, basis = tuple(self.settings), self.shape, self.results[0].basis
         columns: dict[str, tuple[tuple[str, ...], Any]] = {}
-        for name in (*TOTALS, "n_readouts", "maximum", "rank"):
+        for name in (*TOTALS, "n_readouts", "maximum", "rank", *PER_TERM):
             values = [getattr(result, name) for result in self.results]
             if name not in names and not any(value is None for value in values):
-                columns[name] = (names, np.array(values).reshape(shape))
-        for name in PER_TERM:
-            rows = [getattr(result, name) for result in self.results]
-            if not any(row is None for row in rows):
-                columns[name] = ((*names, "term"), np.array(rows).reshape(*shape, len(basis)))
+                dimensions, sizes = ((*names, "term"), (*shape, -1)) if name in PER_TERM else (names, shape)
+                columns[name] = (dimensions, np.array(values).reshape(sizes))
         by_degree = [np.bincount(basis.degrees, result.capacity) for result in self.results]
         columns["by_degree"] = ((*names, "degree"), np.array(by_degree).reshape(*shape, -1))
         made = {name: getattr(self.results[0], name) for name in ("method", "n_samples")}
@@ -189,10 +188,7 @@ def sweep(
     blocks = block_count(basis, n_samples, design, blocks)
     how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
     how |= {"method": method, "constant": constant, "complex_as": complex_as}
-    shelf = None
-    if path is not None:
-        plan = describe(make_system=make_system, basis=basis, options=sorted(options.items()), **how)
-        shelf = Shelf(Path(path), plan)
+    shelf = None if path is None else Shelf(Path(path), _described(make_system, basis, how, options))
     measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
     kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
     found = {number: result for number, result in kept.items() if result is not None}
@@ -256,3 +252,74 @@ def _points(grid: dict[str, tuple[Any, ...]]) -> list[dict[str, Any]]:
 
 def _said(point: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.items())
+
+
+def _described(
+    make_system: Callable[..., System], basis: ProductBasis, how: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """What makes two sweeps the same, as plain data."""
+    return how | {
+        "system": _name(make_system),
+        "basis": basis.to_dict(),
+        "indices": hashlib.sha256(np.asarray(basis.indices, dtype=np.int64).tobytes()).hexdigest()[:16],
+        "n_terms": len(basis),
+        "method": how["method"] if isinstance(how["method"], str) else _name(how["method"]),
+        "options": {name: repr(value) for name, value in options.items()},
+    }
+
+
+class Shelf:
+    """A folder with the plan of a sweep and a file for each finished setting."""
+
+    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
+        if plan["seed"] is None:
+            raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
+        self.path, self.plan, self.fingerprint = path, plan, _fingerprint(plan)
+        if not (path / PLAN).exists():
+            return
+        try:
+            earlier = json.loads((path / PLAN).read_text(encoding="utf-8"))
+            there, kept = earlier["fingerprint"], earlier["plan"]
+        except (ValueError, KeyError, TypeError) as problem:
+            raise DataError(f"{path / PLAN} is not the plan of a sweep ({problem}); give another.") from None
+        if there != self.fingerprint:
+            others = [(name, kept.get(name), here) for name, here in plan.items() if kept.get(name) != here]
+            changes = [f"{name} {their!r} there and {ours!r} here" for name, their, ours in others]
+            raise DataError(
+                f"{path} holds another sweep: its fingerprint is {there[:12]}, this one's is "
+                f"{self.fingerprint[:12]} ({', '.join(changes)}); give another path, or remove the folder."
+            )
+
+    def load(self, point: dict[str, Any]) -> CapacityResult | None:
+        """The result kept for a setting, if there is one."""
+        file = self._file(point)
+        return load_result(file) if file.exists() else None
+
+    def save(self, point: dict[str, Any], result: CapacityResult) -> None:
+        """Keep a result; it is there whole or not at all."""
+        if not (self.path / PLAN).exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            kept = {"format": "infocap sweep 1", "fingerprint": self.fingerprint, "plan": self.plan}
+            with replaced(self.path / PLAN) as beside:
+                beside.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        result.save(self._file(point))
+
+    def _file(self, point: dict[str, Any]) -> Path:
+        """A name a person can read, and a few digits that tell apart what rounds to the same."""
+        said = ",".join(f"{name}={value}" for name, value in point.items())
+        plain = "".join(letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said)[:120]
+        mark = _fingerprint({key: repr(value) for key, value in point.items()})[:8]
+        return self.path / f"{plain}-{mark}.nc"
+
+
+def _fingerprint(plan: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+
+
+def _name(function: Any) -> str:
+    """A function's name, with what a partial function has fixed; two lambdas of one place look alike."""
+    if isinstance(function, functools.partial):
+        fixed = [repr(value) for value in function.args]
+        fixed += [f"{name}={value!r}" for name, value in sorted(function.keywords.items())]
+        return f"{_name(function.func)}({', '.join(fixed)})"
+    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"

@@ -162,6 +162,10 @@ class Encoder:
     Phase noise is drawn for each 1 GHz cell (the authors' program) or for each bin (the paper's text), on a
     raster that does not depend on the grid.
 
+    A real filter is not calibrated equally well in all bins. Bin b transmits the power T = |u|^(1 + `exponent_spread`
+    c_b), and turns the phase by `phase_spread_rad` c_b (1 - T), where the c_b are standard normal numbers that
+    `calibration_seed` fixes for good: they belong to the device, and are no noise.
+
     >>> Encoder(n_inputs=2).n_bins
     20
     >>> Encoder(n_inputs=3)
@@ -177,6 +181,9 @@ class Encoder:
     filter_ghz: float = 12.0  # full width at half maximum
     phase_noise: str | None = "cell"
     phase_noise_rad: float = 0.0015 * 2 * np.pi
+    exponent_spread: float = 0.0
+    phase_spread_rad: float = 0.0
+    calibration_seed: int = 0
 
     def __post_init__(self) -> None:
         whole_number("n_bins", self.n_bins, 1)
@@ -188,7 +195,8 @@ class Encoder:
             )
         for name in ("span_nm", "wavelength_nm", "filter_ghz"):
             positive(name, getattr(self, name))
-        number("phase_noise_rad", self.phase_noise_rad, least=0.0)
+        for name in ("phase_noise_rad", "exponent_spread", "phase_spread_rad"):
+            number(name, getattr(self, name), least=0.0)
         one_of("filter", self.filter, (*FILTERS, None))
         one_of("phase_noise", self.phase_noise, ("cell", "bin", None))
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS:
@@ -210,10 +218,13 @@ class Encoder:
         """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
         xp = array_namespace(u)
         cells = self.bin_of_cell
+        each = xp.take(u, as_like(np.arange(self.n_bins) % self.n_inputs, u), axis=1)  # (samples, bins)
+        calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
+        power = xp.abs(each) ** as_like(1 + self.exponent_spread * calibration, u)
+        turned = rotation((1 - power) * as_like(self.phase_spread_rad * calibration, u))
         # one more column, the transmission outside, is what index -1 picks
-        amplitude = xp.concat([xp.sign(u) * xp.sqrt(xp.abs(u)), xp.ones_like(u[:, :1])], axis=1)
-        picked = np.where(cells < 0, self.n_inputs, cells % self.n_inputs)
-        mask = xp.take(amplitude, as_like(picked, u), axis=1) + 0j
+        amplitude = xp.concat([xp.sign(each) * xp.sqrt(power) * turned, xp.ones_like(turned[:, :1])], axis=1)
+        mask = xp.take(amplitude, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
         if noise is not None and self.phase_noise is not None:
             phase = self.phase_noise_rad * noise
             if self.phase_noise == "bin":

@@ -72,6 +72,21 @@ class FibreSystem:
                 "give Grid(band_thz=2.048) or more."
             )
 
+    @classmethod
+    def published(cls, **settings: Any) -> "FibreSystem":
+        """The simulator fitted to the published experiment, with five numbers beyond the paper's own parameters.
+
+        `infocap reproduce twin` fits them to Figure 1 of the paper and tells how well they are known: dispersion before
+        the amplifier, bins of the encoder that differ, and two kinds of noise of the spectrometer, in place of phase
+        noise. They hold for any power, length and number of inputs, which `settings` choose as for `FibreSystem`.
+
+        >>> FibreSystem.published(power_dbm=-1.9, length_m=40.0, n_inputs=2).fibre.prechirp_length_m
+        138.0
+        """
+        encoder = Encoder(phase_noise=None, exponent_spread=0.017, phase_spread_rad=0.021)
+        detector = Detector(relative=2.9e-3, additive_mw_per_nm=1.8e-6)
+        return cls(encoder=encoder, fibre=Fibre(prechirp_length_m=138.0), detector=detector, **settings)
+
     @property
     def wavelength_nm(self) -> Floats:
         """Wavelengths of the readouts."""

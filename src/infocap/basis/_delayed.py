@@ -1,0 +1,336 @@
+"""Functions of the past: products of orthonormal functions of delayed inputs, the targets for devices with memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, combinations, product
+from typing import Any
+
+import numpy as np
+
+from .._array import on_host
+from .._check import whole_number
+from ..errors import DataError, ParameterError
+from ..typing import ArrayLike, Floats, Integers
+from ._classical import find_families, legendre
+from ._family import Family, describe, restore
+from ._index_sets import MOST_FUNCTIONS, MOST_LISTED, count_up_to
+from ._plan import DEVICE, HOST
+from ._product import ProductBasis
+from ._shifts import ROWS, ShiftPlan, as_patterns
+
+LONGEST_DELAY = 32_767  # delays are kept as 16-bit numbers
+
+
+class DelayedBasis(ProductBasis):
+    """Products of functions of an input sequence at several delays, orthonormal for inputs independent in time.
+
+    Make one with `delayed_basis`. Calling it with a sequence u (samples, inputs) gives values at the times from
+    `memory`, the largest delay, on: (samples - memory, functions). `factors` (terms, factors, 3) holds the input, the
+    delay and the number of the function of every factor, with zeros where a function has fewer factors. Functions are
+    sorted by degree, window (largest minus smallest delay), pattern, and delay.
+
+    >>> basis = delayed_basis("legendre", max_delay={1: 2, 2: 1})
+    >>> basis.labels
+    ['1', 'P1(u[t])', 'P1(u[t-1])', 'P1(u[t-2])', 'P2(u[t])', 'P2(u[t-1])', 'P1(u[t])·P1(u[t-1])']
+    >>> basis(np.array([[0.0], [0.5], [1.0]])).round(2)
+    array([[ 1.  ,  1.73,  0.87,  0.  ,  2.24, -0.28,  1.5 ]])
+    """
+
+    of_sequences = True
+
+    def __init__(self, families: Sequence[Family], indices: Integers, slow_time: bool = False, memory: int = 0) -> None:
+        self.slow_time = slow_time  # whether time is one more input, the last
+        self.columns = (*families, legendre()) if slow_time else tuple(families)  # what values are made from
+        self.factors = np.asarray(indices, dtype=np.int16).reshape(len(indices), -1, 3)
+        self.largest_delays = self.factors[:, :, 1].max(axis=1).astype(int)
+        self.memory = max(int(self.largest_delays.max()), memory)  # some functions of a basis keep its memory
+        self._further = (slow_time, self.memory)
+        super().__init__(families, self.factors.reshape(len(indices), -1))
+
+    def __repr__(self) -> str:
+        of = "an input sequence" if self.n_inputs == 1 else f"{self.n_inputs} input sequences"
+        size = f"{len(self)} {self.family_name} functions of {of}{' and slow time' * self.slow_time}"
+        return f"DelayedBasis: {size}, delays up to {self.memory}, degree up to {self.max_degree}"
+
+    def _of_factors(self, table: Any) -> Floats:
+        """What `table(family, count)` says about a family's first functions, for every factor: (terms, factors)."""
+        count = int(self.factors[:, :, 2].max()) + 1
+        known = [table(one, min(count, one.count(one.largest_degree or count))) for one in self.columns]
+        wide = np.array([np.pad(np.asarray(one, dtype=float), (0, count - len(one))) for one in known])
+        return wide[self.factors[:, :, 0], self.factors[:, :, 2]]
+
+    @cached_property
+    def degrees(self) -> Integers:
+        """Total degree of each function."""
+        return self._of_factors(Family.degrees).sum(axis=1).astype(int)
+
+    @cached_property
+    def interactions(self) -> Integers:
+        """How many factors each function has."""
+        return np.count_nonzero(self.factors[:, :, 2], axis=1)
+
+    @cached_property
+    def fourth_moments(self) -> Floats:
+        """E[y^4] of each function, by Gauss quadrature, exact."""
+        return self._of_factors(lambda family, count: family.fourth_moments(count)).prod(axis=1)
+
+    def label(self, term: int) -> str:
+        """The name of one function, such as ``P1(u[t-3])·P2(u[t-5])``."""
+        said = []
+        for k, delay, index in self.factors[term].tolist():
+            name = self.columns[k].variable or ("u" if self.n_inputs == 1 else f"u{k + 1}")
+            name += f"[t-{delay}]" if delay else "[t]"
+            said += [self.columns[k].label(index, "time" if k == self.n_inputs else name)] if index else []
+        return "·".join(said) or "1"
+
+    def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
+        """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs with history, and of z."""
+        some = iter(pieces)
+        first = next(some)
+        return self._plan(first[0]).project(chain([first], some))
+
+    @property
+    def tile_samples(self) -> int:
+        """How many samples to prepare at a time: so many that the history in front of them does not matter."""
+        return ROWS
+
+    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> DelayedBasis:
+        """This basis and further functions, at most `most` in all, with delays up to `memory` (by default its own).
+
+        Longer delays of degree 1 come first, up to twice the longest, because what a device forgets slowly lies there;
+        then those of all degrees up to half as far again as their windows; then the next degree at small delays.
+        """
+        memory = self.memory if memory is None else memory
+        largest = {d: int(self.largest_delays[self.degrees == d].max()) for d in set(self.degrees.tolist()) - {0}}
+        wide = {degree: min(delay + (delay + 1) // 2, memory) for degree, delay in largest.items()}
+        wide |= {1: min(2 * largest.get(1, memory), memory), self.max_degree + 1: largest.get(self.max_degree, 0) // 2}
+        if most <= len(self) or count_terms(self.families, wide) > MOST_LISTED:
+            return self
+        found = DelayedBasis(self.families, sort_terms(self.families, list_terms(self.families, wide)))
+        reach = found.largest_delays / np.array([largest.get(d, 0) or 1 for d in found.degrees.tolist()])
+        order = np.lexsort((reach, found.degrees > 1, found.degrees > self.max_degree))
+        new = order[found.places(self)[order] < 0][: most - len(self)]
+        rows = sort_terms(self.columns, joined(self.factors, found.factors[new]))
+        return DelayedBasis(self.families, rows, *self._further)
+
+    def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
+        """Refused: a grid over all delays would be far too large."""
+        raise ParameterError("functions of delayed inputs have no grid of nodes; draw a sequence, draw(basis, n).")
+
+    @property
+    def index_columns(self) -> dict[str, Any]:
+        """Input, delay and function of every factor as columns of a table."""
+        parts = product(range(1, self.factors.shape[1] + 1), ("input", "delay", "function"))
+        return {f"factor{k}_{name}": column for (k, name), column in zip(parts, self.indices.T, strict=True)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The families as plain data; with `indices` it rebuilds the basis."""
+        return {"families": [describe(family) for family in self.families], "delayed": {"slow_time": self.slow_time}}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> DelayedBasis:
+        """The inverse of `to_dict`."""
+        return cls([restore(**entry) for entry in data["families"]], np.asarray(indices), **data["delayed"])
+
+    def _plan(self, u: Any) -> Any:
+        """How to evaluate the functions where the inputs are, made once."""
+        plans: dict[bool, Any] = self._plans
+        if on_host(u) not in plans:
+            sizes = HOST if on_host(u) else DEVICE
+            plans[on_host(u)] = ShiftPlan(self.columns, self.factors.astype(int), self.degrees, self.memory, sizes)
+        return plans[on_host(u)]
+
+
+def delayed_basis(
+    family: str | Family | Sequence[str | Family] = "legendre",
+    n_inputs: int | None = None,
+    max_delay: int | Mapping[int, int] | None = None,
+    *,
+    max_degree: int | None = None,
+    domain: tuple[float, float] | None = None,
+    min_delay: int = 0,
+    max_window: int | None = None,
+    max_factors: int | None = None,
+    time_degree: int = 0,
+    terms: Iterable[Iterable[Sequence[int]]] | None = None,
+) -> DelayedBasis:
+    """An orthonormal basis of functions of an input sequence and its past, for devices with memory.
+
+    Parameters
+    ----------
+    family, n_inputs, domain
+        The distribution of each input sequence, as in `product_basis`; values are independent from step to step.
+    max_delay
+        The largest delay of the functions of each degree, such as ``{1: 100, 2: 40, 3: 20}``; or one number for all
+        degrees up to `max_degree`.
+    min_delay, max_window, max_factors
+        Further cuts: the smallest delay, the largest minus the smallest, and how many delayed inputs are joined.
+    time_degree
+        Every function is also multiplied with polynomials up to this degree of slow time, which runs from the first
+        sample to the last: what a drifting device computes.
+    terms
+        An explicit list instead. Each function is a list of factors, (delay, degree) for one input sequence or (input,
+        delay, degree) with inputs counted from 1; the constant function is added.
+
+    Examples
+    --------
+    >>> delayed_basis("legendre", max_delay={1: 100, 2: 40, 3: 20})
+    DelayedBasis: 2734 legendre functions of an input sequence, delays up to 100, degree up to 3
+    >>> delayed_basis("hermite", terms=[[(3, 1), (5, 2)]]).labels
+    ['1', 'He1(u[t-3])·He2(u[t-5])']
+    """
+    families = find_families(family, n_inputs)
+    if domain is not None:
+        families = [one.on(domain) for one in families]
+    if terms is not None:
+        return DelayedBasis(families, sort_terms(families, _explicit(families, terms)))
+    if max_delay is None or (not isinstance(max_delay, Mapping) and max_degree is None):
+        raise ParameterError("give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`.")
+    if not isinstance(max_delay, Mapping):
+        max_delay = dict.fromkeys(range(1, whole_number("max_degree", max_degree, 1) + 1), max_delay)
+    low = whole_number("min_delay", min_delay, 0)
+    windows = {whole_number("max_delay", d, 1): whole_number("max_delay", one, low) for d, one in max_delay.items()}
+    if not windows or max(windows.values()) > LONGEST_DELAY:
+        raise ParameterError(f"`max_delay={max_delay!r}` must name a degree, with delays of at most {LONGEST_DELAY:,}.")
+    window = None if max_window is None else whole_number("max_window", max_window, 0)
+    most = None if max_factors is None else whole_number("max_factors", max_factors, 1)
+    times = whole_number("time_degree", time_degree, 0) + 1
+    count = times * (count_terms(families, windows, low, window, most) + 1)
+    if count > MOST_FUNCTIONS:
+        raise ParameterError(
+            f"the basis would hold {count:,} functions (the limit is {MOST_FUNCTIONS:,}); lower `max_delay` of the "
+            "higher degrees, or cut with `max_window` or `max_factors`."
+        )
+    rows = list_terms(families, windows, low, window, most)
+    if times > 1:  # slow time is one more input and never delayed
+        clock = np.array([[len(families), 0, k] for k in range(times)], np.int16)
+        clock[0] = 0
+        rows = np.concatenate([np.insert(rows, rows.shape[1], one, axis=1) for one in clock])
+        families_and_time = [*families, legendre()]
+        return DelayedBasis(families, sort_terms(families_and_time, rows), slow_time=True)
+    return DelayedBasis(families, sort_terms(families, rows))
+
+
+def at_one_step(u: Any, x: Any, basis: ProductBasis, at: int) -> tuple[Any, Any, ProductBasis]:
+    """Delayed inputs and readouts of all trials at one time step, and the basis as products of those inputs."""
+    u, x, at = np.asarray(u), np.asarray(x), whole_number("at", at, 0)
+    u = u[:, :, None] if u.ndim == 2 else u
+    if not isinstance(basis, DelayedBasis) or basis.slow_time:
+        raise ParameterError("`at` is for a basis from delayed_basis(...) without slow time.")
+    if u.ndim != 3 or x.ndim != 3 or u.shape[:2] != x.shape[:2] or u.shape[2] != basis.n_inputs:
+        raise DataError(f"u has shape {u.shape} and x has shape {x.shape}; give (trials, steps, inputs or channels).")
+    if not basis.memory <= at < u.shape[1]:
+        raise ParameterError(f"`at={at}` must lie between the largest delay, {basis.memory}, and {u.shape[1] - 1}.")
+    factors = basis.factors.reshape(-1, 3).astype(int)
+    places, column = np.unique(factors[:, :2], axis=0, return_inverse=True)
+    indices = np.zeros((len(basis), len(places)), np.int16)
+    row = np.repeat(np.arange(len(basis)), basis.factors.shape[1])
+    np.add.at(indices, (row, column.ravel()), factors[:, 2])
+    lagged = u[:, at - places[:, 1], places[:, 0]]
+    return lagged, x[:, at], ProductBasis([basis.families[k] for k in places[:, 0].tolist()], indices)
+
+
+def count_terms(
+    families: Sequence[Family],
+    windows: Mapping[int, int],
+    min_delay: int = 0,
+    max_window: int | None = None,
+    max_factors: int | None = None,
+) -> int:
+    """How many functions list_terms would make, without the constant.
+
+    >>> count_terms([legendre()], {1: 2000, 2: 300, 3: 50, 4: 30, 5: 15})
+    132758
+    """
+
+    def within(degree: int, delays: int) -> int:
+        """Functions of one degree over so many consecutive delays."""
+        many = [*families] * delays
+        return count_up_to(many, degree, max_factors) - count_up_to(many, degree - 1, max_factors)
+
+    total = 0
+    for degree, delay in windows.items():
+        delays = delay - min_delay + 1
+        window = delays if max_window is None else min(max_window + 1, delays)
+        total += within(degree, window)
+        if window < delays:  # those that fill the window can be moved
+            total += (delays - window) * (within(degree, window) - within(degree, window - 1))
+    return total
+
+
+def list_terms(
+    families: Sequence[Family],
+    windows: Mapping[int, int],
+    min_delay: int = 0,
+    max_window: int | None = None,
+    max_factors: int | None = None,
+) -> Integers:
+    """Factors (terms, factors, 3) of the constant and of all functions of each degree over delays up to `windows`.
+
+    Patterns, whose smallest delay is 0, are made first; every function is one of them, moved as a whole.
+    """
+    parts = [np.zeros((1, 1, 3), np.int16)]
+    for degree, delay in windows.items():
+        room = delay - min_delay
+        window = room if max_window is None else min(max_window, room)
+        for pattern in _patterns(families, degree, window, max_factors or degree):
+            counts = room - pattern[:, :, 1].max(axis=1) + 1
+            rows = np.repeat(pattern, counts, axis=0)
+            shift = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + min_delay
+            rows[:, :, 1] += shift[:, None]
+            parts.append(rows.astype(np.int16))
+    return joined(*parts)
+
+
+def _patterns(families: Sequence[Family], degree: int, window: int, max_factors: int) -> Iterator[Integers]:
+    """Factors (patterns, factors, 3) of all products of one degree with smallest delay 0, some at a time."""
+    n_inputs, own = len(families), np.array([family.per_degree for family in families])
+    highest = np.array([len(family.degrees_up_to(degree)) - 1 for family in families]) // own
+    for size in range(1, min(degree, max_factors, n_inputs * (window + 1)) + 1):
+        first = combinations(range(n_inputs * (window + 1)), size)  # places are numbered delay by delay
+        chosen = np.array([one for one in first if one[0] < n_inputs], dtype=np.int32)
+        delay, which = np.divmod(chosen, n_inputs)
+        splits = [part for part in product(range(1, degree + 1), repeat=size) if sum(part) == degree]
+        for split, copy in product(np.array(splits), np.array([*product(range(int(own.max())), repeat=size)])):
+            allowed = np.all((split <= highest[which]) & (copy < own[which]), axis=1)
+            function = own[which] * (split - 1) + 1 + copy
+            yield np.stack([which, delay, function], axis=2)[allowed]
+
+
+def joined(*parts: Integers) -> Integers:
+    """Functions of several arrays (terms, factors, 3) in one, with zeros where some have fewer factors."""
+    wide = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(part, ((0, 0), (0, wide - part.shape[1]), (0, 0))) for part in parts])
+
+
+def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
+    """The functions (terms, factors, 3) by degree, window, pattern and delay, each once, as `indices`."""
+    filled = np.argsort(rows[:, :, 2] == 0, axis=1, kind="stable")[:, :, None]
+    rows = np.take_along_axis(rows, filled, axis=1)  # what is empty goes last
+    rows = np.unique(rows.reshape(len(rows), -1), axis=0).reshape(-1, *rows.shape[1:])
+    degree = np.zeros(len(rows), int)
+    for k, family in enumerate(families):
+        own = np.where(rows[:, :, 0] == k, rows[:, :, 2], 0)
+        degree += family.degrees(int(own.max()) + 1)[own].sum(axis=1)
+    pattern, shift = as_patterns(rows)
+    keys = pattern.reshape(len(rows), -1).T[::-1]
+    return rows.reshape(len(rows), -1)[np.lexsort((shift, *keys, pattern[:, :, 1].max(axis=1), degree))]
+
+
+def _explicit(families: Sequence[Family], terms: Iterable[Iterable[Sequence[int]]]) -> Integers:
+    """A user's own list of functions, checked: (terms, factors, 3)."""
+    out = [np.zeros((1, 1, 3), np.int16)]
+    for term in terms:
+        factors = [((1, *factor) if len(factor) == 2 else tuple(factor)) for factor in term]
+        good = [len(one) == 3 and 1 <= one[0] <= len(families) and 0 <= one[1] <= LONGEST_DELAY for one in factors]
+        if not all(good) or len({one[:2] for one in factors}) < max(len(factors), 1):
+            wanted = "factors (delay, degree) or (input, delay, degree), each input and delay once"
+            raise ParameterError(f"`terms` has {term!r}; give {wanted}.")
+        rows = []
+        for k, delay, degree in sorted(factors, key=lambda one: (one[1], one[0])):
+            families[k - 1].degrees_up_to(whole_number("terms", degree, 1), strict=True)
+            rows.append((k - 1, delay, families[k - 1].count(degree - 1)))
+        out.append(np.array([rows], np.int16))
+    return joined(*out)

@@ -1,0 +1,249 @@
+"""Which inputs the readouts belong to: shifts, late channels, memory; and what else they follow: hum, clocks."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from .._words import listed
+from ..errors import Check
+from ..typing import Floats, Integers
+from ._stretch import FALSE_ALARM, Stretch
+
+# Measurements by which readouts may be shifted in either direction, or for which earlier inputs may last.
+LAGS = 8
+# Functions that are compared at every lag, in the first measurements and in all; and measurements that are added up
+# before slips are looked for.
+SCANNED, FEWER, POOLED = 6, 4, 4
+# In place of a lag, for measurements that agree with the inputs at none of them.
+NOWHERE = LAGS + 1
+# Parts of a stretch in which the size of the readouts is compared, and a relative change of it that is worth a word.
+EPOCHS, UNSTEADY = 4, 0.01
+# Standard deviations by which the power at a lag raises a suspicion in some measurements; then all are looked at.
+SUSPICIOUS = 3.2
+# Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
+WORTH = 0.02
+# A line stands out from so many frequencies on either side, by this factor; slow drift does not.
+BESIDE, NARROW = 16, 5.0
+# Mean square of a channel's steps over twice its variance, below which it does not follow random inputs, and above
+# which it does; the share of its variance that low-degree functions of the inputs may then explain; and how many steps
+# are looked at.
+SLOW, QUICK, FOLLOWED, STEPS = 0.1, 0.8, 0.1, 1024
+
+
+def alignment(s: Stretch) -> Iterator[Check]:
+    """Readouts that belong to the inputs of another row, or to earlier inputs as well."""
+    (n, rank), strength = s.z.shape, np.sum(s.own**2, axis=0)
+    if n < 16 * LAGS or n < 2 * rank or not len(s.y):
+        return
+    seen = n * strength.sum() > s.limit(rank * len(s.y)) or n * strength.max() > s.limit(rank, len(s.y))
+    chosen = np.argsort(-strength)[:SCANNED] if seen else np.arange(min(SCANNED, len(s.y)))
+    found, power, among = _at_lags(s.z, s.y, chosen)
+    limit, freedom = s.limit(rank * len(chosen), 2 * LAGS), rank * len(chosen)
+    if s.n > n and np.any(np.delete(power, LAGS) > freedom + SUSPICIOUS * np.sqrt(2 * freedom)):
+        z = s.turned(np.eye(rank))
+        found, power, among = _at_lags(z / np.sqrt(np.mean(z**2)), s.y, chosen)
+    if not seen and not np.any(power > limit):
+        yield from _nothing_found(s)
+        return
+    related = bool(np.any(np.delete(among, LAGS) > s.limit(len(chosen) ** 2, 2 * LAGS)))
+    usual = int(np.argmax(power))
+    parts = _slips(s, found[usual][:FEWER], usual, chosen[:FEWER])
+    parts = [
+        one for one in parts if not related or one[2] != NOWHERE
+    ]  # in a sweep the first rows do not tell the others
+    if parts or (usual != LAGS and power[LAGS] < (0.8 * power[usual] if related else limit)):
+        yield from _shifted(s, usual - LAGS, parts)
+    elif related:
+        said = "inputs of neighbouring measurements are related (a low-discrepancy design in its own order, or a sweep)"
+        advice = "draw points with infocap.draw, which shuffles them, or measure in random order"
+        yield Check(f"{said}: memory cannot be told from computation here; {advice}.", "note", cause="order of inputs")
+    elif np.any(power[LAGS + 1 :] > limit) or usual != LAGS:
+        by_channel = n * np.sum((found @ s.back) ** 2, axis=1)  # (lags, channels)
+        best, most = np.argmax(by_channel, axis=0), by_channel.max(axis=0)
+        few = s.limit(len(chosen), by_channel.size)
+        late = np.flatnonzero((best != LAGS) & (most > few) & (by_channel[LAGS] < np.maximum(few, 0.05 * most)))
+        others = np.delete(by_channel, late, axis=1)
+        if len(late) and len(set(best[late].tolist())) == 1 and not np.any(others[best[late[0]]] > few):
+            names, lag = s.names(late), int(best[late[0]]) - LAGS
+            yield Check(
+                f"{len(late)} of {s.x.shape[1]} channels ({listed(names)}) are shifted by {lag:+d} "
+                "samples against the inputs and the other channels: two cards with their own triggers? Realign them.",
+                unreliable="channels shifted against each other",
+                cause="late channels", channels=names, lag=lag,
+            )  # fmt: skip
+        else:
+            yield from _memory(s, np.flatnonzero(power[LAGS + 1 :] > limit) + 1)
+
+
+def _at_lags(z: Floats, y: Floats, chosen: Integers) -> tuple[Floats, Floats, Floats]:
+    """Functions of the inputs so many measurements before, and after: their correlations with the readouts (lags,
+    functions, rank), and the sums of squares of these, and of those with the functions themselves, in standard errors.
+    """
+    m = len(z) - 2 * LAGS
+    moved = np.vstack([y[chosen, LAGS - lag : LAGS - lag + m] for lag in range(-LAGS, LAGS + 1)])
+    found, among = moved @ z[LAGS : LAGS + m] / m, moved @ y[chosen, LAGS : LAGS + m].T / m
+    power, related = (m * np.sum(one.reshape(2 * LAGS + 1, -1) ** 2, axis=1) for one in (found, among))
+    return found.reshape(2 * LAGS + 1, len(chosen), -1), power, related
+
+
+def _memory(s: Stretch, delays: Integers) -> Iterator[Check]:
+    """How much the readouts hold of earlier inputs, in all low-degree functions of them."""
+    n, places = len(s.z), len(s.y) * s.z.shape[1]
+    held = [(np.sum((s.y[:, : n - lag] @ s.z[lag:]) ** 2) / (n - lag) - places) / n for lag in delays]
+    capacity = float(np.sum(held))
+    if capacity > WORTH:
+        said = f"delay {delays[0]}" if len(delays) == 1 else f"delays {delays[0]} to {delays[-1]}"
+        yield Check(
+            f"readouts also hold earlier inputs (capacity {capacity:.2g} at {said}): the device has memory, or "
+            "a detector is slow, and the total misses this; use delayed_basis, or wait longer between measurements.",
+            unreliable="a device with memory",
+            cause="memory", delays=delays.tolist(), capacity=capacity,
+        )  # fmt: skip
+
+
+def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tuple[int, int, int]]:
+    """Parts of a stretch that agree with the inputs at another lag than usual: first, end and lag of each.
+
+    The readouts' linear guess of each function is compared with the function at every lag. What another lag gains over
+    the usual one, added up, is a random walk downwards, whose largest rise is exponentially distributed.
+    """
+    guess, y = np.clip(s.turned(found.T)[LAGS : s.n - LAGS], -3, 3), np.ascontiguousarray(s.y[chosen].T)
+    ones = np.ones(len(chosen), np.float32)
+    agree = np.stack([(guess * y[2 * LAGS - k : s.n - k]) @ ones for k in range(2 * LAGS + 1)])
+    drift, parts = float(np.mean(agree[usual])), []
+    # In sums over a few measurements first: most data have no slip, and then that is all.
+    agree = np.vstack([agree, np.full(agree.shape[1], drift / 2)])  # as a last choice, no inputs at all
+    few = agree[:, : agree.shape[1] // POOLED * POOLED].reshape(len(agree), -1, POOLED).sum(axis=2, dtype=float)
+    walk = np.cumsum(few - few[usual], axis=1)
+    least = (
+        0.75 * np.log(s.n * len(agree) / (FALSE_ALARM * s.share)) / drift * np.var(few - few[usual], axis=1) / POOLED
+    )
+    for k in np.flatnonzero(np.max(walk - np.minimum.accumulate(walk, axis=1), axis=1) > least):
+        walk = np.concatenate([[0.0], np.cumsum(agree[k] - agree[usual], dtype=float)])
+        stop = int(np.argmax(walk - np.minimum.accumulate(walk)))
+        start = int(np.argmin(walk[: stop + 1]))
+        if agree[usual][start:stop].mean() < 0.25 * drift < 0.45 * drift < agree[k][start:stop].mean():
+            parts.append((float(walk[stop] - walk[start]), start + LAGS, stop + LAGS, int(k) - LAGS))
+    kept: list[tuple[int, int, int]] = []
+    for _, start, stop, lag in sorted(parts, reverse=True):
+        if all(stop <= a or b <= start for a, b, _ in kept):
+            kept.append((start, stop, lag))
+    return kept
+
+
+def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Iterator[Check]:
+    shift = np.full(s.n, usual)
+    for start, stop, lag in parts:
+        if lag == NOWHERE:
+            rows = s.rows[start:stop].tolist()
+            yield Check(
+                f"nothing of the inputs is seen in measurements {s.first + start} to {s.first + stop - 1}, but in the "
+                "others: was the source off, or did the trigger slip far? Leave them out (infocap doctor --fix).",
+                unreliable="readouts without their inputs", cause="gap", rows=rows,
+            )  # fmt: skip
+            continue
+        shift[start if start > 2 * LAGS else 0 : stop if stop < s.n - 2 * LAGS else s.n] = lag
+    if not shift.any():
+        return
+    edges = [0, *(np.flatnonzero(np.diff(shift)) + 1).tolist(), s.n]
+    runs = [[s.first + a, s.first + b, int(shift[a])] for a, b in pairwise(edges) if shift[a]]
+    where = " throughout" if np.all(shift == shift[0]) else f" in measurements {runs[0][0]} to {runs[0][1] - 1}"
+    where += "".join(f", by {lag:+d} in {a} to {b - 1}" for a, b, lag in runs[1:4])
+    yield Check(
+        f"readouts look shifted by {runs[0][2]:+d} samples against the inputs{where}: inputs of another measurement "
+        "fit there, and their own do not; check the trigger, then realign the rows (infocap doctor --fix).",
+        unreliable="readouts shifted against the inputs",
+        cause="shift", shifts=runs, rows=s.rows[shift != 0].tolist(),
+    )  # fmt: skip
+
+
+def _nothing_found(s: Stretch) -> Iterator[Check]:
+    """Readouts without any low-degree function of their inputs: a large shift, a reversed order, or other inputs."""
+    n, rank, y = s.n, s.z.shape[1], s.y[:SCANNED]
+    z, lags = np.fft.rfft(s.turned(np.eye(rank)), 2 * n, axis=0), np.concatenate([np.arange(n), np.arange(-n, 0)])
+    common, best = n - np.abs(lags), (0.0, 0, False)
+    for turned in (False, True):
+        spectra = np.fft.rfft(y[:, ::-1] if turned else y, 2 * n)
+        power = sum(np.sum(np.fft.irfft(z * np.conj(one)[:, None], axis=0) ** 2, axis=1) for one in spectra)
+        power = np.where(common >= max(64, 2 * rank), power / np.maximum(common, 1), 0.0)
+        best = max(best, (float(power.max()), int(lags[np.argmax(power)]), turned))
+    power, lag, turned = best
+    if power > s.limit(rank * len(y), 4 * n):
+        how = "reversed" if turned else f"shifted by {lag:+d} samples"
+        yield Check(
+            f"readouts look {how} against the inputs throughout: nothing of the inputs is seen in their own rows; "
+            "check the trigger and the order of both tables, then realign the rows (infocap doctor --fix).",
+            unreliable="readouts shifted against the inputs",
+            cause="shift", reversed=turned, shifts=[[s.first, s.first + n, lag]], rows=[],
+        )  # fmt: skip
+        return
+    yield Check(
+        "nothing of the inputs is seen in the readouts, at any shift and in either order: are these the inputs that "
+        "were sent (another seed, another run), and was the source connected?",
+        unreliable="nothing of the inputs is seen", cause="nothing",
+    )  # fmt: skip
+
+
+def hum(s: Stretch) -> Iterator[Check]:
+    """A line in the spectrum of the readouts, such as hum of the mains."""
+    n, rank, d = s.n, s.z.shape[1], s.mixed.shape[1]
+    if n < 16 * BESIDE:
+        return
+    power = np.sum(np.abs(np.fft.rfft(np.ascontiguousarray(s.mixed.T))) ** 2, axis=0) / n
+    around = np.convolve(power, np.repeat([1, 0, 1], [BESIDE, 5, BESIDE]) / (2 * BESIDE), "same")
+    middle = slice(2 * BESIDE, -2 * BESIDE)  # lower frequencies are drift
+    place = 2 * BESIDE + int(np.argmax(np.where(power > NARROW * around, power, 0.0)[middle]))
+    if power[place] < s.limit(2 * d, n) / 2:
+        return
+    inputs = np.sum(np.abs(s.y @ np.exp(-2j * np.pi * place / n * np.arange(n))) ** 2) / n
+    if inputs > s.limit(2 * len(s.y)) / 2:  # the inputs have that line themselves
+        return
+    held = 2 / n * rank / d * float(np.sum(np.maximum(power[place - 3 : place + 4] - d, 0.0)))
+    if held > WORTH:
+        yield Check(
+            f"the readouts hold a line with a period of {n / place:.4g} measurements (hum of the mains, or a beat of "
+            f"two clocks), which takes {min(held, 2.0):.2g} of their capacity; find its source, or subtract it.",
+            unreliable="hum in the readouts",
+            cause="hum", period=n / place, capacity=held,
+        )  # fmt: skip
+
+
+def unsteady(s: Stretch) -> Iterator[Check]:
+    """Readouts that grow or shrink during the run, all or some of them, as when a gain or the power changes."""
+    epoch = s.n // EPOCHS
+    if epoch < 256:
+        return
+    parts = s.large[: epoch * EPOCHS].reshape(EPOCHS, epoch, -1)
+    square = np.clip(parts - parts.mean(axis=1, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
+    square = square / square.mean(axis=(0, 1)) - 1
+    means, square = square.mean(axis=1), square.reshape(EPOCHS * epoch, -1)
+    covariance = (square.T @ square / len(square)).astype(float)
+    z = epoch * float(np.sum(means * np.linalg.solve(covariance + 1e-9 * np.eye(len(covariance)), means.T).T))
+    change = float(np.sqrt(np.mean(np.maximum(means**2 - np.diag(covariance) / epoch, 0.0)))) / 2
+    if z > s.limit((EPOCHS - 1) * means.shape[1]) and change > UNSTEADY:
+        yield Check(
+            f"readouts grow or shrink during the run, by {change:.1%} (root mean square over {EPOCHS} parts of "
+            f"measurements {s.first} to {s.first + s.n - 1}): did a gain or the power change? Keep them, or calibrate.",
+            unreliable="readouts that change their size",
+            cause="unsteady", change=change,
+        )  # fmt: skip
+
+
+def clocks(s: Stretch) -> Iterator[Check]:
+    """Counters, time stamps and temperatures among the readouts."""
+    if s.n < 64 or not len(s.y):
+        return
+    steps, explained = np.diff(s.x[:STEPS], axis=0), np.sum((s.back.T @ s.own) ** 2, axis=1) - len(s.y) / s.n
+    rising = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
+    ratio = np.mean(steps**2, axis=0) / np.maximum(2 * np.var(s.x[:STEPS], axis=0), 1e-300)
+    slow = ratio < SLOW
+    odd = np.flatnonzero((rising | slow) & (explained < FOLLOWED) & np.any(steps != 0, axis=0))
+    if len(odd) and (rising[odd].all() or np.median(ratio) > QUICK):  # else all drift
+        names = s.names(odd)
+        yield Check(
+            f"{listed(names)} {'only rises or falls' if rising[odd].all() else 'changes slowly'} and does not follow "
+            "the inputs: a counter, a time stamp or a temperature? Name the readouts without it, by `x`.",
+            unreliable="a column that is no readout",
+            cause="no readout", channels=names,
+        )  # fmt: skip

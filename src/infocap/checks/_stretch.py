@@ -1,0 +1,175 @@
+"""Stretches of a data set in the order of acquisition, prepared once for all checks of the data."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from .._words import listed
+from ..basis._product import ProductBasis, product_basis
+from ..samples._look import Look
+from ..samples._samples import Samples
+from ..typing import Floats, Integers
+
+# Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files,
+# which are read once more for this, few and short ones; on a device, whose work takes less time than a look, one.
+LONGEST, MOST, SHORT, FEW = 8192, 128, 1536, 4
+# Bytes of readouts in one stretch: wide ones are looked at in fewer rows, within the memory of any machine.
+STRETCH_BYTES = 16_000_000
+# Functions of lowest degree that show what readouts have to do with inputs; more cost time and see little more.
+FUNCTIONS = 28
+# Relative variance of a direction of the readouts below which it is rounding; statistics need no double precision.
+ROUNDING = 1e-10
+# Probability that chance alone raises one check on one data set.
+FALSE_ALARM = 1e-6
+# Measurements, or eight per readout, whose readouts are whitened and compared with the inputs; all of them where these
+# raise a suspicion.
+DENSE = 1536
+# Random directions of the readouts that are looked at throughout, more of them where measurements are few: so many
+# numbers. All would cost more and see little more. Their squares are numbers of single precision.
+DIRECTIONS, MIXED, LARGEST = 8, 65_536, 1e15
+# Principal components whose size is followed: the largest are not fitted to the first measurements.
+LARGE = 6
+# Rows chosen at random whose values are put in order: enough for one in a hundred values, few enough to be quick.
+SORTED = 512
+# Lines and columns of the picture of where readouts do not fit their inputs.
+PICTURED, MOMENTS = 32, 120
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Consecutive measurements: inputs, readouts, low-degree functions of the inputs, and whitened readouts.
+
+    `y` (functions, n) are centred and have unit variance here. `whitening` (channels, rank) turns readouts minus `mean`
+    into uncorrelated coordinates `z` of unit variance, made for the first measurements only, and `back` these into
+    standardised channels. `own` (rank, functions) are the correlations of z and y at the same measurement: the sum of
+    squares of a column is a function's raw capacity.
+    """
+
+    samples: Samples
+    n: int  # number of measurements
+    rows: Integers  # of the data set, in the order of acquisition
+    first: int  # how many measurements come before
+    share: float  # one over the number of stretches: of the false alarms that this one may raise
+    low: ProductBasis
+    u: Floats
+    x: Floats  # the channels that change, times the scale of the samples
+    ends: Floats  # lowest and highest value of each channel in the whole data set, (2, channels)
+    means: Floats  # of the functions, in standard errors
+    y: Floats
+    mean: Floats
+    whitening: Floats
+    z: Floats
+    back: Floats
+    own: Floats
+    mixed: Floats  # a few random directions of the whitened readouts, at all measurements
+    large: Floats  # the largest of their principal components, likewise
+    some: Integers  # measurements chosen at random
+    sorted: Floats  # the values of each channel there in order of size, (channels, some)
+    aside: set[int] = field(default_factory=set)  # measurements that a check found glitched, for those after it
+
+    def turned(self, matrix: Floats) -> Floats:
+        """All measurements in other coordinates: columns of sums of whitened readouts, (n, columns)."""
+        matrix = self.whitening @ matrix
+        return (self.x @ matrix - self.mean @ matrix).clip(-LARGEST, LARGEST).astype(np.float32)
+
+    def names(self, channels: Iterable[Any]) -> list[str]:
+        """What channels, numbered among those that change, are called in messages."""
+        return [self.samples.x.column(int(self.samples.channels[k])) for k in channels]
+
+    def limit(self, freedom: int, places: float = 1.0) -> float:
+        """What a chi-squared number of so many degrees of freedom exceeds in none of so many places by chance.
+
+        That is the approximation of Wilson and Hilferty (PNAS 17, 684, 1931).
+        """
+        spread = 2 / (9 * max(freedom, 1))
+        reach = -NormalDist().inv_cdf(FALSE_ALARM * self.share / places)
+        return freedom * float(1 - spread + reach * np.sqrt(spread)) ** 3
+
+    def picture(self, rows: Sequence[int], channels: Sequence[str]) -> dict[str, Any]:
+        """Where readouts do not fit their inputs: a digit per channel and moment, each worth a factor of 1.26.
+
+        `rows` of the data set and names of `channels` are those that a check found; they are marked.
+        """
+        e = misfit(self.y, self.turned(self.back))
+        marked = [k for k, name in enumerate(self.names(range(e.shape[1]))) if name in set(channels)]
+        others = [k for k in range(e.shape[1]) if k not in marked]
+        kept = [*marked[:PICTURED], *others[:: -(-len(others) // PICTURED) or 1]][:PICTURED]
+        moments = np.arange(self.n) * MOMENTS // self.n
+        size = np.array(
+            [np.sqrt(np.mean(e[moments == one][:, sorted(kept)] ** 2, axis=0)) for one in np.unique(moments)]
+        )
+        usual = np.median(size, axis=0) if rows else np.median(size)  # of each channel, or of all
+        levels = np.clip(3 * np.log2(np.maximum(size, 1e-300) / np.maximum(usual, 1e-300)), 0, 9).astype(int)
+        return {
+            "first": self.first,
+            "last": self.first + self.n - 1,
+            "channels": self.names(sorted(kept)),
+            "levels": ["".join(map(str, line)) for line in levels.T.tolist()],
+            "marked": sorted(set(moments[np.isin(self.rows, list(rows))].tolist())),
+        }
+
+
+def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
+    """All measurements in the order of acquisition, or evenly placed stretches of very many."""
+    n, order, width = samples.n_samples, samples.order, samples.x.shape[1]
+    near = samples.in_memory and not samples.x.on_device
+    count = -(-n // min(LONGEST if near else SHORT, STRETCH_BYTES // (8 * width) + 1))
+    kept = 1 if samples.x.on_device else min(count, MOST if near else FEW)
+    low, ends = lowest(samples.basis), np.array([look.low, look.high])[:, samples.channels] * samples.scale
+    for number in np.linspace(0, count - 1, kept).round().astype(int).tolist():
+        start, stop = n * number // count, n * (number + 1) // count
+        rows = np.arange(start, stop) if order is None else order[start:stop]
+        tables = (samples.u, samples.x)
+        u, x = (one.read(start, stop, on_host=True) if order is None else one.take(rows) for one in tables)
+        if samples.history:  # the inputs of a sequence have more rows, and perhaps a column of slow time
+            runs = 1 if samples.runs is None else np.searchsorted(samples.runs, rows, side="right")
+            u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
+        x = x if len(samples.channels) == width else x[:, samples.channels]
+        x = x if np.all(samples.scale == 1) else x * samples.scale
+        y = low.values(u)[1:]
+        means = y.mean(axis=1)
+        y = (y - means[:, None]).astype(np.float32)
+        y /= np.maximum(np.sqrt(np.einsum("ij,ij->i", y, y) / len(x)), 1e-30)[:, None]
+        centred = x[: max(DENSE, 8 * width)]
+        mean = centred.mean(axis=0)
+        centred = centred - mean
+        gram = centred.T @ centred / len(centred)
+        inverse = 1 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
+        power, vectors = np.linalg.eigh(gram * inverse * inverse[:, None])
+        vectors, power = vectors[:, power > ROUNDING], power[power > ROUNDING]
+        whitening = inverse[:, None] * vectors / np.sqrt(power)
+        centred = np.multiply(centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind")
+        z = centred @ (vectors / np.sqrt(power)).astype(np.float32)
+        generator = np.random.default_rng(0)
+        directions = min(len(power), max(DIRECTIONS, MIXED // len(x)))
+        rotation = np.linalg.qr(generator.standard_normal((len(power), directions)))[0]
+        rotation = np.hstack([rotation, np.eye(len(power))[:, -LARGE:]])
+        some = generator.permutation(len(x))[:SORTED]
+        related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T)
+        own, turn = (y[:, : len(z)] @ z).T / len(z), whitening @ rotation
+        mixed = (x @ turn - mean @ turn).clip(-LARGEST, LARGEST)
+        mixed = mixed.astype(np.float32)
+        shown = (mixed[:, :directions], mixed[:, directions:], some, np.sort(x[some].T, axis=1))
+        rows = samples.x.given_rows(rows)
+        yield Stretch(samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, own, *shown)
+
+
+@lru_cache(maxsize=8)
+def lowest(basis: ProductBasis, most: int = FUNCTIONS) -> ProductBasis:
+    """The functions of lowest degree of the inputs of a basis."""
+    return product_basis(basis.families, max_degree=0).extended(most)
+
+
+def misfit(y: Floats, x: Floats) -> Floats:
+    """What functions `y` (functions, n) and a constant leave of columns `x` (n, columns)."""
+    y = np.vstack([np.ones(len(x)), y])
+    return x - y.T @ np.linalg.solve(y @ y.T + 1e-6 * np.eye(len(y)), y @ x)
+
+
+def numbers(rows: Iterable[Any]) -> str:
+    """Numbers of rows in words, cut short."""
+    return listed([str(int(one)) for one in rows], 4)

@@ -1,0 +1,198 @@
+"""inspect: what a recording was looked at for before any estimation, what is wrong with it, and its repair."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..basis._product import ProductBasis, product_basis
+from ..checks._checks import DATA, NEEDS
+from ..checks._stretch import lowest
+from ..errors import Check, DataError, DataWarning
+from ..recording._recording import Recording
+from ..typing import Floats, Integers
+from ..workflow._analyse import analyse
+from ._plan import Plan
+
+# What is looked at beside the checks of data, and the findings that say otherwise.
+BESIDE = {
+    "no missing values": "missing",
+    "inputs within their domain": "refused",
+    "inputs of the plan": "another design",
+    "no drift in the order of acquisition": "drift",
+}
+# Share of an input's spread by which the value that was recorded may differ from the one that was planned.
+AS_PLANNED = 0.02
+# Findings whose rows are left out to repair them.
+DROPPED = ("missing", "codes", "glitches", "stale", "stacked", "gap")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Inspection:
+    """What a recording was looked at for, and what was found; `inspect` makes one.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> u = infocap.draw(basis, 1024, seed=1)
+    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
+    >>> infocap.inspect(infocap.Recording(u, x, np.arange(1024))).fit[0]
+    'inputs of the declared range, shape and digits, independent of each other'
+    """
+
+    recording: Recording
+    checks: tuple[Check, ...]
+    fit: tuple[str, ...]  # what was looked at and is as it should be
+    skipped: tuple[str, ...]  # what too few measurements cannot tell
+
+    def __repr__(self) -> str:
+        lines = [*(f"  fit: {one}" for one in self.fit), *(f"  not looked at: {one}" for one in self.skipped)]
+        return "\n".join([str(self.recording), *lines, *(f"  {one.kind}: {one}" for one in self.checks)])
+
+    def repaired(self) -> Recording | None:
+        """Return the recording with all repaired that can be repaired safely; None where there is nothing to repair.
+
+        Rows with codes, glitches and stale readouts are left out, readouts realigned, rows that were counted twice made
+        repeats. ``metadata["repairs"]`` tells what was done. Inspect the outcome again: one mistake may hide another.
+        """
+        found = {str(one.found.get("cause")): one for one in self.checks}
+        recording, done = self.recording, []
+        moved = next((one for cause, one in found.items() if cause in ("shift", "late channels")), None)
+        if moved is not None and "missing" not in found:
+            recording, said = _realigned(recording, moved)
+            done.append(said)
+        elif "repeats" in found and "missing" not in found:
+            recording, said = _with_repeats(recording, found["repeats"])
+            done.append(said)
+        else:
+            rows = sorted({row for cause in DROPPED if cause in found for row in found[cause].found["rows"]})
+            if not rows:
+                return None
+            causes = [cause for cause in DROPPED if cause in found]
+            recording = _only(recording, np.delete(np.arange(len(recording.index)), rows))
+            done.append(f"{len(rows)} rows were left out ({', '.join(causes)}): {', '.join(map(str, rows))}")
+        repairs = [*recording.metadata.get("repairs", []), *done]
+        return replace(recording, metadata=recording.metadata | {"repairs": repairs})
+
+
+def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspection:
+    """Look at a recording before any estimation, by the same checks that `estimate` runs.
+
+    `basis` tells how the inputs are distributed; by default that of the plan, else uniform over a common interval.
+
+    >>> import infocap
+    >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
+    >>> u = infocap.draw(basis, 1024, seed=1)
+    >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
+    >>> late = infocap.Recording(u, np.roll(x, 1, axis=0), np.arange(1024))
+    >>> found = infocap.inspect(late)
+    >>> found.checks[0].found["shifts"]
+    [[0, 1024, 1]]
+    >>> infocap.inspect(found.repaired()).checks
+    ()
+    """
+    u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
+    plan = recording.metadata.get("plan")
+    planned = Plan.from_dict(plan) if isinstance(plan, dict) else None
+    checks: list[Check] = []
+    missing = np.flatnonzero(~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)))
+    if len(missing):
+        said = f"{len(missing)} rows have missing values; leave them out (infocap doctor --fix)."
+        checks.append(Check(said, cause="missing", rows=missing.tolist()))
+    if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < planned.n_samples:
+        checks += _off_plan(planned, recording, u)
+    try:
+        families = (basis or (planned.basis if planned else _uniform(u))).families
+        low = lowest(product_basis(families, max_degree=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            result = analyse(recording, low, method="raw", growth=False, nan="drop", complex_as="split")
+        checks += [one for one in result.checks if "total" not in one.found and "missing" not in one.found]
+    except DataError as problem:
+        checks.append(Check(str(problem), cause="refused"))
+        return Inspection(recording, tuple(checks), (), (*DATA, *BESIDE))
+    n, causes = len(recording.index) - len(missing), {one.found.get("cause") for one in checks}
+    skipped = tuple(name for name, least in NEEDS.items() if n < least)
+    wrong = {one.found.get("looked_for") for one in checks} | {name for name, one in BESIDE.items() if one in causes}
+    fit = [name for name in (*DATA, *BESIDE) if name not in wrong and name not in skipped]
+    return Inspection(recording, tuple(checks), tuple(fit), skipped)
+
+
+def _off_plan(plan: Plan, recording: Recording, u: Floats) -> list[Check]:
+    """Inputs that are not those of the plan beside them: of another seed, or of another stretch of the design."""
+    wanted = plan.inputs[recording.index]
+    off = np.any(np.abs(u - wanted) > AS_PLANNED * np.maximum(np.std(plan.inputs, axis=0), 1e-300), axis=1)
+    if not off.any():
+        return []
+    said = f"{np.sum(off)} of {len(u)} rows have other inputs than the plan in the file (seed {plan.seed}), the first "
+    said += f"row {np.argmax(off)}: are they of another seed or another run? Read the inputs that were sent."
+    return [Check(said, unreliable="inputs not of the plan", cause="another design", rows=np.flatnonzero(off).tolist())]
+
+
+def _uniform(u: Floats) -> ProductBasis:
+    """Uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
+    low, high = np.nanmin(u, axis=0), np.nanmax(u, axis=0)
+    common = next((d for d in ((-1.0, 1.0), (0.0, 1.0)) if np.all(low >= d[0]) and np.all(high <= d[1])), None)
+    spans = [common or (float(a), float(b)) for a, b in zip(low, high, strict=True)]
+    families = [product_basis("legendre", 1, 0, domain=span).families[0] for span in spans]
+    return product_basis(families, max_degree=0)
+
+
+def _order(recording: Recording) -> Integers:
+    n, when = len(recording.index), recording.acquired
+    return np.arange(n) if when is None else np.argsort(np.asarray(when), kind="stable")
+
+
+def _only(recording: Recording, rows: Integers) -> Recording:
+    """The recording with these rows alone."""
+    names = ("inputs", "readouts", "index", "acquired", "repeats")
+    parts: dict[str, Any] = {name: getattr(recording, name) for name in names}
+    parts = {name: None if one is None else np.asarray(one)[rows] for name, one in parts.items()}
+    return replace(recording, **parts)
+
+
+def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
+    """Give readouts to the inputs that they belong to; rows that are left without any are left out."""
+    order, n, x = _order(recording), len(recording.index), np.array(recording.readouts)
+    columns: Any = slice(None)
+    lag, found = np.zeros(n, dtype=int), check.found
+    if found["cause"] == "shift":
+        for start, stop, shift in found["shifts"]:
+            lag[start:stop] = shift
+        said = f"readouts were realigned by {', '.join(f'{one[2]:+d}' for one in found['shifts'])}"
+    else:
+        names = [
+            f"column {name}" if name == str(k) else f"column {name!r}" for k, name in enumerate(_channels(recording))
+        ]
+        columns = [names.index(name) for name in found["channels"]]
+        lag += found["lag"]
+        said = f"{len(columns)} channels were realigned by {found['lag']:+d}"
+    place = np.arange(n) - lag
+    place = n - 1 - place if found.get("reversed") else place
+    there, filled = (place >= 0) & (place < n), np.zeros(n, dtype=bool)
+    for moved in (True, False):  # where two claim a place, the readout that was not moved has it
+        now = there & ((lag != 0) == moved)
+        x[np.ix_(order[place[now]], np.arange(x.shape[1])[columns])] = np.asarray(recording.readouts)[order[now]][
+            :, columns
+        ]
+        filled[place[now]] = True
+    kept = np.sort(order[filled])
+    recording = _only(replace(recording, readouts=x, repeats=None), kept)
+    return recording, f"{said}; {n - len(kept)} rows without a readout of their own were left out"
+
+
+def _channels(recording: Recording) -> tuple[str, ...]:
+    width = recording.readouts.shape[1]
+    return recording.channel if len(recording.channel) == width else tuple(map(str, range(width)))
+
+
+def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
+    """Make the second measurement at an input its repeat; a third is left out."""
+    first, again = np.array(check.found["first_rows"]), np.array(check.found["rows"])
+    x = np.asarray(recording.readouts)
+    repeats = np.full(x.shape, np.nan) if recording.repeats is None else np.array(recording.repeats, dtype=float)
+    own = ~np.isin(first, again)  # of three, the second is the first of the third
+    repeats[first[own]] = x[again[own]]
+    kept = np.delete(np.arange(len(x)), again)
+    said = f"{own.sum()} rows became repeats of the row with their inputs, {np.sum(~own)} were left out"
+    return _only(replace(recording, repeats=repeats), kept), said

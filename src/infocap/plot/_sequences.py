@@ -1,0 +1,134 @@
+"""Sequences in pictures: what is remembered how long, and how memory is traded for nonlinearity."""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from ..result._capacity_result import CapacityResult
+from ._style import COLOURS, GREY, SOFT, axes
+
+MOST_DEGREES = 4  # Lines of more degrees of one delayed input lie on each other near zero.
+SMALL = 0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
+
+
+def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
+    """Capacity of one delayed input by its delay, one line per degree, with bands of two standard errors.
+
+    Points of functions that are not significant are empty.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.memory_function(result).get_xlabel()
+    'delay'
+    """
+    basis = result.basis
+    alone = np.unique(basis.degrees[(basis.interactions == 1) & (basis.indices[:, 0] == input - 1)])
+    with axes(ax) as ax:
+        for degree, colour in zip(alone.tolist()[:MOST_DEGREES], COLOURS, strict=False):
+            table = result.memory_function(degree, input)
+            delays, values = table.index.to_numpy(), table["capacity"].to_numpy()
+            if degree > 1 and not values.any():
+                continue
+            ax.plot(delays, values, color=colour, label=f"degree {degree}")
+            ax.plot(delays, values, "o", color=colour, markersize=2.5, markerfacecolor="white", markeredgewidth=0.6)
+            ax.plot(delays[values > 0], values[values > 0], "o", color=colour, markersize=2.5)
+            if "standard_error" in table:
+                width = 2 * table["standard_error"].to_numpy()
+                low, high = np.clip(values - width, 0, 1), np.clip(values + width, 0, 1)
+                ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
+        ax.set(xlabel="delay", ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, None))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.legend()
+    return ax
+
+
+def degree_bars(
+    results: CapacityResult | Sequence[CapacityResult] | Mapping[object, CapacityResult], ax: Axes | None = None
+) -> Axes:
+    """Capacity stacked by degree, one bar per result, the rank as a line; without the constant, as the field counts.
+
+    Results of a sweep come as a mapping from what was changed, such as the spectral radius, to the result.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.degree_bars({0.8: result, 0.9: result}).get_ylabel()
+    'capacity without the constant'
+    """
+    results = [results] if isinstance(results, CapacityResult) else results
+    named = dict(results) if isinstance(results, Mapping) else {k + 1: one for k, one in enumerate(results)}
+    places, every = np.arange(len(named)), list(named.values())
+    with axes(ax) as ax:
+        base = np.zeros(len(every))
+        for degree in range(1, max(one.basis.max_degree for one in every) + 1):
+            height = np.array([one.capacity[one.basis.degrees == degree].sum() for one in every])
+            colour = COLOURS[(degree - 1) % len(COLOURS)]
+            ax.bar(places, height, 0.8, bottom=base, color=colour, label=f"degree {degree}" if height.any() else None)
+            base += height
+        errors = [one.total_standard_error for one in every if one.total_standard_error is not None]
+        if len(errors) == len(every):
+            ax.errorbar(places, base, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+        rank = [one.rank - (one.maximum > one.n_readouts) for one in every]
+        ax.hlines(rank, places - 0.5, places + 0.5, color=SOFT, linestyle="--", label="rank of the readouts")
+        ax.set(xticks=places, ylabel="capacity without the constant", xlim=(-0.7, len(every) - 0.3))
+        ax.set_xticklabels([str(name) for name in named] if len(every) > 1 else [""])
+        ax.set_ylim(0, 1.05 * max(*rank, *base))
+        handles, labels = ax.get_legend_handles_labels()
+        ax.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1, 0.5))
+    return ax
+
+
+def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
+    """Capacities of degree 2 by both delays, squares of one delay on the diagonal; each pair is shown once.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.delay_matrix(result).get_xlabel()
+    'longer delay'
+    """
+    values = result.delay_matrix(input)
+    values[np.triu_indices(len(values), 1)] = np.nan
+    with axes(ax, aspect=0.8) as ax:
+        colours = mpl.colormaps["viridis"].with_extremes(bad="white")
+        largest = max(float(np.nanmax(values)), SMALL)
+        image = ax.imshow(values.T, origin="lower", cmap=colours, vmin=0.0, vmax=largest)
+        ax.set(xlabel="longer delay", ylabel="shorter delay")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
+        ax.figure.colorbar(image, ax=ax, label="capacity", pad=0.03, fraction=0.046)
+    return ax
+
+
+def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
+    """Capacity by the largest delay of a function, stacked by degree: where memory is traded for nonlinearity.
+
+    >>> import infocap
+    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
+    >>> u = infocap.draw(basis, 600, seed=1)
+    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> infocap.plot.capacity_by_delay(result).get_xlabel()
+    'largest delay'
+    """
+    table = result.by_delay()
+    with axes(ax) as ax:
+        base = np.zeros(len(table))
+        for (degree, column), colour in zip(table.items(), cycle(COLOURS), strict=False):
+            label = f"degree {degree}" if column.any() else None
+            ax.bar(table.index, column, 1.0, bottom=base, color=colour, label=label, linewidth=0)
+            base = base + column.to_numpy()
+        shown = np.flatnonzero(base)
+        ax.set(xlabel="largest delay", ylabel="capacity", xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.legend()
+        ax.grid(axis="y", color=GREY, linewidth=0.4)
+        ax.set_axisbelow(True)
+    return ax

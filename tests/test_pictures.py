@@ -1,0 +1,73 @@
+"""Every picture of the documentation is made by a script, and looks as that script draws it today."""
+
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+import infocap
+
+ROOT = Path(infocap.__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
+# The script of every picture, and what it calls it; benchmarks/pictures.py writes into docs/images itself.
+EXAMPLES = {
+    "capacity-matrix.png": ("examples/demo.py", "demo-output/capacity-matrix.png"),
+    "light.png": ("examples/demo.py", "demo-output/light.png"),
+    "capacity-accuracy.png": ("examples/simulator.py", "example-output/capacity-accuracy.png"),
+    "echo-state.png": ("examples/echo_state.py", "example-output/echo-state.png"),
+}
+PICTURES = {
+    "estimators-error.png": "error",
+    "estimators-calibration.png": "calibration",
+    "estimators-zeros.png": "zeros",
+    "report.png": "report",
+    "demand-supply.png": "demand",
+}
+DRAWN = {"architecture.svg"}  # by hand: boxes and arrows, no numbers
+APART = 0.02  # mean difference of grey levels, from 0 to 1: fonts may differ between machines, data may not
+
+
+def test_every_picture_has_a_script():
+    assert {path.name for path in IMAGES.iterdir()} == {*EXAMPLES, *PICTURES, *DRAWN}
+    for script, made in EXAMPLES.values():
+        assert Path(made).name in (ROOT / script).read_text(encoding="utf-8")
+    code = (ROOT / "benchmarks" / "pictures.py").read_text(encoding="utf-8")
+    assert [name for name in PICTURES if name not in code] == []
+
+
+def grey(path, shape=(200, 300)):
+    """A picture as grey levels on a coarse raster, whatever its resolution."""
+    picture = matplotlib.image.imread(path)[..., :3].mean(axis=-1)
+    rows, columns = (
+        np.linspace(0, size - 1e-9, count + 1).astype(int) for size, count in zip(picture.shape, shape, strict=True)
+    )
+    return np.add.reduceat(np.add.reduceat(picture, rows[:-1], 0), columns[:-1], 1) / np.outer(
+        np.diff(rows), np.diff(columns)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_picture_of_an_example_is_what_the_example_draws(name, tmp_path, monkeypatch):
+    script, made = EXAMPLES[name]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [script])
+    runpy.run_path(str(ROOT / script), run_name="__main__")
+    assert np.abs(grey(tmp_path / made) - grey(IMAGES / name)).mean() < APART
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_picture_of_a_benchmark_is_what_the_script_draws(name, tmp_path):
+    if name == "report.png" and shutil.which("chromium") is None:
+        pytest.skip("chromium photographs the report")
+    shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    command = [sys.executable, str(tmp_path / "benchmarks" / "pictures.py"), "--only", PICTURES[name]]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    assert np.abs(grey(tmp_path / "docs" / "images" / name) - grey(IMAGES / name)).mean() < APART
