@@ -33,7 +33,7 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 MOST_LINES = 20_250
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less.
-MOST_CORE_LINES = 9_120
+MOST_CORE_LINES = 9_280
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.

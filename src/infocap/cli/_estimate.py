@@ -160,10 +160,11 @@ def distribution(wanted: Wanted, usual: Sequence[str | Family]) -> dict[str, Any
     n_inputs, given = len(usual), dict[str, Any]()
     names: Sequence[Any] = inputs(*wanted.input) if wanted.input else wanted.family
     for what, values in (("families", names), ("domains", wanted.domain)):
-        if len(values) not in (0, 1, n_inputs):
-            raise ParameterError(f"{len(values)} {what} are given for {n_inputs} inputs; give 1 or {n_inputs}.")
+        if len(values) not in (0, n_inputs) and (len(values) > 1 or wanted.input):
+            alike = "" if wanted.input else "1 or "
+            raise ParameterError(f"{len(values)} {what} are given for {n_inputs} inputs; give {alike}{n_inputs}.")
     if names:
-        given["family"] = names[0] if len(names) == 1 else list(names)
+        given["family"] = names[0] if len(names) < n_inputs else list(names)
     if len(wanted.domain) == 1:
         given["domain"] = wanted.domain[0]
     elif wanted.domain:

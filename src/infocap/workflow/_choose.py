@@ -33,8 +33,8 @@ def choose_basis(
         known = {name: plan[name] for name in ENTRIES if plan.get(name) is not None} | given
         said = {"plan": f"the basis is that of its plan{but}"}
         if "max_delay" in known:
-            entries = ("family", "n_inputs", "max_delay", "domain")
-            return delayed_basis(**{name: known[name] for name in entries if name in known}), said
+            delays = {int(degree): delay for degree, delay in known["max_delay"].items()}
+            return delayed_basis(known["family"], n, delays, domain=known.get("domain")), said
         return product_basis(**known), said
     said = {}
     settings: dict[str, Any] = {"family": "legendre", "n_inputs": n_inputs} | given
