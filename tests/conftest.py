@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections import Counter
+from itertools import count
 
 import matplotlib
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import settings
 import infocap
 
 matplotlib.use("Agg")
-settings.register_profile("patient", deadline=None)  # a busy machine is no reason to fail
+IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+# A busy machine is no reason to fail, and the same commit passes or fails every time where a change is judged.
+settings.register_profile("patient", deadline=None, derandomize=IN_CI)
 settings.load_profile("patient")
 
 collect_ignore = ["crash"]  # scripts that the crash tests run as processes of their own
@@ -30,9 +33,16 @@ def pytest_terminal_summary(terminalreporter):
 
 def absent(what):
     """Leave a test out for want of something; a continuous integration installs it and so must have it."""
-    if os.environ.get("CI", "").lower() in ("1", "true"):
+    if IN_CI:
         pytest.fail(f"{what} is not installed, and CI=true promises that no test is left out", pytrace=False)
     pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(autouse=True)
+def same_noise_in_every_run(monkeypatch):
+    """Noise that a test draws without a seed is fresh at each call, but the same whenever the test is run."""
+    generator, seeds = np.random.default_rng, count(1_000_000_007)
+    monkeypatch.setattr(np.random, "default_rng", lambda seed=None: generator(next(seeds) if seed is None else seed))
 
 
 @pytest.fixture(scope="session")
