@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections import Counter
-from itertools import count
+from itertools import count as counting
 
 import matplotlib
 import numpy as np
@@ -41,7 +41,7 @@ def absent(what):
 @pytest.fixture(autouse=True)
 def same_noise_in_every_run(monkeypatch):
     """Noise that a test draws without a seed is fresh at each call, but the same whenever the test is run."""
-    generator, seeds = np.random.default_rng, count(1_000_000_007)
+    generator, seeds = np.random.default_rng, counting(1_000_000_007)
     monkeypatch.setattr(np.random, "default_rng", lambda seed=None: generator(next(seeds) if seed is None else seed))
 
 
