@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,29 +17,44 @@ from ._stages import Grid, nearest, widened
 FLAT = 0.8
 # The nonlinear part is tried in windows shorter by these factors, the shortest first.
 CROPS = (8, 4, 2, 1)
-# Strang steps of the first attempt, the fewest that can be halved.
-FIRST_STEPS = 2
-# Measured over the paper's range: when two Strang solutions differ by e, the extrapolated one is off by about
-# e²; light of relative amplitude e at the edge of the band does as much. So both are held below about sqrt(tolerance).
+# Measured over the paper's range: when a step and its two halves differ by e, the extrapolated one is off by about e²;
+# light of relative amplitude e at the edge of the band does as much. So both are held below about sqrt(tolerance).
 STEP_ERROR, EDGE_ERROR = 0.1, 1.0
+# A pulse takes steps twice as long again where their error is below this share of what is allowed.
+CALM = 0.25
 # A dispersion that moves light by less than this is no reason for a longer window.
 SPREAD_PS = 10.0
-# The light at the edge of the band grows slowly: to look at it every fourth step is enough, and costs nothing.
-EDGE_EVERY = 4
-# Where so many steps and so many times the band do not suffice, the pulse is given up with a warning; the hardest pulse
-# of the paper's range takes hundreds of steps and 16 times the band.
-MOST_STEPS, WIDEST_BAND = 2**13, 64
+# A stretch of fibre is halved so often at most, and the band made at most so many times as wide; then the pulse goes on
+# as it is, with a warning. The hardest pulse of the paper's range takes 1024 steps and 16 times the band.
+FINEST, WIDEST_BAND = 13, 64
+
+
+@dataclass
+class Pulses:
+    """Pulses with one band on their way through a stretch of fibre, each with a step of its own."""
+
+    field: Any  # Fourier coefficients (pulses, points)
+    rows: Integers  # the samples that they are
+    place: Integers  # where they are, in units of the finest step
+    level: Integers  # the next step is the stretch over 2^level
+
+    def some(self, chosen: Any) -> "Pulses":
+        """Those of a mask."""
+        where = np.flatnonzero(chosen)
+        field = array_namespace(self.field).take(self.field, as_like(where, self.field), axis=0)
+        return Pulses(field, self.rows[where], self.place[where], self.level[where])
 
 
 @dataclass(frozen=True)
 class Fibre:
     """``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``, the usual sign: beta2 < 0 is anomalous.
 
-    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang splitting with n and
-    2n steps, extrapolated; the difference of the two decides, sample by sample, whether n is enough, and the light at
-    the edge of the band whether the band is. `tolerance` is the error aimed at, relative to the largest readout of the
-    sample: most samples are far better, the worst up to 30 times worse. The nonlinear part is a correction to linear
-    propagation, computed in the shortest window around the pulse whose neglected nonlinear phase is harmless.
+    (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang steps, each beside
+    two of half its length, extrapolated; the difference of the two decides, pulse by pulse and step by step, how long
+    the next one is, and the light at the edge of the band whether the band is wide enough. `tolerance` is the error
+    aimed at, relative to the largest readout of the sample: most samples are better, the worst up to 30 times worse.
+    The nonlinear part is a correction to linear propagation, computed in the shortest window around the pulse whose
+    neglected nonlinear phase is harmless.
 
     >>> grid = Grid()
     >>> field = np.exp(-((grid.frequency_thz / 0.1) ** 2))[None, :] + 0j  # Fourier coefficients of a weak pulse
@@ -125,76 +141,125 @@ class Fibre:
 
     def _corrections(self, start: Any, grid: Grid, lengths: Sequence[float]) -> list[Any]:
         """Nonlinear minus linear propagation of cropped fields, at each length: (samples, points)."""
-        xp = array_namespace(start)
-        spacing = grid.band_thz / start.shape[1]
-        out = [xp.zeros_like(start) for _ in lengths]
-        waiting: list[tuple[Integers, int, int, Any]] = [(np.arange(start.shape[0]), FIRST_STEPS, 1, None)]
-        failed = 0
-        while waiting:
-            rows, steps, band, coarse = waiting.pop()
-            first = widened(xp.take(start, as_like(rows, start), axis=0), band * start.shape[1])
-            first = xp.astype(first, xp.complex64) if self.single else first
-            if coarse is None:
-                coarse, _ = self._strang(first, spacing, lengths, steps)
-            fine, edge = self._strang(first, spacing, lengths, 2 * steps)
-            better = [(4 * two - one) / 3 for one, two in zip(coarse, fine, strict=True)]
-            # relative to the light sent in, less what is lost: that of a compressed pulse is spread too thin
-            apart = sum(
-                xp.max(_power(best - two), axis=1) * 10 ** (self.loss_db_per_km * length * 1e-4)
-                for best, two, length in zip(better, fine, lengths, strict=True)
-            )
-            error = 2 * np.sqrt(to_numpy(apart / xp.max(_power(first), axis=1)))
-            exact = error <= STEP_ERROR * np.sqrt(self.tolerance)
-            cut = edge > EDGE_ERROR * np.sqrt(self.tolerance)
-            narrow = cut & (band < WIDEST_BAND)
-            slow = ~narrow & ~exact & (steps < MOST_STEPS)
-            done = ~narrow & ~slow
-            failed += int(np.sum(done & (~exact | cut)))
-            exponent = self.exponent(np.fft.fftfreq(first.shape[1], 1 / (first.shape[1] * spacing)))
-            kept = as_like(np.flatnonzero(done), start)
-            for target, best, length in zip(out, better, lengths, strict=True):
-                linear = xp.take(first, kept, axis=0) * as_like(np.exp(exponent * length), first)
-                change = xp.take(best, kept, axis=0) - linear
-                target[as_like(rows[done], start)] = xp.astype(nearest(change, target.shape[1]), target.dtype)
-            if narrow.any():
-                waiting.append((rows[narrow], steps, 2 * band, None))
-            if slow.any():
-                chosen = as_like(np.flatnonzero(slow), start)
-                waiting.append((rows[slow], 2 * steps, band, [xp.take(two, chosen, axis=0) for two in fine]))
-        if failed:
+        xp, narrow = array_namespace(start), start.shape[1]
+        first = xp.astype(start, xp.complex64) if self.single else start
+        begin = np.zeros(first.shape[0], dtype=int)
+        groups = [Pulses(first, np.arange(len(begin)), begin, begin)]
+        exponent = self.exponent(np.fft.fftfreq(narrow, 1 / grid.band_thz))
+        power = _power(first)
+        light = to_numpy(xp.stack([xp.max(power, axis=1), xp.sum(power, axis=1)])).astype(float)
+        out, before, failed = [], 0.0, np.zeros(len(begin), dtype=bool)
+        for length in lengths:
+            # Errors are relative to the light sent in, less what is lost: a compressed pulse is spread too thin.
+            groups = self._march(groups, length - before, grid, narrow, light, failed)
+            light = light * np.exp(2 * exponent[0].real * (length - before))
+            correction = xp.zeros_like(start)
+            linear = first * as_like(np.exp(exponent * length), first)
+            for one in groups:
+                rows = as_like(one.rows, start)
+                change = nearest(one.field, narrow) - xp.take(linear, rows, axis=0)
+                correction[rows] = xp.astype(change, start.dtype)
+                one.place = np.zeros_like(one.place)
+            out.append(correction)
+            before = length
+        if failed.any():
             warn(
-                f"{failed} pulses did not reach tolerance={self.tolerance:g} with {MOST_STEPS} steps and "
+                f"{failed.sum()} pulses did not reach tolerance={self.tolerance:g} with {2 ** (FINEST + 1)} steps and "
                 f"{WIDEST_BAND * grid.band_thz:g} THz; lower the power or the length."
             )
         return out
 
-    def _strang(self, field: Any, spacing: float, lengths: Sequence[float], steps: int) -> tuple[list[Any], Floats]:
-        """Fields after each length with `steps` steps in all, and the largest amplitude at the band's edge."""
-        xp = array_namespace(field)
-        n_points = field.shape[1]
-        exponent = self.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing)))
+    def _march(
+        self, groups: list[Pulses], stretch: float, grid: Grid, narrow: int, light: Floats, failed: Any
+    ) -> list[Pulses]:
+        """All pulses at the end of a stretch, in groups with one band; a pulse goes on in a wider one where it must.
+
+        `narrow` is how many points the first band has; `light` holds the largest and the whole power of each sample at
+        the beginning of the stretch. Samples that had to go on with a larger error are marked in `failed`.
+        """
+        arrived, waiting = [], groups
+        while waiting:
+            n_points = min(one.field.shape[1] for one in waiting)
+            pulses = _together([one for one in waiting if one.field.shape[1] == n_points])
+            waiting = [one for one in waiting if one.field.shape[1] > n_points]
+            there, wider = self._in_one_band(pulses, stretch, grid, narrow, light, failed)
+            arrived += [_together(there)] if there else []
+            waiting += wider
+        return arrived
+
+    def _in_one_band(
+        self, pulses: Pulses, stretch: float, grid: Grid, narrow: int, light: Floats, failed: Any
+    ) -> tuple[list[Pulses], list[Pulses]]:
+        """Pulses that arrived at the end of the stretch, and those that need a wider band to go on in."""
+        field, n_points = pulses.field, pulses.field.shape[1]
+        xp, table = (
+            array_namespace(field),
+            as_like(_half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field),
+        )
+        allowed = STEP_ERROR**2 * self.tolerance * 0.25 ** np.arange(FINEST + 1)
+        loss = 2 * self.exponent(np.zeros(1))[0].real * stretch / 2**FINEST
         edge = slice(3 * n_points // 8, 5 * n_points // 8)
-        energy = xp.sum(_power(field), axis=1)
-        worst = xp.zeros_like(energy)
-        out, before = [], 0.0
-        for length in lengths:
-            # as many times the first number of steps in every stretch: extrapolation needs exact doubling
-            count = max(1, round(FIRST_STEPS * (length - before) / lengths[-1])) * (steps // FIRST_STEPS)
-            step = (length - before) / count
-            half, whole = (as_like(np.exp(exponent * step * part), field) for part in (0.5, 1.0))
-            strength = self.gamma_per_w_km * 1e-3 * step
-            field = field * half
-            for number_of_step in range(count):
-                shape = fft(field)
-                shape *= rotation(strength * _power(shape))
-                field = ifft(shape)
-                last = number_of_step == count - 1
-                field *= half if last else whole
-                if last or number_of_step % EDGE_EVERY == 0:
-                    worst = xp.maximum(worst, xp.sum(_power(field[:, edge]), axis=1))
-            out.append(field)
-            before = length
-        return out, np.sqrt(to_numpy(worst / energy))
+        arrived, wider = [], []
+        while len(pulses.rows):
+            best, apart = self._step(pulses, table, stretch)
+            numbers = xp.stack([xp.max(_power(apart), axis=1), xp.sum(_power(best[:, edge]), axis=1)])
+            left = np.exp(loss * (pulses.place + 2.0 ** (FINEST - pulses.level)))
+            error, beyond = to_numpy(numbers).astype(float) / (light[:, pulses.rows] * left)
+            limit = allowed[pulses.level]
+            rough, cut = error > limit, beyond > EDGE_ERROR**2 * self.tolerance
+            shorter = rough & (pulses.level < FINEST)
+            wide = cut & (n_points < WIDEST_BAND * narrow)
+            moved = ~shorter & ~wide
+            failed[pulses.rows] |= moved & (rough | cut)
+            pulses.field = best if moved.all() else xp.where(as_like(moved, best)[:, None], best, pulses.field)
+            pulses.place = pulses.place + np.where(moved, 2 ** (FINEST - pulses.level), 0)
+            calm = moved & (error <= CALM**2 * limit) & (pulses.level > 0)
+            calm &= pulses.place % 2 ** (FINEST - pulses.level + 1) == 0  # longer steps begin at their own places
+            pulses.level = pulses.level + (shorter & ~wide) - calm
+            done = pulses.place >= 2**FINEST
+            arrived += [pulses.some(done)] if done.any() else []
+            if wide.any():
+                wider.append(pulses.some(wide))
+                wider[-1].field = widened(wider[-1].field, 2 * n_points)
+            if (done | wide).any():
+                pulses = pulses.some(~done & ~wide)
+        return arrived, wider
+
+    def _step(self, pulses: Pulses, table: Any, stretch: float) -> tuple[Any, Any]:
+        """One step of each pulse, extrapolated, and how far it is from two steps of half its length."""
+        field, level = pulses.field, pulses.level
+        xp = array_namespace(field)
+        if (level == level[0]).all():  # no copies where all steps are alike
+            level = level[:1]
+        half, quarter = (xp.take(table, as_like(level + k, field), axis=0) for k in (0, 1))
+        strength = as_like(self.gamma_per_w_km * 1e-3 * stretch * 0.5 ** level[:, None], xp.real(field))
+        coarse = _turned(field * half, strength) * half
+        fine = _turned(_turned(field * quarter, strength / 2) * half, strength / 2) * quarter
+        apart = (fine - coarse) / 3
+        return fine + apart, apart
+
+
+@lru_cache(maxsize=64)
+def _half_steps(fibre: Fibre, n_points: int, spacing: float, stretch: float, levels: int) -> Any:
+    """Linear propagation over half of a step, for the steps of every level: (levels, points)."""
+    exponent = fibre.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing)))
+    return np.exp(exponent * (stretch * 0.5 ** np.arange(1, levels + 1)[:, None]))
+
+
+def _turned(field: Any, strength: Any) -> Any:
+    """The spectrum after the nonlinear phase, which light takes up in time by its own power."""
+    shape = fft(field)
+    shape *= rotation(strength * _power(shape))
+    return ifft(shape)
+
+
+def _together(groups: list[Pulses]) -> Pulses:
+    if len(groups) == 1:
+        return groups[0]
+    field = array_namespace(groups[0].field).concat([one.field for one in groups], axis=0)
+    return Pulses(
+        field, *(np.concatenate([getattr(one, name) for one in groups]) for name in ("rows", "place", "level"))
+    )
 
 
 def _power(field: Any) -> Any:

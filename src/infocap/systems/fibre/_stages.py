@@ -233,15 +233,17 @@ class Encoder:
             mask = mask * rotation(phase)
         return mask
 
-    def seen(self, mask: Any, grid: Grid, offset: float = 0.0) -> Any:
-        """The cells seen through the instrument's filter, at the points of the grid plus `offset` spacings."""
-        xp = array_namespace(mask)
-        spectrum, per_cell = fft(mask), grid.points_per_cell
-        offsets = [(step + offset) / per_cell for step in range(per_cell)]
-        responses = [_response(self.filter, self.filter_ghz, one) for one in offsets]
-        parts = [ifft(spectrum * as_like(response, mask)) for response in responses]
-        out = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
-        return widened(out, grid.n_points, 1.0)
+    def seen(self, mask: Any, grid: Grid, *offsets: float) -> list[Any]:
+        """The cells seen through the instrument's filter, at the points of the grid plus each offset, in spacings."""
+        xp, per_cell = array_namespace(mask), grid.points_per_cell
+        spectrum, out = fft(mask), []
+        for offset in offsets:
+            places = [(step + offset) / per_cell for step in range(per_cell)]
+            responses = [as_like(_response(self.filter, self.filter_ghz, one), mask) for one in places]
+            parts = [ifft(spectrum * response) for response in responses]
+            whole = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1)) if per_cell > 1 else parts[0]
+            out.append(widened(whole, grid.n_points, 1.0))
+        return out
 
 
 @cache

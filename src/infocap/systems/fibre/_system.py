@@ -19,6 +19,8 @@ AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noi
 STAGES = {"pulse": Pulse, "encoder": Encoder, "fibre": Fibre, "detector": Detector, "grid": Grid}
 # Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
 WEAKEST_EDGE = 5e-4
+# Relative noise from which on the rounding of single precision, 1e-7, is lost in it.
+SINGLE_NOISE = 1e-4
 # Samples that are propagated together on a processor: their fields (8 MB) stay near its cores. Each stage draws the
 # noise of so many samples from one random stream, wherever they are propagated.
 HOST_ROWS = 512
@@ -134,21 +136,29 @@ class FibreSystem:
         return {"mask": mask, "before": before, "after": after}
 
     def _propagated(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> tuple[Any, Any, list[Any]]:
-        count = self.encoder.n_noises
+        xp, count = array_namespace(u), self.encoder.n_noises
+        u = xp.astype(u, xp.float32) if self.single else u
         cells = self.encoder.cells(u, as_like(noise(0, count), u) if count else None)
-        mask = self.encoder.seen(cells, self.grid)
-        before = mask * self._pulse_coefficients(u)
-        return mask, before, self.fibre.propagate(before, self.grid, lengths_m, self._shape(before, cells))
+        mask, between = self.encoder.seen(cells, self.grid, 0.0, 0.5)
+        before = mask * self._pulse_coefficients(mask)
+        shape = self._shape(before, between * self._pulse_coefficients(mask, 0.5))
+        after = self.fibre.propagate(before, self.grid, lengths_m, shape)
+        return mask, before, [xp.astype(field, xp.complex128) for field in after]
 
-    def _shape(self, field: Any, cells: Any) -> Any:
-        """The light in time, without what the finite window folds back.
+    @property
+    def single(self) -> bool:
+        """Whether single precision will do: the tolerance allows it, and noise is far above its rounding."""
+        noise = self.encoder.phase_noise_rad if self.encoder.n_noises else 0.0
+        return self.fibre.single and max(noise, self.detector.relative) >= SINGLE_NOISE
+
+    def _shape(self, field: Any, between: Any) -> Any:
+        """The light in time, without what the finite window folds back, from points of the grid and half-way between.
 
         Kinks of the spectrum half-way between the cells make tails that fall as 1 / t² (without a filter as 1 / t).
         Sampled at the points of the grid they fold back with alternating signs, half-way between with equal signs (or
         the other way round, for an even number of points in a cell). Both series have known sums, so the light itself
         is the weighted mean of the two samplings that is free of both.
         """
-        between = self.encoder.seen(cells, self.grid, 0.5) * self._pulse_coefficients(field, 0.5)
         turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
         angle = np.pi * np.where(turns == 0, 0.1, turns)
         if self.encoder.filter is None:
