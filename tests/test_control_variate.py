@@ -411,7 +411,7 @@ def test_repeats_tell_noise_from_functions_outside_the_basis(tmp_path):
     assert abs(result.total - inside) < 4 * result.total_standard_error
     assert abs(result.noise_limited_total - exact) < 4 * result.noise_limited_standard_error
     line = next(line for line in repr(result).splitlines() if "that noise allows" in line)
-    assert line.split(" of ")[0].strip().startswith(f"found {result.total:.1f} ± ")
+    assert line.split(" of ")[0].strip().startswith(f"found {result.total:.3f} ± ")
     assert line.endswith("that noise allows, of 11")
     saved = infocap.load_result(result.save(tmp_path / "result.nc"))
     assert saved.noise_limited_total == result.noise_limited_total

@@ -173,7 +173,7 @@ def sweep(
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 1024, seed=1, progress=False)
     Sweep: 2 settings (2 n_readouts), total 2.957 to 5.316
       1024 samples, 15 legendre functions of 2 inputs, method 'control-variate'
-      n_readouts=2: 2.957 ± 0.002 of 3
+      n_readouts=2: 2.9572 ± 0.0021 of 3
       n_readouts=5: 5.316 ± 0.051 of 6
     """
     from tqdm.auto import tqdm
