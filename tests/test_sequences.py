@@ -3,6 +3,7 @@
 import pickle
 import re
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from itertools import combinations_with_replacement, groupby
 from math import comb
 
@@ -501,3 +502,30 @@ def test_delays_on_the_command_line(recorded, tmp_path):
     assert "963 functions" in run.output
     run = CliRunner().invoke(main, ["estimate", str(path), "--delays", "1-30"])
     assert "give it as 1:100,2:40,3:20" in str(run.exception)
+
+
+def test_reservoirs_are_swept_and_compared(tmp_path):
+    """Settings side by side for functions of the past, kept in a folder; and results with different delays."""
+    basis = infocap.delayed_basis("legendre", max_delay={1: 12, 2: 4})
+    swept = infocap.sweep(
+        partial(infocap.systems.EchoState, 6),
+        {"radius": [0.5, 0.9]},
+        basis,
+        1500,
+        seed=1,
+        path=tmp_path,
+        progress=False,
+    )
+    alone = infocap.probe(infocap.systems.EchoState(6, radius=0.9), basis, 1500, seed=1)
+    assert_allclose(swept.at(radius=0.9).capacity, alone.capacity, atol=1e-12)
+    assert swept.at(radius=0.9).memory_capacity > swept.at(radius=0.5).memory_capacity
+    other = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 6})
+    compared = infocap.compare(alone, infocap.probe(infocap.systems.EchoState(6, radius=0.5), other, 1500, seed=1))
+    common = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 4})
+    assert set(compared.basis.labels) == set(common.labels)
+    places = [alone.basis.labels.index(label) for label in compared.basis.labels]
+    assert_allclose(compared.results[0].capacity, alone.capacity[places])
+    assert_allclose(
+        compared.results[0].memory_capacity, compared.results[0].memory_function()["capacity"].sum(), atol=0.1
+    )
+    assert 0 < compared.results[0].memory_capacity.standard_error < 2 * alone.memory_capacity.standard_error

@@ -12,6 +12,7 @@ from .._check import probability
 from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
+from ..kernels._regression import stretch_error
 from ..kernels._summary import benjamini_hochberg
 from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
@@ -214,13 +215,15 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     if len(rows) == len(result.basis):
         return result
     known = {name: column[rows] for name, column in per_term(result).items()}
-    error = known.get("standard_error")
+    error = None if result.standard_error is None else float(np.linalg.norm(result.standard_error[rows]))
+    stretches = None if result.without_stretches is None else result.without_stretches[:, rows]
     return replace(
         result,
         **known,
-        basis=ProductBasis(result.basis.families, result.basis.indices[rows]),
+        basis=result.basis.subset(rows),
         total=float(known.get("unbiased", known["capacity"]).sum()),
-        total_standard_error=None if error is None else float(np.sqrt(np.sum(error**2))),
+        total_standard_error=error if stretches is None else stretch_error(stretches.sum(axis=1)),
+        without_stretches=stretches,
         coordinates=tuple(part[:, rows] for part in result.coordinates),
     )
 

@@ -137,7 +137,7 @@ def sweep(
     executor: Any = None,
     path: str | Path | None = None,
     progress: bool = True,
-    design: str = "sobol",
+    design: str | None = None,
     blocks: int | None = None,
     method: str | Estimator = "control-variate",
     constant: bool = True,
@@ -146,7 +146,7 @@ def sweep(
 ) -> Sweep:
     """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
 
-    All settings are measured at the same inputs.
+    All settings are measured at the same inputs; a basis from `delayed_basis` takes a random sequence of them.
 
     Parameters
     ----------
@@ -185,7 +185,9 @@ def sweep(
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
-    blocks = block_count(basis, n_samples, design, blocks)
+    if not basis.memory:  # a sequence has no blocks
+        design = design or "sobol"
+        blocks = block_count(basis, n_samples, design, blocks)
     how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
     how |= {"method": method, "constant": constant, "complex_as": complex_as}
     shelf = None if path is None else Shelf(Path(path), _described(make_system, basis, how, options))
