@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._array import array_namespace, as_like, fft, on_host
-from ..._parallel import parallel_map
+from ..._parallel import all_cores, parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
 from ._fibre import Fibre
@@ -21,11 +21,11 @@ STAGES = {"pulse": Pulse, "encoder": Encoder, "fibre": Fibre, "detector": Detect
 WEAKEST_EDGE = 5e-4
 # Relative noise from which on the rounding of single precision, 1e-7, is lost in it.
 SINGLE_NOISE = 1e-4
-# Samples that are propagated together on a processor: their fields (8 MB) stay near its cores. Each stage draws the
-# noise of so many samples from one random stream, wherever they are propagated.
-HOST_ROWS = 512
-# Samples that are propagated together on a graphics card, a multiple of HOST_ROWS: enough to fill it.
-DEVICE_ROWS = 16 * HOST_ROWS
+# Each stage draws the noise of so many samples from one random stream, wherever they are propagated.
+NOISE_ROWS = 512
+# Samples that are propagated together: on a processor an equal share for each of four threads, but no more than this,
+# because more threads with fewer samples wait for Python's lock; on a graphics card enough to fill it.
+HOST_ROWS, HOST_SHARES, DEVICE_ROWS = 4 * NOISE_ROWS, 4, 16 * NOISE_ROWS
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class FibreSystem:
         u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
-        size = HOST_ROWS if on_host(u) else DEVICE_ROWS
+        size = _rows_at_once(u.shape[0]) if on_host(u) else DEVICE_ROWS
 
         def one(start: int) -> list[Any]:
             rows = u[start : start + size]
@@ -209,17 +209,24 @@ class FibreSystem:
         return xp.astype(u, xp.float64)
 
 
-def _noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
-    """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of HOST_ROWS.
+def _rows_at_once(n_samples: int) -> int:
+    """How many samples a thread propagates together: a multiple of what one random stream is for."""
+    with all_cores() as cores:
+        streams = -(-n_samples // (min(cores, HOST_SHARES) * NOISE_ROWS))
+    return min(streams * NOISE_ROWS, HOST_ROWS)
 
-    Each stage has a stream of its own for every HOST_ROWS samples, drawn sample by sample on the processor: what a
+
+def _noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
+    """Standard normal numbers (samples, *shape) for the samples from `first` on, a multiple of NOISE_ROWS.
+
+    Each stage has a stream of its own for every NOISE_ROWS samples, drawn sample by sample on the processor: what a
     sample gets depends neither on how many come after it, nor on what other stages draw, nor on the device.
     """
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
 
     def draw(start: int) -> Floats:
-        key = (*root.spawn_key, stage, start // HOST_ROWS)
+        key = (*root.spawn_key, stage, start // NOISE_ROWS)
         generator = np.random.default_rng(np.random.SeedSequence(root.entropy, spawn_key=key))
-        return generator.standard_normal((min(HOST_ROWS, first + n_samples - start), *shape))
+        return generator.standard_normal((min(NOISE_ROWS, first + n_samples - start), *shape))
 
-    return np.concatenate(parallel_map(draw, range(first, first + n_samples, HOST_ROWS)))
+    return np.concatenate(parallel_map(draw, range(first, first + n_samples, NOISE_ROWS)))
