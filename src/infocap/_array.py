@@ -129,32 +129,13 @@ def inverse_of_triangle(triangle: Any) -> Any:
     return solve_triangle(triangle.T, one, transposed=True)
 
 
-def _transforms(array: Any) -> Any:
+def transforms(array: Any) -> Any:
+    """The Fourier transforms of an array's library, in the array's own precision: `fft`, `ifft`, `rfft`, `irfft`."""
     if on_host(array):
         import scipy.fft
 
         return scipy.fft  # in single precision too, as older versions of NumPy do not
     return array_namespace(array).fft
-
-
-def fft(array: Any) -> Any:
-    """The discrete Fourier transform along the last axis, in the array's own precision."""
-    return _transforms(array).fft(array, axis=-1)
-
-
-def ifft(array: Any) -> Any:
-    """The inverse of `fft`."""
-    return _transforms(array).ifft(array, axis=-1)
-
-
-def rfft(array: Any) -> Any:
-    """The discrete Fourier transform of real numbers along the first axis."""
-    return _transforms(array).rfft(array, axis=0)
-
-
-def irfft(array: Any, n: int) -> Any:
-    """The inverse of `rfft`: n real numbers along the first axis."""
-    return _transforms(array).irfft(array, n=n, axis=0)
 
 
 def rotation(phase: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .._array import array_namespace, as_like, irfft, on_host, rfft, take_rows
+from .._array import array_namespace, as_like, on_host, take_rows, transforms
 from ..typing import Integers
 from ._family import Family
 from ._plan import Places, Sizes
@@ -142,7 +142,7 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     """
     from scipy.fft import next_fast_len
 
-    xp, (n, width) = array_namespace(z), z.shape
+    xp, fourier, (n, width) = array_namespace(z), transforms(z), z.shape
     longest = int(shell.shift.max())
     # Two and a half times the longest shift is fastest: longer stretches take longer to transform back, and shorter
     # ones hold more history than samples (benchmarks/sequences.py).
@@ -155,7 +155,7 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
 
     stretches = xp.reshape(xp.concat([z, blank(count * step - n, width)]), (count, step, width))
     stretches = xp.concat([blank(longest, count, width), xp.permute_dims(stretches, (1, 0, 2))])
-    zf = xp.conj(rfft(stretches))  # (frequencies, stretches, K)
+    zf = xp.conj(fourier.rfft(stretches, axis=0))  # (frequencies, stretches, K)
     at_once = max((HOST_NUMBERS if on_host(z) else DEVICE_NUMBERS) // (size * max(width, count)), 1)
     parts = []
     for first in range(0, len(shell.patterns), at_once):
@@ -169,8 +169,8 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
             one, following = (values[:, begin : begin + count * step] for begin in (0, step))
             following = xp.reshape(following, (p, count, step))[:, :, :longest]
             windows = xp.concat([xp.reshape(one, (p, count, step)), following], axis=2)
-        pf = rfft(xp.permute_dims(windows, (2, 0, 1)))  # (frequencies, patterns, stretches)
-        back = irfft(xp.matmul(pf, zf), size)  # sums for minus each shift, (shifts, patterns, K)
+        pf = fourier.rfft(xp.permute_dims(windows, (2, 0, 1)), axis=0)  # (frequencies, patterns, stretches)
+        back = fourier.irfft(xp.matmul(pf, zf), n=size, axis=0)  # sums for minus each shift, (shifts, patterns, K)
         here = slice(*np.searchsorted(shell.pattern, [some.start, some.stop]).tolist())
         place = -shell.shift[here] % size * back.shape[1] + shell.pattern[here] - first
         parts.append(take_rows(xp.reshape(back, (-1, width)), as_like(place, back)))

@@ -271,13 +271,9 @@ class CapacityAccuracy:
         names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
         columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         columns |= {"unreliable": np.array(self.unreliable)} if self.unreliable else {}
-        attrs = {
-            "task": self.task,
-            "measure": self.measure,
-            "linear_accuracy": self.linear,
-            "correlation": self.correlation,
-        }
-        attrs |= {"correlation_interval": list(self.interval()), "correlation_interval_method": "Fisher, 95 %"}
+        attrs = {"task": self.task, "measure": self.measure, "linear_accuracy": self.linear}
+        attrs |= {"correlation": self.correlation, "correlation_interval": list(self.interval())}
+        attrs |= {"correlation_interval_method": "Fisher, 95 %"}
         return xr.Dataset(
             {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
             coords={name: axis_values(values) for name, values in self.settings.items()},

@@ -1,7 +1,5 @@
 """Learning tasks: inputs with a class or a real target each; two spirals and handwritten digits of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -84,7 +82,7 @@ class Task:
     @classmethod
     def reduced(
         cls, features: ArrayLike, labels: ArrayLike, n_inputs: int, name: str = "task", source: str = "given"
-    ) -> Task:
+    ) -> "Task":
         """A task of many features, reduced to their first principal components, each scaled to [-1, 1].
 
         As in the paper, components and scale come from all samples, and no label enters; see `accuracy`.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, fft, ifft, rotation, to_numpy
+from ..._array import array_namespace, as_like, rotation, to_numpy, transforms
 from ..._check import number, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
@@ -90,16 +90,16 @@ class Fibre:
         out = [field * as_like(np.exp(exponent * length), field) for length in total]
         if self.gamma_per_w_km == 0 or total[-1] == 0:
             return out
-        xp = array_namespace(field)
+        xp, fourier = array_namespace(field), transforms(field)
         if shape is None or self.prechirp_length_m:  # dispersion has moved what was known
-            shape = fft(field)
+            shape = fourier.fft(field)
         crop = self._crop(shape, field, grid, total[-1])
         for n_points in np.unique(crop).tolist():
             rows = np.flatnonzero(crop == n_points)
             near = nearest(xp.take(shape, as_like(rows, field), axis=0), n_points)
-            start = ifft(near * as_like(_fade(n_points, grid.n_points), field))
+            start = fourier.ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
-                out[position][as_like(rows, field)] += ifft(widened(fft(correction), grid.n_points))
+                out[position][as_like(rows, field)] += fourier.ifft(widened(fourier.fft(correction), grid.n_points))
         return out
 
     def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
@@ -114,7 +114,7 @@ class Fibre:
         powers = [_power(shape)]
         if 2 * np.pi * abs(self.beta2_ps2_per_km) * 1e-3 * length_m * grid.band_thz / 2 > SPREAD_PS:
             far = np.exp(self.exponent(grid.frequency_thz) * length_m)  # may carry light out of the window
-            powers.append(_power(fft(field * as_like(far, field))))
+            powers.append(_power(transforms(field).fft(field * as_like(far, field))))
         cubes = sum((power * xp.sqrt(power)) @ as_like(1 - kept.T, power) for power in powers)
         step_ps = grid.window_ps / grid.n_points
         largest = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
@@ -170,8 +170,7 @@ class Fibre:
 
     def _strang(self, field: Any, spacing: float, lengths: Sequence[float], steps: int) -> tuple[list[Any], Floats]:
         """Fields after each length with `steps` steps in all, and the largest amplitude at the band's edge."""
-        xp = array_namespace(field)
-        n_points = field.shape[1]
+        xp, fourier, n_points = array_namespace(field), transforms(field), field.shape[1]
         exponent = self.exponent(np.fft.fftfreq(n_points, 1 / (n_points * spacing)))
         edge = slice(3 * n_points // 8, 5 * n_points // 8)
         energy = xp.sum(_power(field), axis=1)
@@ -185,9 +184,9 @@ class Fibre:
             strength = self.gamma_per_w_km * 1e-3 * step
             field = field * half
             for number_of_step in range(count):
-                shape = fft(field)
+                shape = fourier.fft(field)
                 shape *= rotation(strength * _power(shape))
-                field = ifft(shape)
+                field = fourier.ifft(shape)
                 last = number_of_step == count - 1
                 field *= half if last else whole
                 if last or number_of_step % EDGE_EVERY == 0:

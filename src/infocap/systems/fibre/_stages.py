@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, fft, ifft, rotation
+from ..._array import array_namespace, as_like, rotation, transforms
 from ..._check import number, one_of, positive, whole_number
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
@@ -235,11 +235,11 @@ class Encoder:
 
     def seen(self, mask: Any, grid: Grid, offset: float = 0.0) -> Any:
         """The cells seen through the instrument's filter, at the points of the grid plus `offset` spacings."""
-        xp = array_namespace(mask)
-        spectrum, per_cell = fft(mask), grid.points_per_cell
+        xp, fourier, per_cell = array_namespace(mask), transforms(mask), grid.points_per_cell
+        spectrum = fourier.fft(mask)
         offsets = [(step + offset) / per_cell for step in range(per_cell)]
         responses = [_response(self.filter, self.filter_ghz, one) for one in offsets]
-        parts = [ifft(spectrum * as_like(response, mask)) for response in responses]
+        parts = [fourier.ifft(spectrum * as_like(response, mask)) for response in responses]
         out = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
         return widened(out, grid.n_points, 1.0)
 
