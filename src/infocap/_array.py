@@ -51,14 +51,17 @@ def on_device(array: Any) -> bool:
 
 def as_like(values: Any, like: Any) -> Any:
     """A NumPy array in the library, on the device and in the precision of another array; what is there, stays."""
-    if on_device(values):
-        return values
-    values = np.asarray(values)
+    if not on_host(values):
+        if on_device(values):
+            return values
+        values = np.asarray(values)
     if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+    if on_host(like):
+        return values
     if _library(like) == "torch":  # small arrays go there without waiting for what is under way
         return array_namespace(like).asarray(values).to(like.device, non_blocking=True)
-    return values if on_host(like) else array_namespace(like).asarray(values, device=like.device)
+    return array_namespace(like).asarray(values, device=like.device)
 
 
 def to_numpy(array: Any) -> Any:
@@ -90,18 +93,18 @@ def multiplier(like: Any) -> Callable[..., Any] | None:
 
 def cholesky(matrix: Any) -> Any:
     """The lower triangle C with C C' = matrix; None where the matrix is not positive."""
-    if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
-        factor, failed = array_namespace(matrix).linalg.cholesky_ex(matrix)
-        return None if bool(failed) else factor
     try:
         if on_host(matrix):
             from scipy.linalg import cholesky as factored
 
             return factored(matrix.T, lower=True, check_finite=False)  # in the order of LAPACK: half the time
+        if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
+            factor, failed = array_namespace(matrix).linalg.cholesky_ex(matrix)
+            return None if bool(failed) else factor
         factor = array_namespace(matrix).linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         return None
-    return None if on_device(factor) and not np.isfinite(to_numpy(factor[-1, -1])) else factor
+    return factor if np.isfinite(to_numpy(factor[-1, -1])) else None
 
 
 def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:

@@ -147,8 +147,8 @@ class Plan:
         (self.left, left), (self.right, right) = halves
         self.order = order = np.lexsort((right, left))
         self.row_of = Places(np.argsort(order))
-        self.height = sizes.height(self.n_terms)
-        self.batches = []
+        self.height, self.batches = sizes.height(self.n_terms), []
+        self.samples = sizes.samples(self.height)
         for start, stop in pairwise([*range(0, self.n_terms, self.height), self.n_terms]):
             a, b = left[order[start:stop]], right[order[start:stop]]
             self.batches.append(Batch(slice(start, stop), Places(a), Places(b), _blocks(a, b)))
@@ -170,7 +170,7 @@ class Plan:
         device there may be more rows of values than functions; what is in those has no meaning.
         """
         n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
-        at_once = max(min(self.sizes.samples(self.height), n_samples), 1)
+        at_once = max(min(self.samples, n_samples), 1)
         few = not here and self.height * at_once < FEW_NUMBERS
         multiply = np.multiply if here else None if few else multiplier(u)
         with suppress(IndexError):

@@ -204,10 +204,10 @@ class Encoder:
 
     @cached_property
     def bin_of_cell(self) -> Integers:
-        """The bin that each 1 GHz cell lies in; -1 outside the span."""
+        """The bin that each 1 GHz cell lies in; `n_bins` outside the span."""
         offset_nm = -CELLS_GHZ / ghz_per_nm(self.wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
-        return np.where((bins >= 0) & (bins < self.n_bins), bins, -1)
+        return np.where(bins >= 0, np.minimum(bins, self.n_bins), self.n_bins)
 
     @property
     def n_noises(self) -> int:
@@ -216,20 +216,18 @@ class Encoder:
 
     def cells(self, u: Any, noise: Any | None) -> Any:
         """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
-        xp = array_namespace(u)
-        cells = self.bin_of_cell
+        xp, cells = array_namespace(u), as_like(self.bin_of_cell, u)
         each = xp.take(u, as_like(np.arange(self.n_bins) % self.n_inputs, u), axis=1)  # (samples, bins)
         calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
         power = xp.abs(each) ** as_like(1 + self.exponent_spread * calibration, u)
         turned = rotation((1 - power) * as_like(self.phase_spread_rad * calibration, u))
-        # one more column, the transmission outside, is what index -1 picks
+        # one more column: the transmission outside
         amplitude = xp.concat([xp.sign(each) * xp.sqrt(power) * turned, xp.ones_like(turned[:, :1])], axis=1)
-        mask = xp.take(amplitude, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
+        mask = xp.take(amplitude, cells, axis=1)
         if noise is not None and self.phase_noise is not None:
             phase = self.phase_noise_rad * noise
             if self.phase_noise == "bin":
-                phase = xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1)
-                phase = xp.take(phase, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
+                phase = xp.take(xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1), cells, axis=1)
             mask = mask * rotation(phase)
         return mask
 
