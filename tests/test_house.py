@@ -29,10 +29,10 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Sequences (functions of delayed inputs, their estimator, results, pictures, search) took 1,500.
 # Checksums, readers in processes of their own, and an acquisition that nothing surprises took 650.
 # Fitting a simulator to a measurement, the published twin, and the paper's W* and y* took 190.
-MOST_LINES = 19_688
+MOST_LINES = 19_663
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less.
-MOST_CORE_LINES = 9_073
+MOST_CORE_LINES = 9_052
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.

@@ -1,7 +1,5 @@
 """Functions of the past: products of orthonormal functions of delayed inputs, the targets for devices with memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
@@ -90,7 +88,7 @@ class DelayedBasis(ProductBasis):
         """How many samples to prepare at a time: so many that the history in front of them does not matter."""
         return ROWS
 
-    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> DelayedBasis:
+    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> "DelayedBasis":
         """This basis and further functions, at most `most` in all, with delays up to `memory` (by default its own).
 
         Longer delays of degree 1 come first, up to twice the longest, because what a device forgets slowly lies there;

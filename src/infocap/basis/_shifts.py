@@ -145,8 +145,9 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     xp, fourier, (n, width) = array_namespace(z), transforms(z), z.shape
     longest = int(shell.shift.max())
     # Two and a half times the longest shift is fastest: longer stretches take longer to transform back, and shorter
-    # ones hold more history than samples (benchmarks/sequences.py).
-    size = next_fast_len(max(min(5 * longest // 2, n + longest), longest + 2, SHORTEST), real=True)
+    # ones hold more history than samples (benchmarks/sequences.py). Even lengths are faster on a device.
+    wanted = max(min(5 * longest // 2, n + longest), longest + 2, SHORTEST)
+    size = 8 * next_fast_len(-(-wanted // 8), real=True)
     step = size - longest
     count = -(-n // step)  # of stretches, each `longest` samples longer for the patterns
 

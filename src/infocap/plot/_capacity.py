@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from .._words import rounded
 from ..result._capacity_result import CapacityResult
-from ..result._delays import sum_over
+from ..result._target import sum_over
 from ..typing import Floats
 from ._style import COLOURS, DOUBT, GREY, axes, degree_axis, unreliable_total
 

@@ -1,7 +1,5 @@
 """Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show; both come back exactly."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from io import StringIO
@@ -37,7 +35,7 @@ INSIDE = {  # arrays that `capacity_of`, `memory_capacity` and `readout_weights`
 }
 
 
-def to_dataset(result: CapacityResult) -> xr.Dataset:
+def to_dataset(result: CapacityResult) -> "xr.Dataset":
     """The result as an xarray data set; its attributes rebuild what arrays cannot hold."""
     import xarray as xr
 

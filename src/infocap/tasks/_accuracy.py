@@ -1,7 +1,5 @@
 """How well a system with a linear readout does a task, and whether its capacity predicts that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -263,7 +261,7 @@ class CapacityAccuracy:
         low, high = pearsonr(self.total, self.accuracy).confidence_interval(probability("level", level))
         return float(low), float(high)
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> "xr.Dataset":
         """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""
         import xarray as xr
 
