@@ -29,7 +29,7 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Sequences (functions of delayed inputs, their estimator, results, pictures, search) took 1,500.
 # Checksums, readers in processes of their own, and an acquisition that nothing surprises took 650.
 # Fitting a simulator to a measurement, the published twin, and the paper's W* and y* took 190.
-MOST_LINES = 19_663
+MOST_LINES = 19_662
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less.
 MOST_CORE_LINES = 9_052

@@ -131,8 +131,7 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     if basis.n_inputs != task.n_inputs:
         raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
     if len(basis) > MOST_TERMS:
-        said = f"the basis has {len(basis)} functions, more than {MOST_TERMS}"
-        raise ParameterError(f"{said}; lower its degree.")
+        raise ParameterError(f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree.")
     u = task.inputs
     refuse_outside(Table(u, "inputs"), (0, len(u)), u.min(axis=0), u.max(axis=0), basis)
     start = max(task.memory, basis.memory)  # rows before it lack part of their past
