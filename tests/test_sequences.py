@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_lyapunov
 
 import infocap
-from infocap.basis._delayed import count_terms
+from infocap.basis._delayed import Cuts, count_terms
 from infocap.cli import main
 from infocap.errors import DataError, ParameterError
 
@@ -91,7 +91,7 @@ def by_loops(u, basis, times):
 def test_values_labels_and_counts_are_those_of_a_plain_loop(n_inputs, max_delay, cuts, xp):
     basis = infocap.delayed_basis("legendre", n_inputs, max_delay, **cuts)
     terms = plain_terms(max_delay, n_inputs, **cuts)
-    assert len(basis) == len(terms) + 1 == count_terms(basis.families, max_delay, **cuts) + 1
+    assert len(basis) == len(terms) + 1 == count_terms(basis.families, max_delay, Cuts(**cuts)) + 1
     assert set(basis.labels) == {"1", *(plain_label(term, n_inputs) for term in terms)}
     u = np.random.default_rng(0).uniform(-1, 1, (400, n_inputs))
     y = by_loops(u, basis, np.arange(basis.memory, 400))

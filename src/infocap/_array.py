@@ -51,14 +51,17 @@ def on_device(array: Any) -> bool:
 
 def as_like(values: Any, like: Any) -> Any:
     """A NumPy array in the library, on the device and in the precision of another array; what is there, stays."""
-    if on_device(values):
-        return values
-    values = np.asarray(values)
+    if not on_host(values):
+        if on_device(values):
+            return values
+        values = np.asarray(values)
     if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
+    if on_host(like):
+        return values
     if _library(like) == "torch":  # small arrays go there without waiting for what is under way
         return array_namespace(like).asarray(values).to(like.device, non_blocking=True)
-    return values if on_host(like) else array_namespace(like).asarray(values, device=like.device)
+    return array_namespace(like).asarray(values, device=like.device)
 
 
 def to_numpy(array: Any) -> Any:
@@ -90,18 +93,18 @@ def multiplier(like: Any) -> Callable[..., Any] | None:
 
 def cholesky(matrix: Any) -> Any:
     """The lower triangle C with C C' = matrix; None where the matrix is not positive."""
-    if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
-        factor, failed = array_namespace(matrix).linalg.cholesky_ex(matrix)
-        return None if bool(failed) else factor
     try:
         if on_host(matrix):
             from scipy.linalg import cholesky as factored
 
             return factored(matrix.T, lower=True, check_finite=False)  # in the order of LAPACK: half the time
+        if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
+            factor, failed = array_namespace(matrix).linalg.cholesky_ex(matrix)
+            return None if bool(failed) else factor
         factor = array_namespace(matrix).linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         return None
-    return None if on_device(factor) and not np.isfinite(to_numpy(factor[-1, -1])) else factor
+    return factor if np.isfinite(to_numpy(factor[-1, -1])) else None
 
 
 def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:
@@ -129,32 +132,13 @@ def inverse_of_triangle(triangle: Any) -> Any:
     return solve_triangle(triangle.T, one, transposed=True)
 
 
-def _transforms(array: Any) -> Any:
+def transforms(array: Any) -> Any:
+    """The Fourier transforms of an array's library, in the array's own precision: `fft`, `ifft`, `rfft`, `irfft`."""
     if on_host(array):
         import scipy.fft
 
         return scipy.fft  # in single precision too, as older versions of NumPy do not
     return array_namespace(array).fft
-
-
-def fft(array: Any) -> Any:
-    """The discrete Fourier transform along the last axis, in the array's own precision."""
-    return _transforms(array).fft(array, axis=-1)
-
-
-def ifft(array: Any) -> Any:
-    """The inverse of `fft`."""
-    return _transforms(array).ifft(array, axis=-1)
-
-
-def rfft(array: Any) -> Any:
-    """The discrete Fourier transform of real numbers along the first axis."""
-    return _transforms(array).rfft(array, axis=0)
-
-
-def irfft(array: Any, n: int) -> Any:
-    """The inverse of `rfft`: n real numbers along the first axis."""
-    return _transforms(array).irfft(array, n=n, axis=0)
 
 
 def rotation(phase: Any) -> Any:

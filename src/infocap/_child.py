@@ -1,7 +1,5 @@
 """Files opened in a process of their own, so that a damaged one can neither crash, hang nor fill this one."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -112,7 +110,10 @@ def serve(opener: str, place: str) -> None:
     try:
         limit_memory(0)
         with opened(path) as contents:
-            described = {name: _described(one) for name, one in contents.variables.items()}
+            described = {}
+            for name, one in contents.variables.items():
+                dtype = one.dtype.str if one.dtype.kind in NUMBERS else "U" if one.dtype.kind in "US" else "O"
+                described[name] = [one.shape, dtype, one.attributes, one.n_chunks, one.missing]
             with blame(path, contents.kind):
                 answer(kind=contents.kind, variables=described, attributes=contents.attributes)
             for line in sys.stdin.buffer:
@@ -127,11 +128,6 @@ def serve(opener: str, place: str) -> None:
         answer(error=str(problem))
     except MemoryError:
         answer(error=f"{path} takes more memory than its arrays declare; it is damaged, or made to do harm.")
-
-
-def _described(one: Variable) -> list[Any]:
-    kind = one.dtype.str if one.dtype.kind in NUMBERS else "U" if one.dtype.kind in "US" else "O"
-    return [one.shape, kind, one.attributes, one.n_chunks, one.missing]
 
 
 def limit_memory(n_bytes: int) -> None:

@@ -1,7 +1,5 @@
 """Files read with care and written whole: one clear error for what is broken, and never half of a new file."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os
@@ -201,7 +199,7 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def save_dataset(data: xr.Dataset, path: Path, encoding: dict[str, Any] | None = None) -> None:
+def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None = None) -> None:
     """Write a NetCDF4 file beside the place wanted and then take it, so that an interrupted write loses nothing."""
     with replaced(path) as beside:
         if hasattr(os, "posix_fallocate"):

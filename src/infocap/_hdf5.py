@@ -1,7 +1,5 @@
 """HDF5 files, which NetCDF4 and MATLAB v7.3 files are: ours by their checksum, others in a process of their own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress

@@ -1,13 +1,11 @@
 """What infocap raises and warns: every message names the value it found and what to do next."""
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings
-from typing import Any
+from typing import Any, Self
 
-__all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError", "printable", "renamed", "warn"]
+__all__ = ["Check", "DataError", "DataWarning", "InfocapError", "ParameterError"]
 
 # Characters that a terminal obeys instead of showing them, or that turn the direction of writing.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -81,7 +79,7 @@ class Check(str):
     kind: str
     found: dict[str, Any]
 
-    def __new__(cls, text: str, kind: str = "warning", **found: Any) -> Check:
+    def __new__(cls, text: str, kind: str = "warning", **found: Any) -> Self:
         """Take the sentence, its kind, and what was found under names of its own."""
         self = super().__new__(cls, printable(text))
         self.kind, self.found = kind, found
@@ -92,21 +90,13 @@ class Check(str):
         return {"text": str(self), "kind": self.kind, "found": self.found}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Check:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """Make a check from what `to_dict` gave."""
         return cls(data["text"], data["kind"], **data["found"])
 
 
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
-    """Raise a DataWarning that points at the line outside the package that caused it.
-
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn("channel 3 is saturated")
-    >>> str(caught[0].message)
-    'channel 3 is saturated'
-    """
+    """Raise a DataWarning that points at the line outside the package that caused it."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap":
         level, frame = level + 1, frame.f_back
@@ -114,15 +104,6 @@ def warn(message: str, category: type[Warning] = DataWarning) -> None:
 
 
 def renamed(old: str, new: str, value: Any) -> Any:
-    """Take the value of an argument under its former name, with a DeprecationWarning that tells the new one.
-
-    >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     renamed("method", "design", "sobol")
-    'sobol'
-    >>> str(caught[0].message)
-    '`method` is now called `design`.'
-    """
+    """Take the value of an argument under its former name, with a DeprecationWarning that tells the new one."""
     warn(f"`{old}` is now called `{new}`.", DeprecationWarning)
     return value

@@ -1,22 +1,20 @@
 """Functions of the past: products of orthonormal functions of delayed inputs, the targets for devices with memory."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, combinations, product
-from typing import Any
+from itertools import combinations, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import on_host
+from .._array import array_namespace
 from .._check import whole_number
 from ..errors import DataError, ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import Floats, Integers
 from ._classical import find_families, legendre
-from ._family import Family, describe, restore
+from ._family import Family
 from ._index_sets import MOST_FUNCTIONS, MOST_LISTED, count_up_to
-from ._plan import DEVICE, HOST
+from ._plan import Sizes
 from ._product import ProductBasis
 from ._shifts import ROWS, ShiftPlan, as_patterns
 
@@ -54,17 +52,10 @@ class DelayedBasis(ProductBasis):
         size = f"{len(self)} {self.family_name} functions of {of}{' and slow time' * self.slow_time}"
         return f"DelayedBasis: {size}, delays up to {self.memory}, degree up to {self.max_degree}"
 
-    def _of_factors(self, table: Any) -> Floats:
-        """What `table(family, count)` says about a family's first functions, for every factor: (terms, factors)."""
-        count = int(self.factors[:, :, 2].max()) + 1
-        known = [table(one, min(count, one.count(one.largest_degree or count))) for one in self.columns]
-        wide = np.array([np.pad(np.asarray(one, dtype=float), (0, count - len(one))) for one in known])
-        return wide[self.factors[:, :, 0], self.factors[:, :, 2]]
-
     @cached_property
     def degrees(self) -> Integers:
         """Total degree of each function."""
-        return self._of_factors(Family.degrees).sum(axis=1).astype(int)
+        return total_degrees(self.columns, self.factors)
 
     @cached_property
     def interactions(self) -> Integers:
@@ -74,7 +65,7 @@ class DelayedBasis(ProductBasis):
     @cached_property
     def fourth_moments(self) -> Floats:
         """E[y^4] of each function, by Gauss quadrature, exact."""
-        return self._of_factors(lambda family, count: family.fourth_moments(count)).prod(axis=1)
+        return _of_factors(self.columns, self.factors, lambda one, count: one.fourth_moments(count)).prod(axis=1)
 
     def label(self, term: int) -> str:
         """The name of one function, such as ``P1(u[t-3])·P2(u[t-5])``."""
@@ -87,16 +78,18 @@ class DelayedBasis(ProductBasis):
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs with history, and of z."""
-        some = iter(pieces)
-        first = next(some)
-        return self._plan(first[0]).project(chain([first], some))
+        parts: dict[int, Any] = {}
+        for u, z in pieces:
+            for first, one in self._plan(u).products(u, z):
+                parts[first] = parts[first] + one if first in parts else one
+        return array_namespace(*parts.values()).concat([parts[first] for first in sorted(parts)])
 
     @property
     def tile_samples(self) -> int:
         """How many samples to prepare at a time: so many that the history in front of them does not matter."""
         return ROWS
 
-    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> DelayedBasis:
+    def extended(self, most: int, seed: int = 0, memory: int | None = None) -> "DelayedBasis":
         """This basis and further functions, at most `most` in all, with delays up to `memory` (by default its own).
 
         Longer delays of degree 1 come first, up to twice the longest, because what a device forgets slowly lies there;
@@ -127,20 +120,10 @@ class DelayedBasis(ProductBasis):
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
-        return {"families": [describe(family) for family in self.families], "delayed": {"slow_time": self.slow_time}}
+        return super().to_dict() | {"delayed": {"slow_time": self.slow_time}}
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> DelayedBasis:
-        """The inverse of `to_dict`."""
-        return cls([restore(**entry) for entry in data["families"]], np.asarray(indices), **data["delayed"])
-
-    def _plan(self, u: Any) -> Any:
-        """How to evaluate the functions where the inputs are, made once."""
-        plans: dict[bool, Any] = self._plans
-        if on_host(u) not in plans:
-            sizes = HOST if on_host(u) else DEVICE
-            plans[on_host(u)] = ShiftPlan(self.columns, self.factors.astype(int), self.degrees, self.memory, sizes)
-        return plans[on_host(u)]
+    def _make_plan(self, sizes: Sizes) -> Any:
+        return ShiftPlan(self.columns, self.factors.astype(int), self.degrees, self.memory, sizes)
 
 
 def delayed_basis(
@@ -190,27 +173,28 @@ def delayed_basis(
         raise ParameterError("give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`.")
     if not isinstance(max_delay, Mapping):
         max_delay = dict.fromkeys(range(1, whole_number("max_degree", max_degree, 1) + 1), max_delay)
-    low = whole_number("min_delay", min_delay, 0)
+    low, times = whole_number("min_delay", min_delay, 0), whole_number("time_degree", time_degree, 0) + 1
     windows = {whole_number("max_delay", d, 1): whole_number("max_delay", one, low) for d, one in max_delay.items()}
     if not windows or max(windows.values()) > LONGEST_DELAY:
         raise ParameterError(f"`max_delay={max_delay!r}` must name a degree, with delays of at most {LONGEST_DELAY:,}.")
-    window = None if max_window is None else whole_number("max_window", max_window, 0)
-    most = None if max_factors is None else whole_number("max_factors", max_factors, 1)
-    times = whole_number("time_degree", time_degree, 0) + 1
-    count = times * (count_terms(families, windows, low, window, most) + 1)
+    cuts = Cuts(
+        low,
+        None if max_window is None else whole_number("max_window", max_window, 0),
+        None if max_factors is None else whole_number("max_factors", max_factors, 1),
+    )
+    count = times * (count_terms(families, windows, cuts) + 1)
     if count > MOST_FUNCTIONS:
         raise ParameterError(
             f"the basis would hold {count:,} functions (the limit is {MOST_FUNCTIONS:,}); lower `max_delay` of the "
             "higher degrees, or cut with `max_window` or `max_factors`."
         )
-    rows = list_terms(families, windows, low, window, most)
-    if times > 1:  # slow time is one more input and never delayed
-        clock = np.array([[len(families), 0, k] for k in range(times)], np.int16)
-        clock[0] = 0
-        rows = np.concatenate([np.insert(rows, rows.shape[1], one, axis=1) for one in clock])
-        families_and_time = [*families, legendre()]
-        return DelayedBasis(families, sort_terms(families_and_time, rows), slow_time=True)
-    return DelayedBasis(families, sort_terms(families, rows))
+    rows = list_terms(families, windows, cuts)
+    if times == 1:
+        return DelayedBasis(families, sort_terms(families, rows))
+    # Slow time is one more input and never delayed.
+    clock = [(0, 0, 0), *((len(families), 0, k) for k in range(1, times))]
+    rows = np.concatenate([np.insert(rows, rows.shape[1], one, axis=1) for one in clock])
+    return DelayedBasis(families, sort_terms([*families, legendre()], rows), slow_time=True)
 
 
 def at_one_step(u: Any, x: Any, basis: ProductBasis, at: int) -> tuple[Any, Any, ProductBasis]:
@@ -232,13 +216,22 @@ def at_one_step(u: Any, x: Any, basis: ProductBasis, at: int) -> tuple[Any, Any,
     return lagged, x[:, at], ProductBasis([basis.families[k] for k in places[:, 0].tolist()], indices)
 
 
-def count_terms(
-    families: Sequence[Family],
-    windows: Mapping[int, int],
-    min_delay: int = 0,
-    max_window: int | None = None,
-    max_factors: int | None = None,
-) -> int:
+class Cuts(NamedTuple):
+    """Limits on functions of delayed inputs, beside the largest delay of each degree."""
+
+    min_delay: int = 0
+    max_window: int | None = None  # the largest minus the smallest delay of a function
+    max_factors: int | None = None
+
+    def window(self, delay: int) -> int:
+        """The largest window of functions with delays up to this one."""
+        return min(delay - self.min_delay, LONGEST_DELAY if self.max_window is None else self.max_window)
+
+
+NO_CUTS = Cuts()
+
+
+def count_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS) -> int:
     """How many functions list_terms would make, without the constant.
 
     >>> count_terms([legendre()], {1: 2000, 2: 300, 3: 50, 4: 30, 5: 15})
@@ -248,37 +241,28 @@ def count_terms(
     def within(degree: int, delays: int) -> int:
         """Functions of one degree over so many consecutive delays."""
         many = [*families] * delays
-        return count_up_to(many, degree, max_factors) - count_up_to(many, degree - 1, max_factors)
+        return count_up_to(many, degree, cuts.max_factors) - count_up_to(many, degree - 1, cuts.max_factors)
 
     total = 0
     for degree, delay in windows.items():
-        delays = delay - min_delay + 1
-        window = delays if max_window is None else min(max_window + 1, delays)
-        total += within(degree, window)
-        if window < delays:  # those that fill the window can be moved
-            total += (delays - window) * (within(degree, window) - within(degree, window - 1))
+        window = cuts.window(delay)
+        total += within(degree, window + 1)
+        if moves := delay - cuts.min_delay - window:  # of those that fill the window
+            total += moves * (within(degree, window + 1) - within(degree, window))
     return total
 
 
-def list_terms(
-    families: Sequence[Family],
-    windows: Mapping[int, int],
-    min_delay: int = 0,
-    max_window: int | None = None,
-    max_factors: int | None = None,
-) -> Integers:
+def list_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS) -> Integers:
     """Factors (terms, factors, 3) of the constant and of all functions of each degree over delays up to `windows`.
 
     Patterns, whose smallest delay is 0, are made first; every function is one of them, moved as a whole.
     """
     parts = [np.zeros((1, 1, 3), np.int16)]
     for degree, delay in windows.items():
-        room = delay - min_delay
-        window = room if max_window is None else min(max_window, room)
-        for pattern in _patterns(families, degree, window, max_factors or degree):
-            counts = room - pattern[:, :, 1].max(axis=1) + 1
+        for pattern in _patterns(families, degree, cuts.window(delay), cuts.max_factors or degree):
+            counts = delay - cuts.min_delay - pattern[:, :, 1].max(axis=1) + 1
             rows = np.repeat(pattern, counts, axis=0)
-            shift = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + min_delay
+            shift = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + cuts.min_delay
             rows[:, :, 1] += shift[:, None]
             parts.append(rows.astype(np.int16))
     return joined(*parts)
@@ -310,13 +294,22 @@ def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     filled = np.argsort(rows[:, :, 2] == 0, axis=1, kind="stable")[:, :, None]
     rows = np.take_along_axis(rows, filled, axis=1)  # what is empty goes last
     rows = np.unique(rows.reshape(len(rows), -1), axis=0).reshape(-1, *rows.shape[1:])
-    degree = np.zeros(len(rows), int)
-    for k, family in enumerate(families):
-        own = np.where(rows[:, :, 0] == k, rows[:, :, 2], 0)
-        degree += family.degrees(int(own.max()) + 1)[own].sum(axis=1)
     pattern, shift = as_patterns(rows)
-    keys = pattern.reshape(len(rows), -1).T[::-1]
-    return rows.reshape(len(rows), -1)[np.lexsort((shift, *keys, pattern[:, :, 1].max(axis=1), degree))]
+    keys = (*pattern.reshape(len(rows), -1).T[::-1], pattern[:, :, 1].max(axis=1), total_degrees(families, rows))
+    return rows.reshape(len(rows), -1)[np.lexsort((shift, *keys))]
+
+
+def total_degrees(families: Sequence[Family], factors: Integers) -> Integers:
+    """The total degree of each function (terms, factors, 3)."""
+    return _of_factors(families, factors, Family.degrees).sum(axis=1).astype(int)
+
+
+def _of_factors(families: Sequence[Family], factors: Integers, table: Callable[[Family, int], Floats]) -> Floats:
+    """What `table(family, count)` says about a family's first functions, for every factor: (terms, factors)."""
+    count = int(factors[:, :, 2].max()) + 1
+    known = [table(one, min(count, one.count(one.largest_degree or count))) for one in families]
+    wide = np.array([np.pad(np.asarray(one, dtype=float), (0, count - len(one))) for one in known])
+    return wide[factors[:, :, 0], factors[:, :, 2]]
 
 
 def _explicit(families: Sequence[Family], terms: Iterable[Iterable[Sequence[int]]]) -> Integers:

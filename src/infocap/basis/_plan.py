@@ -147,8 +147,11 @@ class Plan:
         (self.left, left), (self.right, right) = halves
         self.order = order = np.lexsort((right, left))
         self.row_of = Places(np.argsort(order))
-        self._places = {True: (left, right), False: (left[order], right[order])}
-        self._batches: dict[bool, tuple[int, int, list[Batch]]] = {}
+        self.height, self.batches = sizes.height(self.n_terms), []
+        self.samples = sizes.samples(self.height)
+        for start, stop in pairwise([*range(0, self.n_terms, self.height), self.n_terms]):
+            a, b = left[order[start:stop]], right[order[start:stop]]
+            self.batches.append(Batch(slice(start, stop), Places(a), Places(b), _blocks(a, b)))
 
     def _singles(self, u: Any) -> Any:
         """The one-dimensional functions of all inputs: (functions, samples)."""
@@ -160,17 +163,15 @@ class Plan:
             parts.append(array_namespace(u).reshape(values, (count * len(inputs), -1)))
         return parts[0] if len(parts) == 1 else array_namespace(u).concat(parts, axis=0)
 
-    def tiles(self, u: Any, together: bool = False) -> Iterator[tuple[slice, slice, Any]]:
+    def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
         """Which functions, which samples, and their values (functions, samples).
 
-        The functions are numbered as in `row_of`; `together`: all of them at once, in the order of the basis. Each tile
-        is overwritten by the next: use it, do not keep it. On a device there may be more rows of values than functions;
-        what is in those has no meaning.
+        The functions are numbered as in `row_of`. Each tile is overwritten by the next: use it, do not keep it. On a
+        device there may be more rows of values than functions; what is in those has no meaning.
         """
-        height, most, batches = self._batches.get(together) or self._cut(together)
         n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
-        at_once = max(min(most, n_samples), 1)
-        few = not here and (together or height * at_once < FEW_NUMBERS)
+        at_once = max(min(self.samples, n_samples), 1)
+        few = not here and self.height * at_once < FEW_NUMBERS
         multiply = np.multiply if here else None if few else multiplier(u)
         with suppress(IndexError):
             space = _SPARE.pop() if here else space
@@ -179,11 +180,11 @@ class Plan:
             singles, samples, room.used = self._singles(u[start:stop, :]), slice(start, stop), 0
             left, right = self.left.values(singles, room), self.right.values(singles, room)
             if multiply is None:  # a call costs as much as thousands of numbers there, so few calls
-                for batch in batches:
+                for batch in self.batches:
                     yield batch.rows, samples, reduce(imul, (batch.left.of(left), batch.right.of(right)))
                 continue
-            space = room.array(-(-height // ROUND) * ROUND, stop - start)
-            for batch in batches:
+            space = room.array(-(-self.height // ROUND) * ROUND, stop - start)
+            for batch in self.batches:
                 count = batch.rows.stop - batch.rows.start
                 values = space[: count if here else -(-count // ROUND) * ROUND, :]
                 for rows, lefts, rights in batch.blocks:
@@ -192,15 +193,6 @@ class Plan:
                 yield batch.rows, samples, values
         if here:
             _SPARE.append(room.space)
-
-    def _cut(self, together: bool) -> tuple[int, int, list[Batch]]:
-        """The most functions and samples of a tile, and all functions in batches, in either order."""
-        most, (left, right) = self.n_terms if together else self.sizes.height(self.n_terms), self._places[together]
-        cuts = [slice(start, min(start + most, self.n_terms)) for start in range(0, self.n_terms, most)]
-        both = ((rows, left[rows], right[rows]) for rows in cuts)
-        batches = [Batch(rows, Places(a), Places(b), _blocks(a, b)) for rows, a, b in both]
-        self._batches[together] = most, self.sizes.samples(most), batches
-        return self._batches[together]
 
 
 def _halves(rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, reduce
+from itertools import pairwise
 from math import prod
 from typing import Any, Self, cast
 
@@ -17,7 +18,7 @@ from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
 from ._family import Family, describe, restore
 from ._index_sets import MOST_LISTED, count_up_to, explicit_set, indices_of, total_degrees
-from ._plan import DEVICE, HOST, Plan
+from ._plan import DEVICE, HOST, Plan, Sizes
 
 
 class ProductBasis:
@@ -41,7 +42,7 @@ class ProductBasis:
         self.n_inputs = len(self.families)  # q
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
-        self._plans: dict[bool, Plan] = {}
+        self._plans: dict[bool, Any] = {}
         if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
             raise ParameterError("indices must begin with the constant function, sorted by degree; use product_basis.")
 
@@ -128,16 +129,19 @@ class ProductBasis:
             for rows, samples, values in self._plan(u).tiles(u):
                 out[self._plan(u).order[rows], samples] = values
             return out
-        found = list(self.blocks(u))  # on a device each has memory of its own
+        found = list(self.blocks(u))
         return found[0] if len(found) == 1 else array_namespace(u).concat(found, axis=1)
 
     def blocks(self, u: Any) -> Iterator[Any]:
-        """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs.
-
-        Each block may be overwritten by the next: use it, do not keep it.
-        """
-        for _, _, values in self._plan(u).tiles(u, together=True):
-            yield values[: len(self), :]
+        """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs."""
+        plan, xp, n_samples = self._plan(u), array_namespace(u), u.shape[0] - self.memory
+        for start, stop in pairwise([*range(0, n_samples, plan.sizes.samples(len(self))), n_samples]):
+            some = u[start : stop + self.memory, :]
+            if on_host(u):
+                yield self.values(some)
+            else:  # a tile is overwritten by the next
+                tiles = (xp.asarray(y[: rows.stop - rows.start, :], copy=True) for rows, _, y in plan.tiles(some))
+                yield plan.row_of.of(xp.concat(list(tiles)))
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.
@@ -178,7 +182,10 @@ class ProductBasis:
 
     def combine(self, u: Floats, coefficients: Floats) -> Floats:
         """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""
-        return np.concatenate([y.T @ coefficients for y in self.blocks(u)])
+        out = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
+        for rows, samples, y in self._plan(u).tiles(u):
+            out[samples] += y.T @ coefficients[self._plan(u).order[rows]]
+        return out
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
         """Tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of the functions."""
@@ -231,18 +238,22 @@ class ProductBasis:
     @classmethod
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
         """The inverse of `to_dict`."""
-        return cls([restore(**entry) for entry in data["families"]], np.asarray(indices))
+        families = [restore(**entry) for entry in data["families"]]
+        return cls(families, np.asarray(indices), **data.get("delayed", {}))
 
     def __reduce__(self) -> Any:
         """Pickled without the tables that can be made again."""
         return type(self), (self.families, np.array(self.indices), *self._further)
 
-    def _plan(self, u: Any) -> Plan:
+    def _plan(self, u: Any) -> Any:
         """How to evaluate the functions where the inputs are, made once."""
         here = on_host(u)
         if here not in self._plans:
-            self._plans[here] = Plan(self.families, self.indices, HOST if here else DEVICE)
+            self._plans[here] = self._make_plan(HOST if here else DEVICE)
         return self._plans[here]
+
+    def _make_plan(self, sizes: Sizes) -> Any:
+        return Plan(self.families, self.indices, sizes)
 
 
 def product_basis(

@@ -11,7 +11,7 @@ from matplotlib.cm import ScalarMappable
 
 from .._words import above_zero, name_and_unit, rounded, short
 from ..result._capacity_result import CapacityResult
-from ..result._delays import sum_over
+from ..result._target import sum_over
 from ..typing import Floats
 from ._style import COLOURS, CONSTANT, DOUBT, GREY, LEAST_POINTS, axes, degree_axis, every, in_points, settle
 from ._style import unreliable_total as unreliable

@@ -11,11 +11,11 @@ import numpy as np
 
 from .._check import one_of, probability
 from .._words import rounded, with_error
+from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
-from . import _delays
-from ._target import Capacity, corrected, expand, extrapolated
+from ._target import Capacity, corrected, expand, extrapolated, sum_over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,8 +211,57 @@ class CapacityResult:
         out[tuple(self.basis.indices.T)] = self.capacity
         return out
 
-    memory_function, by_delay, delay_matrix = _delays.memory_function, _delays.by_delay, _delays.delay_matrix
-    memory_capacity, nonlinear_capacity = property(_delays.memory_capacity), property(_delays.nonlinear_capacity)
+    @property
+    def _delayed(self) -> DelayedBasis:
+        if isinstance(self.basis, DelayedBasis):
+            return self.basis
+        raise ParameterError("this result is not about delayed inputs; estimate with a basis from delayed_basis(...).")
+
+    @property
+    def memory_capacity(self) -> Capacity:
+        """The sum of all unbiased capacities of degree 1 of a sequence, with `standard_error`."""
+        return sum_over(self, self._delayed.degrees == 1)
+
+    @property
+    def nonlinear_capacity(self) -> Capacity:
+        """The sum of all unbiased capacities of degree 2 and more of a sequence, with `standard_error`."""
+        return sum_over(self, self._delayed.degrees > 1)
+
+    def memory_function(self, degree: int = 1, input: int = 1) -> pd.DataFrame:  # noqa: A002
+        """Capacity, standard error and p-value of the function of one degree of one input alone, by its delay."""
+        import pandas as pd
+
+        basis = self._delayed
+        alone = (basis.interactions == 1) & (basis.degrees == degree) & (basis.factors[:, 0, 0] == input - 1)
+        if not alone.any():
+            said = f"the basis has no function of degree {degree} of input {input} alone"
+            raise ParameterError(f"{said}; it is {basis!r}.")
+        found = {name: getattr(self, name) for name in ("capacity", "standard_error", "p_value")}
+        table = {name: values[alone] for name, values in found.items() if values is not None}
+        return pd.DataFrame(table, pd.Index(basis.largest_delays[alone], name="delay")).sort_index(kind="stable")
+
+    def by_delay(self) -> pd.DataFrame:
+        """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
+        import pandas as pd
+
+        delays, degrees = self._delayed.largest_delays, self.basis.degrees
+        table = np.zeros((self.basis.memory + 1, self.basis.max_degree + 1))
+        np.add.at(table, (delays, degrees), self.capacity)
+        known = pd.Index(sorted(set(degrees.tolist()) - {0}), name="degree")
+        return pd.DataFrame(table[:, known], pd.RangeIndex(len(table), name="delay"), known)
+
+    def delay_matrix(self, input: int = 1) -> Floats:  # noqa: A002
+        """Capacities of degree 2: [i, j] is for P1(u[t-i])·P1(u[t-j]), [i, i] for P2(u[t-i]), NaN where unknown."""
+        basis = self._delayed
+        own = np.all((basis.factors[:, :, 0] == input - 1) | (basis.factors[:, :, 2] == 0), axis=1)
+        pairs = np.flatnonzero(own & (basis.degrees == 2))
+        if not len(pairs):
+            said = f"the basis has no function of degree 2 of input {input}"
+            raise ParameterError(f"{said}; give `max_delay={{2: ...}}`.")
+        first, last = basis.factors[pairs, 0, 1], basis.largest_delays[pairs]
+        out = np.full((int(last.max()) + 1,) * 2, np.nan)
+        out[first, last] = out[last, first] = self.capacity[pairs]
+        return out
 
     def capacity_of(self, target: Target) -> Capacity:
         """Capacity for any function of the inputs: ``result.capacity_of(lambda u: np.sin(3 * u[:, 0]))``.

@@ -1,7 +1,5 @@
 """Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show; both come back exactly."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from io import StringIO
@@ -30,9 +28,14 @@ TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as 
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 FACTORS = ("factor_input", "factor_delay", "factor_function")  # of functions of delayed inputs
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
+INSIDE = {  # arrays that `capacity_of`, `memory_capacity` and `readout_weights` need, and their dimensions
+    "residual_covariance": ("coordinates_frame", "other_frame"),
+    "without_stretches": ("stretch", "term"),
+    "weights": ("constant_and_readout", "term"),
+}
 
 
-def to_dataset(result: CapacityResult) -> xr.Dataset:
+def to_dataset(result: CapacityResult) -> "xr.Dataset":
     """The result as an xarray data set; its attributes rebuild what arrays cannot hold."""
     import xarray as xr
 
@@ -40,12 +43,8 @@ def to_dataset(result: CapacityResult) -> xr.Dataset:
     variables: dict[str, Any] = {name: ("term", values) for name, values in per_term(result).items()}
     for name, part in zip(COORDINATES, result.coordinates, strict=False):
         variables[name] = ((f"{name}_frame", "term"), part)
-    if result.residual_covariance is not None:
-        variables["residual_covariance"] = (("coordinates_frame", "other_frame"), result.residual_covariance)
-    if result.without_stretches is not None:
-        variables["without_stretches"] = (("stretch", "term"), result.without_stretches)
-    if result.weights is not None:
-        variables["weights"] = (("constant_and_readout", "term"), result.weights)
+    inside = {name: (dimensions, getattr(result, name)) for name, dimensions in INSIDE.items()}
+    variables |= {name: one for name, one in inside.items() if one[1] is not None}
     if isinstance(basis, DelayedBasis):
         parts = zip(FACTORS, basis.factors.transpose(2, 0, 1), strict=True)
         variables |= {name: (("term", "factor"), part) for name, part in parts}
@@ -106,11 +105,8 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
     with open_hdf5(path) as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
-        parts = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
-        inside: dict[str, Any] = {"coordinates": parts}
-        for name in ("residual_covariance", "without_stretches", "weights"):
-            if name in contents:
-                inside[name] = contents.numbers(name)
+        inside: dict[str, Any] = {name: contents.numbers(name) for name in INSIDE if name in contents}
+        inside["coordinates"] = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         if "index" in contents:
             indices = contents.numbers("index")

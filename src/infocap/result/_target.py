@@ -1,12 +1,18 @@
 """The capacity for a user's own function, from what was measured for the basis functions."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .._words import with_error
 from ..basis._product import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
+from ..kernels._regression import stretch_error
 from ..typing import Floats, Target
+
+if TYPE_CHECKING:
+    from ._capacity_result import CapacityResult
 
 MOST_TERMS = 3000  # least squares costs L² memory; in larger bases coefficients are plain averages
 FIT_POINTS, CHECK_POINTS = 4, 2**17  # points of the fit for each function, and points that correct it
@@ -31,6 +37,21 @@ class Capacity(float):
 
     def __repr__(self) -> str:
         return with_error(float(self), self.standard_error)
+
+
+def sum_over(result: "CapacityResult", some: Floats) -> Capacity:
+    """The sum of the unbiased capacities of some functions, with its standard error.
+
+    Stretches that were left out tell how far the sum scatters. Without them the squared error of the total is shared
+    out as the squared errors of functions are.
+    """
+    value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
+    if result.without_stretches is not None:
+        return Capacity(value, stretch_error(result.without_stretches[:, some].sum(axis=1)), result.rank)
+    if result.standard_error is None or result.total_standard_error is None:
+        return Capacity(value, None, result.rank)
+    share = np.linalg.norm(result.standard_error[some]) / max(float(np.linalg.norm(result.standard_error)), TINY)
+    return Capacity(value, float(share) * result.total_standard_error, result.rank)
 
 
 def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:

@@ -1,7 +1,5 @@
 """How well a system with a linear readout does a task, and whether its capacity predicts that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -263,7 +261,7 @@ class CapacityAccuracy:
         low, high = pearsonr(self.total, self.accuracy).confidence_interval(probability("level", level))
         return float(low), float(high)
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> "xr.Dataset":
         """One table: total, accuracy and their errors over the settings; the correlation among the attributes."""
         import xarray as xr
 
@@ -271,13 +269,9 @@ class CapacityAccuracy:
         names = ("total", "total_standard_error", "accuracy", "accuracy_standard_error")
         columns = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         columns |= {"unreliable": np.array(self.unreliable)} if self.unreliable else {}
-        attrs = {
-            "task": self.task,
-            "measure": self.measure,
-            "linear_accuracy": self.linear,
-            "correlation": self.correlation,
-        }
-        attrs |= {"correlation_interval": list(self.interval()), "correlation_interval_method": "Fisher, 95 %"}
+        attrs = {"task": self.task, "measure": self.measure, "linear_accuracy": self.linear}
+        attrs |= {"correlation": self.correlation, "correlation_interval": list(self.interval())}
+        attrs |= {"correlation_interval_method": "Fisher, 95 %"}
         return xr.Dataset(
             {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
             coords={name: axis_values(values) for name, values in self.settings.items()},

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from .._check import whole_number
 from ..basis._product import ProductBasis
-from ..errors import DataError, ParameterError, warn
+from ..errors import ParameterError, warn
 from ..result._capacity_result import CapacityResult
+from ..samples._look import refuse_outside
+from ..samples._table import Table
 from ..typing import Floats, Integers
 from ._task import Task
 
@@ -129,20 +131,13 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     if basis.n_inputs != task.n_inputs:
         raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
     if len(basis) > MOST_TERMS:
-        said = f"the basis has {len(basis)} functions, more than {MOST_TERMS}"
-        raise ParameterError(f"{said}; lower its degree.")
-    for k, (family, column) in enumerate(zip(basis.families, task.inputs.T, strict=True)):
-        low, high = family.bounds
-        if column.min() < low - 1e-9 or column.max() > high + 1e-9:
-            raise DataError(
-                f"input {k} of the task runs from {column.min():g} to {column.max():g}, outside the domain "
-                f"[{low:g}, {high:g}] of the {family.name} basis; scale it, or make the basis with another `domain`."
-            )
-    start = max(task.memory, getattr(basis, "memory", 0))  # rows before it lack part of their past
-    y, target = basis(task.inputs)[start - len(task.inputs) :], task.targets[start:]
-    splits = [
-        (train[start:], test[start:]) for train, test in task.splits(whole_number("folds", folds, 2), seed, start)
-    ]
+        raise ParameterError(f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree.")
+    u = task.inputs
+    refuse_outside(Table(u, "inputs"), (0, len(u)), u.min(axis=0), u.max(axis=0), basis)
+    start = max(task.memory, basis.memory)  # rows before it lack part of their past
+    y, target = basis(u)[start - len(u) :], task.targets[start:]
+    splits = task.splits(whole_number("folds", folds, 2), seed, start)
+    splits = [(train[start:], test[start:]) for train, test in splits]
     sizes = np.searchsorted(basis.degrees, np.arange(basis.max_degree + 1), side="right")
     shares = _predicted(y, target, splits, sizes)
     # From one QR: the triangle of the first functions is a corner of it.

@@ -1,7 +1,5 @@
 """Any system as a transformer of scikit-learn."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np
@@ -51,7 +49,7 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.washout = washout
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> SystemFeatures:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
         """See how many readouts the system has."""
         if not callable(self.system):
             raise ParameterError(f"`system={self.system!r}` must be a callable from inputs to readouts.")

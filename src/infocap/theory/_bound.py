@@ -1,7 +1,5 @@
 """The smallest standard error that any method can reach with N samples (docs/theory.md derives it)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,7 +63,7 @@ class Bound:
         """The smallest standard error of the total."""
         return float(np.sqrt(self.total_variance / self.n_samples + self.total_floor / self.n_samples**2))
 
-    def at(self, n_samples: int) -> Bound:
+    def at(self, n_samples: int) -> "Bound":
         """The bound for another number of samples."""
         return replace(self, n_samples=whole_number("n_samples", n_samples, 1))
 

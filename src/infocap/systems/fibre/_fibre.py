@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, fft, ifft, rotation, to_numpy
+from ..._array import array_namespace, as_like, rotation, to_numpy, transforms
 from ..._check import number, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
@@ -106,16 +106,16 @@ class Fibre:
         out = [field * as_like(np.exp(exponent * length), field) for length in total]
         if self.gamma_per_w_km == 0 or total[-1] == 0:
             return out
-        xp = array_namespace(field)
+        xp, fourier = array_namespace(field), transforms(field)
         if shape is None or self.prechirp_length_m:  # dispersion has moved what was known
-            shape = fft(field)
+            shape = fourier.fft(field)
         crop = self._crop(shape, field, grid, total[-1])
         for n_points in np.unique(crop).tolist():
             rows = np.flatnonzero(crop == n_points)
             near = nearest(xp.take(shape, as_like(rows, field), axis=0), n_points)
-            start = ifft(near * as_like(_fade(n_points, grid.n_points), field))
+            start = fourier.ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
-                out[position][as_like(rows, field)] += ifft(widened(fft(correction), grid.n_points))
+                out[position][as_like(rows, field)] += fourier.ifft(widened(fourier.fft(correction), grid.n_points))
         return out
 
     def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
@@ -130,7 +130,7 @@ class Fibre:
         powers = [_power(shape)]
         if 2 * np.pi * abs(self.beta2_ps2_per_km) * 1e-3 * length_m * grid.band_thz / 2 > SPREAD_PS:
             far = np.exp(self.exponent(grid.frequency_thz) * length_m)  # may carry light out of the window
-            powers.append(_power(fft(field * as_like(far, field))))
+            powers.append(_power(transforms(field).fft(field * as_like(far, field))))
         cubes = sum((power * xp.sqrt(power)) @ as_like(1 - kept.T, power) for power in powers)
         step_ps = grid.window_ps / grid.n_points
         largest = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
@@ -192,10 +192,8 @@ class Fibre:
     ) -> tuple[list[Pulses], list[Pulses]]:
         """Pulses that arrived at the end of the stretch, and those that need a wider band to go on in."""
         field, n_points = pulses.field, pulses.field.shape[1]
-        xp, table = (
-            array_namespace(field),
-            as_like(_half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field),
-        )
+        xp = array_namespace(field)
+        table = as_like(_half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field)
         allowed = STEP_ERROR**2 * self.tolerance * 0.25 ** np.arange(FINEST + 1)
         loss = 2 * self.exponent(np.zeros(1))[0].real * stretch / 2**FINEST
         edge = slice(3 * n_points // 8, 5 * n_points // 8)
@@ -248,18 +246,18 @@ def _half_steps(fibre: Fibre, n_points: int, spacing: float, stretch: float, lev
 
 def _turned(field: Any, strength: Any) -> Any:
     """The spectrum after the nonlinear phase, which light takes up in time by its own power."""
-    shape = fft(field)
+    fourier = transforms(field)
+    shape = fourier.fft(field)
     shape *= rotation(strength * _power(shape))
-    return ifft(shape)
+    return fourier.ifft(shape)
 
 
 def _together(groups: list[Pulses]) -> Pulses:
     if len(groups) == 1:
         return groups[0]
     field = array_namespace(groups[0].field).concat([one.field for one in groups], axis=0)
-    return Pulses(
-        field, *(np.concatenate([getattr(one, name) for one in groups]) for name in ("rows", "place", "level"))
-    )
+    numbers = ([getattr(one, name) for one in groups] for name in ("rows", "place", "level"))
+    return Pulses(field, *map(np.concatenate, numbers))
 
 
 def _power(field: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, fft, ifft, rotation
+from ..._array import array_namespace, as_like, rotation, transforms
 from ..._check import number, one_of, positive, whole_number
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
@@ -204,10 +204,10 @@ class Encoder:
 
     @cached_property
     def bin_of_cell(self) -> Integers:
-        """The bin that each 1 GHz cell lies in; -1 outside the span."""
+        """The bin that each 1 GHz cell lies in; `n_bins` outside the span."""
         offset_nm = -CELLS_GHZ / ghz_per_nm(self.wavelength_nm)
         bins = np.floor((offset_nm / self.span_nm + 0.5) * self.n_bins).astype(int)
-        return np.where((bins >= 0) & (bins < self.n_bins), bins, -1)
+        return np.where(bins >= 0, np.minimum(bins, self.n_bins), self.n_bins)
 
     @property
     def n_noises(self) -> int:
@@ -216,31 +216,29 @@ class Encoder:
 
     def cells(self, u: Any, noise: Any | None) -> Any:
         """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
-        xp = array_namespace(u)
-        cells = self.bin_of_cell
+        xp, cells = array_namespace(u), as_like(self.bin_of_cell, u)
         each = xp.take(u, as_like(np.arange(self.n_bins) % self.n_inputs, u), axis=1)  # (samples, bins)
         calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
         power = xp.abs(each) ** as_like(1 + self.exponent_spread * calibration, u)
         turned = rotation((1 - power) * as_like(self.phase_spread_rad * calibration, u))
-        # one more column, the transmission outside, is what index -1 picks
+        # one more column: the transmission outside
         amplitude = xp.concat([xp.sign(each) * xp.sqrt(power) * turned, xp.ones_like(turned[:, :1])], axis=1)
-        mask = xp.take(amplitude, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
+        mask = xp.take(amplitude, cells, axis=1)
         if noise is not None and self.phase_noise is not None:
             phase = self.phase_noise_rad * noise
             if self.phase_noise == "bin":
-                phase = xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1)
-                phase = xp.take(phase, as_like(np.where(cells < 0, self.n_bins, cells), u), axis=1)
+                phase = xp.take(xp.concat([phase, xp.zeros_like(u[:, :1])], axis=1), cells, axis=1)
             mask = mask * rotation(phase)
         return mask
 
     def seen(self, mask: Any, grid: Grid, *offsets: float) -> list[Any]:
         """The cells seen through the instrument's filter, at the points of the grid plus each offset, in spacings."""
-        xp, per_cell = array_namespace(mask), grid.points_per_cell
-        spectrum, out = fft(mask), []
+        xp, fourier, per_cell = array_namespace(mask), transforms(mask), grid.points_per_cell
+        spectrum, out = fourier.fft(mask), []
         for offset in offsets:
             places = [(step + offset) / per_cell for step in range(per_cell)]
             responses = [as_like(_response(self.filter, self.filter_ghz, one), mask) for one in places]
-            parts = [ifft(spectrum * response) for response in responses]
+            parts = [fourier.ifft(spectrum * response) for response in responses]
             whole = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1)) if per_cell > 1 else parts[0]
             out.append(widened(whole, grid.n_points, 1.0))
         return out

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, fft, on_host
+from ..._array import array_namespace, as_like, on_host, transforms
 from ..._parallel import all_cores, parallel_map
 from ...errors import DataError, ParameterError
 from ...typing import Floats
@@ -159,6 +159,7 @@ class FibreSystem:
         the other way round, for an even number of points in a cell). Both series have known sums, so the light itself
         is the weighted mean of the two samplings that is free of both.
         """
+        fourier = transforms(field)
         turns = np.fft.fftfreq(self.grid.n_points)  # time in units of the window
         angle = np.pi * np.where(turns == 0, 0.1, turns)
         if self.encoder.filter is None:
@@ -169,8 +170,8 @@ class FibreSystem:
         alternating[0], equal[0] = -1.0, 2.0  # their ratio at the centre
         odd = self.grid.points_per_cell % 2
         share = alternating / (alternating - equal) if odd else equal / (equal - alternating)
-        halfway = fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
-        return fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
+        halfway = fourier.fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
+        return fourier.fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
     def _in_blocks(self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any]) -> list[Any]:
         """What is shown of the power densities on the 1 GHz raster after each length, block by block."""
