@@ -7,9 +7,10 @@ import numpy as np
 from .._words import listed
 from ..basis._family import DiscreteFamily
 from ..errors import Check
+from ..estimators._evidence import lowest
 from ..samples._look import fitting_domain
 from ..typing import Floats, Integers
-from ._stretch import FALSE_ALARM, Stretch, lowest, misfit, numbers
+from ._stretch import FALSE_ALARM, Stretch, misfit, numbers
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, full scales of converters, and nines.
 CODES: tuple[float, ...] = (9.91e37, 9.9e37, -9.9e37, -9999.0, 9999.0, 99999.0, -99999.0, -999.0, 999.0)

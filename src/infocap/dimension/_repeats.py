@@ -12,12 +12,11 @@ from .._check import probability, yes_or_no
 from .._words import listed
 from ..errors import Check, DataError, warn
 from ..kernels._summary import span, summarise
-from ..samples._samples import density_ratios
+from ..samples._samples import DEAD, density_ratios
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 from ._spectra import readouts
 
-DEAD = 32 * np.finfo(float).eps  # A channel whose relative range is below this is rounding around a constant.
 ALONE = 1e-9  # Keeps an inverse finite when a direction exists at one input only.
 ENOUGH = 5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
 DRIFT_CHANCE = 1e-6  # The chance of a warning about drift when there is none.

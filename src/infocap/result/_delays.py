@@ -8,7 +8,7 @@ import numpy as np
 
 from ..basis._delayed import DelayedBasis
 from ..errors import ParameterError
-from ..kernels._regression import stretch_error
+from ..kernels._summary import stretch_error
 from ..typing import Floats
 from ._target import Capacity
 

@@ -95,21 +95,12 @@ class Engine:
         """The engine of one worker, which has a single thread."""
         return Engine(chunk_bytes=self.chunk_bytes, threads=1, share_rows=self.share_rows)
 
-    def chunks(self, samples: Samples, wholes: list[Rows] | None = None) -> Iterator[tuple[int, Samples]]:
-        """The rows in memory, one chunk after the other, with the number of the whole that each belongs to.
-
-        The next chunk is read while one is worked on. Rows that are in memory already come as one chunk per whole.
-        """
-        wholes = wholes or [(0, samples.n_samples)]
-        if samples.in_memory:
-            for number, rows in enumerate(wholes):
-                yield number, samples.part(*rows)
-            return
+    def _read(self, samples: Samples, wholes: list[Rows]) -> Calls:
+        """Calls that give one chunk of rows after the other, in memory; the next is read while one is worked on."""
         cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]
         reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
         reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")  # ends when nobody refers to it
-        for number, _, held in _on_pool(reader, reads, ahead=2):
-            yield number, held()
+        return _on_pool(reader, reads, ahead=2)
 
     def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
         """Chunks that end where the file's own chunks end, so that none of those is read twice."""
@@ -124,14 +115,16 @@ class Engine:
     def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
         """What to do, share by share: the number of the whole, of rows, and a call that does the work.
 
-        A chunk is cut into equal shares, a multiple of what keeps all threads equally busy, or fewer where they would
-        not be worth a task.
+        Rows that are in memory already are one chunk per whole. A chunk is cut into equal shares, a multiple of what
+        keeps all threads equally busy, or fewer where they would not be worth a task.
         """
         busy = threads // gcd(threads, len(wholes) if samples.in_memory else 1)
         least = LEAST_NUMBERS // (samples.n_columns + len(samples.basis)) + 1
         if samples.basis.memory:  # the history in front of each share is read and transformed again
             least = max(least, samples.basis.tile_samples)
-        for number, chunk in self.chunks(samples, wholes):
+        here: Calls = ((number, 0, partial(samples.part, *rows)) for number, rows in enumerate(wholes))
+        for number, _, held in here if samples.in_memory else self._read(samples, wholes):
+            chunk = held()
             n = chunk.n_samples
             longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
             count = min(-(-n // (busy * longest)) * busy, max(n // least, 1))
