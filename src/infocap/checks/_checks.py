@@ -6,9 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._words import listed
 from ..basis._product import ProductBasis, product_basis
-from ..dimension._repeats import Repeats
+from ..dimension._repeats import Repeats, dead_channels
 from ..errors import Check
 from ..estimators._evidence import Evidence
 from ..estimators._method import Estimate, Method
@@ -150,15 +149,8 @@ def left_out(case: Case) -> Iterator[Check]:
     if samples.n_dropped:
         said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
         yield Check(said, "note", rows=samples.n_dropped)
-    unused = sorted(set(range(len(look.low))) - set(samples.channels.tolist()))
-    carrier = next((number for number in unused if samples.constant and look.low[number] != 0), None)
-    if carrier is not None:
-        name = samples.x.column(carrier)
-        yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
-    names = [samples.x.column(number) for number in unused if number != carrier]
-    if names:
-        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
-        yield Check(said, "note", channels=names)
+    unused = np.setdiff1d(np.arange(len(look.low)), samples.channels)
+    yield from dead_channels(samples.x, unused, look.low, samples.constant)
 
 
 @lru_cache(maxsize=8)
@@ -184,9 +176,9 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
 }
 # Those that hold for devices with memory too, whose readouts do not follow the inputs of their own row alone.
 WITH_MEMORY = (inputs_off, stale, outlying, clipped, rounded)
-# Measurements that some of them need.
-_LEAST = {alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
-NEEDS = {name: _LEAST[check] for name, check in DATA.items() if check in _LEAST}
+# Measurements that some of them need in a stretch.
+LEAST = {clocks: 64, alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
+NEEDS = {name: LEAST[check] for name, check in DATA.items() if check in LEAST}
 # What a finding explains: that is then not told a second time under another name. The first in this order counts.
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
 _OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
@@ -217,7 +209,8 @@ def of_data(case: Case) -> Iterator[Check]:
     samples, found = case.evidence.samples, dict[str, tuple[Stretch, list[Check]]]()
     for stretch in stretches(samples, case.evidence.look):
         for name, check in DATA.items():
-            for one in check(stretch) if check in WITH_MEMORY or not samples.history else ():
+            used = stretch.n >= NEEDS.get(name, 0) and (check in WITH_MEMORY or not samples.history)
+            for one in check(stretch) if used else ():
                 one.found["looked_for"] = name
                 found.setdefault(one.found["cause"], (stretch, []))[1].append(one)
     kept, pictured = told_once([checks[0] for _, checks in found.values()]), False

@@ -153,7 +153,7 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*map(Check, messages), *_dead(data, tables[0], constant)),
+        checks=(*map(Check, messages), *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)),
     )
 
 
@@ -222,14 +222,16 @@ def _drift(z: Floats, error: float) -> Iterator[str]:
         )
 
 
-def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[Check]:
-    """Notes about channels that never change and were left out."""
-    names = [table.column(int(number)) for number in np.flatnonzero(~data.live)]
-    if constant and names and data.mean[~data.live][0] != 0:
-        yield Check(f"{names.pop(0)} is constant and serves as the constant readout.", "note")
+def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
+    """Notes about channels that never change and were left out; the first that is not 0 serves as the constant."""
+    names = {number: table.column(number) for number in dead.tolist()}
+    carrier = next((number for number in names if constant and values[number] != 0), None)
+    if carrier is not None:
+        name = names.pop(carrier)
+        yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
     if names:
-        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
-        yield Check(said, "note", channels=names)
+        said = f"dead channels were dropped ({listed([*names.values()])})"
+        yield Check(f"{said}; the maximum capacity is lower by {len(names)}.", "note", channels=[*names.values()])
 
 
 @dataclass(frozen=True, eq=False)

@@ -304,12 +304,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
 def _summary(samples: Samples, start: int, stop: int) -> Summary:
     """Readouts factored, block by block, and the targets seen from there."""
     blocks = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return combine(
-        *(
-            summarise(samples.readouts(*rows), (y for y, _ in samples.targets(*rows)), samples.constant)
-            for rows in blocks
-        )
-    )
+    return combine(*(summarise(samples.readouts(*rows), samples.targets(*rows), samples.constant) for rows in blocks))
 
 
 def _evenness(rows: Integers, n: int, count: int) -> float:

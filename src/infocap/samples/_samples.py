@@ -235,12 +235,11 @@ class Samples:
             return block
         return block * as_like(self.root_weights[start : start + block.shape[0], None], block)
 
-    def targets(self, start: int, stop: int) -> Iterator[tuple[Any, slice]]:
-        """Values of the basis in consecutive blocks of (terms, samples), with the rows that they belong to."""
+    def targets(self, start: int, stop: int) -> Iterator[Any]:
+        """Values of the basis, times roots of weights, at the rows start to stop in blocks of (terms, samples)."""
         for y in self.basis.blocks(self.inputs(start, stop)):
-            rows = slice(start, start + y.shape[1])
-            start = rows.stop
-            yield y if self.root_weights is None else y * as_like(self.root_weights[rows], y), rows
+            yield self.weighted(y.T, start).T
+            start += y.shape[1]
 
     def weights(self, start: int, stop: int) -> Floats | None:
         """The weights of the rows start to stop; None when all are 1."""
