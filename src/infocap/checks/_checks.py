@@ -90,13 +90,11 @@ def weak(case: Case) -> Iterator[Check]:
         yield Check(said, cause="dependent", rank=rank, maximum=maximum)
     wanted = SAMPLES_PER_READOUT * rank
     if n < wanted:
-        said = (
-            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
-            "removed by extrapolation; take more samples."
-        )
         yield Check(
-            said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
-        )
+            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
+            "removed by extrapolation; take more samples.",
+            unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted,
+        )  # fmt: skip
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
@@ -150,7 +148,8 @@ def left_out(case: Case) -> Iterator[Check]:
         said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
         yield Check(said, "note", rows=samples.n_dropped)
     unused = np.setdiff1d(np.arange(len(look.low)), samples.channels)
-    yield from dead_channels(samples.x, unused, look.low, samples.constant)
+    if len(unused):
+        yield from dead_channels(samples.x, unused, look.low, samples.constant)
 
 
 @lru_cache(maxsize=8)
