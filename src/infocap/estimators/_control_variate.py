@@ -96,15 +96,15 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
 def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
-    n, terms = evidence.n_samples, len(evidence.basis)
-    if n < ENOUGH_FOR_TOTAL * terms and found.unexplained > ROUNDING:
+    n, terms, unexplained = evidence.n_samples, len(evidence.basis), float(np.trace(found.covariance))
+    if n < ENOUGH_FOR_TOTAL * terms and unexplained > ROUNDING:
         yield Check(
             f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
             f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree.",
             unreliable=f"few samples for {terms} functions",
             wanted=ENOUGH_FOR_TOTAL * terms,
         )
-    if found.crowding > CROWDED and found.unexplained > ROUNDING:
+    if found.crowding > CROWDED and unexplained > ROUNDING:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K "
@@ -113,7 +113,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             crowding=found.crowding,
             wanted=wanted,
         )
-    nu = found.unexplained**2 / max(float(np.sum(found.covariance**2)), TINY)  # effective directions of the noise
+    nu = unexplained**2 / max(float(np.sum(found.covariance**2)), TINY)  # effective directions of the noise
     contributors = found.contributors * (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)  # N for normal noise
     if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(

@@ -27,6 +27,8 @@ from ._tuning import TUNING
 
 # Values of the dictionary that are made at a time: few enough to stay near the processor, or on a device in its memory.
 HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
+# Least value of 1 minus the weight of a single sample, so that it cannot make a bias diverge or decide a p-value.
+LEAST_MARGIN = 0.2
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,11 +25,9 @@ from ..kernels._summary import TINY, rows_at
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import Fit, inverse_root, pieces
+from ._fit import LEAST_MARGIN, Fit, inverse_root, pieces
 from ._tuning import TUNING
 
-# Least value of 1 minus the weight of a single sample, so that it cannot make a bias diverge or decide a p-value.
-LEAST_MARGIN = 0.2
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.
 FEW_SAMPLES = 4.0
 # Bytes of sums y e' by groups that are held at a time; with more functions the second pass is made several times.
@@ -147,8 +145,7 @@ class Found:
     totals: Floats  # sums of capacities, each without one group of samples
     of_halves: Floats  # sums of capacities from each half of the samples alone
     pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
-    covariance: Floats  # of e in the metric, (rank, rank)
-    unexplained: float  # its trace: the part of the rank that is noise or outside the fit
+    covariance: Floats  # of e in the metric, (rank, rank); its trace is the part of the rank that is not explained
     crowding: float  # S_N / (K N): how much single samples weigh
     contributors: float  # how many samples the noise of the total rests on
     capped: float  # mean of |e|², in the metric, that the least margin takes away
@@ -214,7 +211,6 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         of_halves=of_halves[::-1],
         pooled=pooled,
         covariance=covariance,
-        unexplained=unexplained,
         crowding=float(weight[0]) / (len(gram) * n**2),
         contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
         capped=float(weight[3]) / n,

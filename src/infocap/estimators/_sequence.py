@@ -24,9 +24,8 @@ from ..kernels._summary import TINY, benjamini_hochberg, stretch_error, triangle
 from ..samples._samples import Samples
 from ..typing import Floats
 from ._evidence import Evidence
-from ._fit import Products, inverse_root, pieces, products
+from ._fit import LEAST_MARGIN, Products, inverse_root, pieces, products
 from ._method import Estimate
-from ._second_order import LEAST_MARGIN
 
 # Samples per function from which least squares is safe; below, what leaving out stretches does to it is too much.
 LEAST_SAMPLES = 8
