@@ -90,11 +90,13 @@ def weak(case: Case) -> Iterator[Check]:
         yield Check(said, cause="dependent", rank=rank, maximum=maximum)
     wanted = SAMPLES_PER_READOUT * rank
     if n < wanted:
-        yield Check(
+        said = (
             f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
-            "removed by extrapolation; take more samples.",
-            unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted,
-        )  # fmt: skip
+            "removed by extrapolation; take more samples."
+        )
+        yield Check(
+            said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
+        )
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
@@ -104,13 +106,14 @@ def weak(case: Case) -> Iterator[Check]:
     if left is not None and np.trace(left) > NOISELESS and samples.root_weights is None:
         limit, terms = max(HEAVY * n, LEAST_HEAVY), len(samples.basis)
         heavy = int(np.sum(samples.basis.fourth_moments > limit))
-        remedy = "drive the device with bounded inputs" if samples.basis.memory else "use draw_weighted"
-        said = (
-            f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are uncertain beyond the "
-            f"error bars; lower the degree, take more samples, or {remedy}."
-        )
+        remedy = "use bounded inputs" if samples.basis.memory else "use draw_weighted"
         if heavy:
-            yield Check(said, unreliable=f"{heavy} functions with large fourth moments", functions=heavy)
+            yield Check(
+                f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: a few samples decide them, so that they "
+                "and the total are less certain than their error bars; lower the degree, take more samples, or "
+                f"{remedy}.",
+                unreliable=f"{heavy} functions with large fourth moments", functions=heavy,
+            )  # fmt: skip
 
 
 def repeats_off(case: Case) -> Iterator[Check]:

@@ -67,7 +67,7 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
         k, values = next(iter(few.items()))
         yield Check(
             f"{_named(few)} takes only {len(values)} values, in steps of {np.diff(values).min():.3g}: written with too "
-            "few digits? Keep all that were sent; for inputs on a few levels use basis.samples or basis.binomial.",
+            "few digits? Keep all that were sent; for inputs on a few levels use basis.x[s.some]s or basis.binomial.",
             unreliable="inputs rounded", cause="rounded inputs", inputs=[*few], values=len(values),
         )  # fmt: skip
     if part:
@@ -97,8 +97,11 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     kinds = ", ".join(dict.fromkeys(family.distribution for family in s.low.families))
     cause, said = "correlated inputs", f"{names} are correlated: {size}; draw each input by itself"
     if len(joined) == 1:
-        advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
-        cause, said = "shape of inputs", f"{names} has another shape: {size}; {advice}"
+        cause, advice = (
+            "shape of inputs",
+            "use the `family` of the true distribution, or basis.x[s.some]s(recorded inputs)",
+        )
+        said = f"{names} has another shape: {size}; {advice}"
     yield Check(
         f"inputs do not follow the declared distribution ({kinds}): {said}.",
         unreliable="inputs not of the declared distribution",

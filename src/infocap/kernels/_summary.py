@@ -108,12 +108,6 @@ class Span:
     frame: Floats | None
     whitening: Floats
     mean: Floats
-    constant: bool
-
-    @property
-    def rank(self) -> int:
-        """Dimension of the space, the constant included."""
-        return self.whitening.shape[1] + self.constant
 
 
 def span(summary: Summary) -> Span:
@@ -125,7 +119,7 @@ def span(summary: Summary) -> Span:
     centred = triangle[skip:, skip:]
     mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
     if summary.inverse is not None:
-        return Span(None, summary.inverse[skip:, skip:], mean, summary.constant)
+        return Span(None, summary.inverse[skip:, skip:], mean)
     norms = np.sqrt(np.sum(centred**2, axis=0))
     # What is left of a constant column after centring is rounding, not a direction.
     rounding = norms <= RANK_TOLERANCE * np.sqrt(np.sum(triangle[:, skip:] ** 2, axis=0))
@@ -134,11 +128,11 @@ def span(summary: Summary) -> Span:
     if scaled.shape[0] == scaled.shape[1] and np.min(np.abs(np.diag(scaled))) > CLEAR_PIVOT:
         inverse = inverse_of_triangle(scaled)
         if np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT:  # bounds the condition number
-            return Span(None, inverse / norms[:, None], mean, summary.constant)
+            return Span(None, inverse / norms[:, None], mean)
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
     whitening = right[:rank].T / singular[:rank] / norms[:, None]
-    return Span(left[:, :rank], whitening, mean, summary.constant)
+    return Span(left[:, :rank], whitening, mean)
 
 
 def coordinates(summary: Summary, space: Span) -> Any:
