@@ -34,7 +34,7 @@ SLOW, QUICK, FOLLOWED, STEPS = 0.1, 0.8, 0.1, 1024
 def alignment(s: Stretch) -> Iterator[Check]:
     """Readouts that belong to the inputs of another row, or to earlier inputs as well."""
     (n, rank), strength = s.z.shape, np.sum(s.own**2, axis=0)
-    if n < 16 * LAGS or n < 2 * rank or not len(s.y):
+    if n < 2 * rank or not len(s.y):
         return
     seen = n * strength.sum() > s.limit(rank * len(s.y)) or n * strength.max() > s.limit(rank, len(s.y))
     chosen = np.argsort(-strength)[:SCANNED] if seen else np.arange(min(SCANNED, len(s.y)))
@@ -49,9 +49,8 @@ def alignment(s: Stretch) -> Iterator[Check]:
     related = bool(np.any(np.delete(among, LAGS) > s.limit(len(chosen) ** 2, 2 * LAGS)))
     usual = int(np.argmax(power))
     parts = _slips(s, found[usual][:FEWER], usual, chosen[:FEWER])
-    parts = [
-        one for one in parts if not related or one[2] != NOWHERE
-    ]  # in a sweep the first rows do not tell the others
+    if related:  # in a sweep the first rows do not tell the others
+        parts = [one for one in parts if one[2] != NOWHERE]
     if parts or (usual != LAGS and power[LAGS] < (0.8 * power[usual] if related else limit)):
         yield from _shifted(s, usual - LAGS, parts)
     elif related:
@@ -112,19 +111,18 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
     ones = np.ones(len(chosen), np.float32)
     agree = np.stack([(guess * y[2 * LAGS - k : s.n - k]) @ ones for k in range(2 * LAGS + 1)])
     drift, parts = float(np.mean(agree[usual])), []
-    # In sums over a few measurements first: most data have no slip, and then that is all.
     agree = np.vstack([agree, np.full(agree.shape[1], drift / 2)])  # as a last choice, no inputs at all
+    # In sums over a few measurements first: most data have no slip, and then that is all.
     few = agree[:, : agree.shape[1] // POOLED * POOLED].reshape(len(agree), -1, POOLED).sum(axis=2, dtype=float)
-    walk = np.cumsum(few - few[usual], axis=1)
-    least = (
-        0.75 * np.log(s.n * len(agree) / (FALSE_ALARM * s.share)) / drift * np.var(few - few[usual], axis=1) / POOLED
-    )
-    for k in np.flatnonzero(np.max(walk - np.minimum.accumulate(walk, axis=1), axis=1) > least):
+    gain = few - few[usual]
+    walk, chance = np.cumsum(gain, axis=1), 0.75 * np.log(s.n * len(agree) / (FALSE_ALARM * s.share))
+    least = chance / drift * np.var(gain, axis=1) / POOLED
+    for k in np.flatnonzero(np.max(walk - np.minimum.accumulate(walk, axis=1), axis=1) > least).tolist():
         walk = np.concatenate([[0.0], np.cumsum(agree[k] - agree[usual], dtype=float)])
         stop = int(np.argmax(walk - np.minimum.accumulate(walk)))
         start = int(np.argmin(walk[: stop + 1]))
         if agree[usual][start:stop].mean() < 0.25 * drift < 0.45 * drift < agree[k][start:stop].mean():
-            parts.append((float(walk[stop] - walk[start]), start + LAGS, stop + LAGS, int(k) - LAGS))
+            parts.append((float(walk[stop] - walk[start]), start + LAGS, stop + LAGS, k - LAGS))
     kept: list[tuple[int, int, int]] = []
     for _, start, stop, lag in sorted(parts, reverse=True):
         if all(stop <= a or b <= start for a, b, _ in kept):
@@ -188,8 +186,6 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
 def hum(s: Stretch) -> Iterator[Check]:
     """A line in the spectrum of the readouts, such as hum of the mains."""
     n, rank, d = s.n, s.z.shape[1], s.mixed.shape[1]
-    if n < 16 * BESIDE:
-        return
     power = np.sum(np.abs(np.fft.rfft(np.ascontiguousarray(s.mixed.T))) ** 2, axis=0) / n
     around = np.convolve(power, np.repeat([1, 0, 1], [BESIDE, 5, BESIDE]) / (2 * BESIDE), "same")
     middle = slice(2 * BESIDE, -2 * BESIDE)  # lower frequencies are drift
@@ -212,8 +208,6 @@ def hum(s: Stretch) -> Iterator[Check]:
 def unsteady(s: Stretch) -> Iterator[Check]:
     """Readouts that grow or shrink during the run, all or some of them, as when a gain or the power changes."""
     epoch = s.n // EPOCHS
-    if epoch < 256:
-        return
     parts = s.large[: epoch * EPOCHS].reshape(EPOCHS, epoch, -1)
     square = np.clip(parts - parts.mean(axis=1, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
     square = square / square.mean(axis=(0, 1)) - 1
@@ -232,7 +226,7 @@ def unsteady(s: Stretch) -> Iterator[Check]:
 
 def clocks(s: Stretch) -> Iterator[Check]:
     """Counters, time stamps and temperatures among the readouts."""
-    if s.n < 64 or not len(s.y):
+    if not len(s.y):
         return
     steps, explained = np.diff(s.x[:STEPS], axis=0), np.sum((s.back.T @ s.own) ** 2, axis=1) - len(s.y) / s.n
     rising = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)

@@ -6,14 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from .._words import listed
 from ..basis._product import ProductBasis, product_basis
-from ..dimension._repeats import Repeats
+from ..dimension._repeats import Repeats, dead_channels
 from ..errors import Check
 from ..estimators._evidence import Evidence
 from ..estimators._method import Estimate, Method
-from ..samples._look import Look
-from ..samples._samples import Samples
 from ..typing import Integers
 from ._alignment import alignment, clocks, hum, unsteady
 from ._stretch import Stretch, stretches
@@ -27,6 +24,9 @@ EXCESS = 1.5
 HARMLESS = 0.1
 # Samples per readout below which the raw capacities' bias is no longer proportional to 1/N.
 SAMPLES_PER_READOUT = 4
+# E[y^4] per sample, and at least, above which a few samples decide the mean of y²; and the part of the rank that a fit
+# leaves below which it is exact.
+HEAVY, LEAST_HEAVY, NOISELESS = 0.1, 100.0, 1e-7
 # A corrected total scatters around the rank; beyond this multiple of it something is wrong.
 ABOVE = 1.01
 
@@ -60,7 +60,7 @@ def correlated(case: Case) -> Iterator[Check]:
         return
     means = look.epoch_sums / np.maximum(sizes, 1)[:, None]
     shifted = means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
-    means = (shifted * samples.scale - evidence.space.mean) @ evidence.whitening
+    means = (shifted * samples.scale - evidence.space.mean) @ evidence.whitener["whitening"]
     if not samples.constant or samples.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
@@ -83,7 +83,8 @@ def correlated(case: Case) -> Iterator[Check]:
 
 def weak(case: Case) -> Iterator[Check]:
     """Readouts that are no new ones, samples too few for any correction, capacities that sum to more than possible."""
-    n, rank, maximum = case.evidence.n_samples, case.evidence.rank, case.evidence.maximum
+    samples, n, rank = case.evidence.samples, case.evidence.n_samples, case.evidence.rank
+    maximum, left = samples.n_columns, case.estimate.residual_covariance
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
         yield Check(said, cause="dependent", rank=rank, maximum=maximum)
@@ -102,6 +103,17 @@ def weak(case: Case) -> Iterator[Check]:
             advice = f"method {case.method.name!r} does not correct the finite-sample bias; use the default method"
         said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow: {advice}."
         yield Check(said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank)
+    if left is not None and np.trace(left) > NOISELESS and samples.root_weights is None:
+        limit, terms = max(HEAVY * n, LEAST_HEAVY), len(samples.basis)
+        heavy = int(np.sum(samples.basis.fourth_moments > limit))
+        remedy = "use bounded inputs" if samples.basis.memory else "use draw_weighted"
+        if heavy:
+            yield Check(
+                f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: a few samples decide them, so that they "
+                "and the total are less certain than their error bars; lower the degree, take more samples, or "
+                f"{remedy}.",
+                unreliable=f"{heavy} functions with large fourth moments", functions=heavy,
+            )  # fmt: skip
 
 
 def repeats_off(case: Case) -> Iterator[Check]:
@@ -138,29 +150,15 @@ def left_out(case: Case) -> Iterator[Check]:
     if samples.n_dropped:
         said = f"{samples.n_dropped} rows with NaN or infinite values were dropped."
         yield Check(said, "note", rows=samples.n_dropped)
-    unused = sorted(set(range(len(look.low))) - set(samples.channels.tolist()))
-    carrier = next((number for number in unused if samples.constant and look.low[number] != 0), None)
-    if carrier is not None:
-        name = samples.x.column(carrier)
-        yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
-    names = [samples.x.column(number) for number in unused if number != carrier]
-    if names:
-        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
-        yield Check(said, "note", channels=names)
+    unused = np.setdiff1d(np.arange(len(look.low)), samples.channels)
+    if len(unused):
+        yield from dead_channels(samples.x, unused, look.low, samples.constant)
 
 
 @lru_cache(maxsize=8)
 def single_inputs(basis: ProductBasis) -> ProductBasis:
     """Functions of single inputs of a basis up to degree 2."""
     return product_basis(basis.families, max_degree=2, max_interactions=1)
-
-
-def of_data(case: Case) -> Iterator[Check]:
-    """Everything that is wrong with the data, whatever is estimated from them."""
-    for one in data_findings(case.evidence.samples, case.evidence.look):
-        found = case.total - case.estimate.capacity[0] > 1 and case.method.corrects_bias
-        if one.found["cause"] != "nothing" or not found:  # functions of high degree are not nothing
-            yield one
 
 
 # What is looked for in the data, by `estimate` and by `inspect`.
@@ -180,9 +178,9 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
 }
 # Those that hold for devices with memory too, whose readouts do not follow the inputs of their own row alone.
 WITH_MEMORY = (inputs_off, stale, outlying, clipped, rounded)
-# Measurements that some of them need.
-_LEAST = {alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
-NEEDS = {name: _LEAST[check] for name, check in DATA.items() if check in _LEAST}
+# Measurements that some of them need in a stretch.
+LEAST = {clocks: 64, alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
+NEEDS = {name: LEAST[check] for name, check in DATA.items() if check in LEAST}
 # What a finding explains: that is then not told a second time under another name. The first in this order counts.
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
 _OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
@@ -208,16 +206,18 @@ EXPLAINS = {
 }
 
 
-def data_findings(samples: Samples, look: Look) -> list[Check]:
-    """What the checks of data find in all stretches, each mistake once, the first with a picture of where it is."""
-    found: dict[str, tuple[Stretch, list[Check]]] = {}
-    for stretch in stretches(samples, look):
+def of_data(case: Case) -> Iterator[Check]:
+    """What is wrong with the data in all stretches, each mistake once, the first with a picture of where it is."""
+    samples, found = case.evidence.samples, dict[str, tuple[Stretch, list[Check]]]()
+    for stretch in stretches(samples, case.evidence.look):
         for name, check in DATA.items():
-            for one in check(stretch) if check in WITH_MEMORY or not samples.history else ():
+            used = stretch.n >= NEEDS.get(name, 0) and (check in WITH_MEMORY or not samples.history)
+            for one in check(stretch) if used else ():
                 one.found["looked_for"] = name
                 found.setdefault(one.found["cause"], (stretch, []))[1].append(one)
-    kept = told_once([checks[0] for _, checks in found.values()])
-    pictured, out = False, []
+    kept, pictured = told_once([checks[0] for _, checks in found.values()]), False
+    if case.total - case.estimate.capacity[0] > 1 and case.method.corrects_bias:
+        found.pop("nothing", None)  # functions of high degree were found, which are not nothing
     for stretch, (first, *others) in found.values():
         if first not in kept:
             continue
@@ -230,8 +230,7 @@ def data_findings(samples: Samples, look: Look) -> list[Check]:
         if not pictured and first.kind == "warning" and {"rows", "channels"} & set(all_found):
             pictured = True
             all_found["picture"] = stretch.picture(all_found.get("rows", ()), all_found.get("channels", ()))
-        out.append(Check(text, first.kind, **all_found))
-    return out
+        yield Check(text, first.kind, **all_found)
 
 
 def told_once(checks: list[Check]) -> list[Check]:

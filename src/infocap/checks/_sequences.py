@@ -24,7 +24,7 @@ def _beginning(case: Case) -> tuple[Floats, Floats]:
     samples = case.evidence.samples
     stop = samples.n_samples if samples.runs is None or len(samples.runs) == 1 else int(samples.runs[1])
     part = samples.part(0, min(stop, ROWS))
-    z = to_numpy(part.whitened(0, part.n_samples, **case.evidence.whitener))[:, samples.constant :]
+    z = to_numpy(part.readouts(0, part.n_samples, **case.evidence.whitener))[:, samples.constant :]
     u = part.u.read(part.history, part.history + part.n_samples, on_host=True)
     return u[:, : case.evidence.basis.n_inputs], z
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from .._words import listed
-from ..basis._product import ProductBasis, product_basis
+from ..basis._product import ProductBasis
+from ..estimators._evidence import lowest
 from ..samples._look import Look
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
@@ -115,11 +115,12 @@ class Stretch:
 
 def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
     """All measurements in the order of acquisition, or evenly placed stretches of very many."""
-    n, order, width = samples.n_samples, samples.order, samples.x.shape[1]
+    n, width = samples.n_samples, samples.x.shape[1]
+    order = None if samples.acquired is None else np.argsort(samples.acquired, kind="stable")
     near = samples.in_memory and not samples.x.on_device
     count = -(-n // min(LONGEST if near else SHORT, STRETCH_BYTES // (8 * width) + 1))
     kept = 1 if samples.x.on_device else min(count, MOST if near else FEW)
-    low, ends = lowest(samples.basis), np.array([look.low, look.high])[:, samples.channels] * samples.scale
+    low, ends = lowest(samples.basis, FUNCTIONS), np.array([look.low, look.high])[:, samples.channels] * samples.scale
     for number in np.linspace(0, count - 1, kept).round().astype(int).tolist():
         start, stop = n * number // count, n * (number + 1) // count
         rows = np.arange(start, stop) if order is None else order[start:stop]
@@ -156,12 +157,6 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         shown = (mixed[:, :directions], mixed[:, directions:], some, np.sort(x[some].T, axis=1))
         rows = samples.x.given_rows(rows)
         yield Stretch(samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, own, *shown)
-
-
-@lru_cache(maxsize=8)
-def lowest(basis: ProductBasis, most: int = FUNCTIONS) -> ProductBasis:
-    """The functions of lowest degree of the inputs of a basis."""
-    return product_basis(basis.families, max_degree=0).extended(most)
 
 
 def misfit(y: Floats, x: Floats) -> Floats:

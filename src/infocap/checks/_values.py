@@ -7,9 +7,10 @@ import numpy as np
 from .._words import listed
 from ..basis._family import DiscreteFamily
 from ..errors import Check
+from ..estimators._evidence import lowest
 from ..samples._look import fitting_domain
 from ..typing import Floats, Integers
-from ._stretch import FALSE_ALARM, Stretch, lowest, misfit, numbers
+from ._stretch import FALSE_ALARM, Stretch, misfit, numbers
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, full scales of converters, and nines.
 CODES: tuple[float, ...] = (9.91e37, 9.9e37, -9.9e37, -9999.0, 9999.0, 99999.0, -99999.0, -999.0, 999.0)
@@ -37,8 +38,8 @@ ROUNDED, LIMITED = 0.1, 0.5
 # Times that values are denser in a pile at the end of a range than next to it, from which they are clipped; by how much
 # they may be denser next to it than farther inside, for a smooth saturation gets denser towards its end; how much wider
 # the inner half of a pile may be than the outer, for it does so inside a pile too; and the width of a pile relative to
-# the range, beyond which noise hides the difference. Fewer than a thousand rows do not tell.
-PILED, SMOOTH, COMPACT, NARROW, LEAST = 20.0, 2.5, 4.0, 0.01, 1000
+# the range, beyond which noise hides the difference.
+PILED, SMOOTH, COMPACT, NARROW = 20.0, 2.5, 4.0, 0.01
 # Share of a channel's values below a hundredth of its range from which it may hold two units.
 SMALL = 0.06
 # Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
@@ -126,17 +127,17 @@ def _part_of_domain(s: Stretch, k: int) -> tuple[float, float, float] | None:
 
 def without_effect(s: Stretch) -> Iterator[Check]:
     """Inputs that no readout depends on."""
-    (n, rank), indices = s.z.shape, s.low.indices[1:] > 0
-    alone, power = np.sum(indices, axis=1) == 1, n * np.sum(s.own**2, axis=0)
+    (n, rank), power = s.z.shape, len(s.z) * np.sum(s.own**2, axis=0)
     if n < 4 * rank:
         return
-    held = [float(np.sum(power[alone & own]) - rank * np.sum(alone & own)) / n for own in indices.T]
-    most = [
-        s.limit(rank * int(np.sum(alone & own)), FALSE_ALARM / 1e-4) - rank * np.sum(alone & own) for own in indices.T
-    ]
-    dead = [k for k, own in enumerate(indices.T) if n * held[k] < most[k] and power[own].mean() < 3 * rank]
-    others = (sum(held) - sum(held[k] for k in dead)) / max(len(held) - len(dead), 1)
-    if dead and others > 0.3 and max(most[k] for k in dead) < 0.25 * n * others:
+    among = s.low.indices[1:] > 0  # (functions, inputs)
+    alone = among & (np.sum(among, axis=1) == 1)[:, None]
+    chance = rank * np.sum(alone, axis=0)
+    most = np.array([s.limit(int(freedom), FALSE_ALARM / 1e-4) for freedom in chance]) - chance
+    held = power @ alone - chance
+    none = (held < most) & (power @ among < 3 * rank * np.sum(among, axis=0))
+    dead, others = np.flatnonzero(none).tolist(), held[~none].sum() / max(np.sum(~none), 1)
+    if dead and others > 0.3 * n and most[dead].max() < 0.25 * others:
         yield Check(
             f"{_named(dead)} has no effect on any readout: is that source connected, and are "
             "these the values that were sent?",
@@ -185,7 +186,7 @@ def stale(s: Stretch) -> Iterator[Check]:
     if np.max(np.sum(few[1:] == few[:-1], axis=0)) < 4:
         return
     equal = (s.x[1:] == s.x[:-1]) & np.any(s.u[1:] != s.u[:-1], axis=1)[:, None]
-    once = equal.sum(axis=0)
+    once = np.count_nonzero(equal, axis=0)
     some = np.flatnonzero(once > 3)
     if not len(some):
         return
@@ -272,7 +273,7 @@ def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:
 
 def clipped(s: Stretch) -> Iterator[Check]:
     """Channels whose values pile up at an end of their range, with noise after it or not."""
-    if s.n < LEAST or all(isinstance(one, DiscreteFamily) for one in s.low.families):
+    if all(isinstance(one, DiscreteFamily) for one in s.low.families):
         return
     ends = s.sorted[:, [0, 1, -2, -1]]
     bad = np.flatnonzero((_piles(s.sorted) > 0) | (ends[:, 0] == ends[:, 1]) | (ends[:, 2] == ends[:, 3]))

@@ -12,12 +12,11 @@ from .._check import probability, yes_or_no
 from .._words import listed, with_error
 from ..errors import Check, DataError, warn
 from ..kernels._summary import span, summarise
-from ..samples._samples import density_ratios
+from ..samples._samples import DEAD, density_ratios
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 from ._spectra import readouts
 
-DEAD = 32 * np.finfo(float).eps  # A channel whose relative range is below this is rounding around a constant.
 ALONE = 1e-9  # Keeps an inverse finite when a direction exists at one input only.
 ENOUGH = 5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
 DRIFT_CHANCE = 1e-6  # The chance of a warning about drift when there is none.
@@ -154,7 +153,7 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*map(Check, messages), *_dead(data, tables[0], constant)),
+        checks=(*map(Check, messages), *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)),
     )
 
 
@@ -223,14 +222,16 @@ def _drift(z: Floats, error: float) -> Iterator[str]:
         )
 
 
-def _dead(data: Whitened, table: Table, constant: bool) -> Iterator[Check]:
-    """Notes about channels that never change and were left out."""
-    names = [table.column(int(number)) for number in np.flatnonzero(~data.live)]
-    if constant and names and data.mean[~data.live][0] != 0:
-        yield Check(f"{names.pop(0)} is constant and serves as the constant readout.", "note")
+def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) -> Iterator[Check]:
+    """Notes about channels that never change and were left out; the first that is not 0 serves as the constant."""
+    names = {number: table.column(number) for number in dead.tolist()}
+    carrier = next((number for number in names if constant and values[number] != 0), None)
+    if carrier is not None:
+        name = names.pop(carrier)
+        yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
     if names:
-        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
-        yield Check(said, "note", channels=names)
+        said = f"dead channels were dropped ({listed([*names.values()])})"
+        yield Check(f"{said}; the maximum capacity is lower by {len(names)}.", "note", channels=[*names.values()])
 
 
 @dataclass(frozen=True, eq=False)

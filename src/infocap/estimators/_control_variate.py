@@ -11,12 +11,10 @@ from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
 from ._second_order import SUMS_BYTES, Found, second_order
-from ._sequence import jackknifed
+from ._sequence import ROUNDING, jackknifed
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
-# A capacity below this is rounding.
-SMALLEST = 1e-7
 # Samples per function below which the total is the sum of the clear capacities alone.
 ENOUGH_FOR_TOTAL = 2
 # S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).
@@ -29,8 +27,6 @@ DISAGREEING = 6.0, 10.0
 # Residuals of sequences depend on inputs that neighbours share, which groups with one common fit see in part: totals of
 # an echo-state network with 4 to 6 samples per function scattered 1.3 times as much (benchmarks/sequences.py).
 WIDER_FOR_SEQUENCES = 1.35
-# E[y^4] per sample, and at least, above which a few samples decide the mean of y².
-HEAVY, LEAST_HEAVY = 0.1, 100.0
 
 
 def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto") -> Estimate:
@@ -52,7 +48,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     >>> infocap.estimate(u, u**3, basis, method="control-variate").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    from scipy.special import stdtrit
+    from scipy.special import fdtrc, stdtrit
 
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, FITS)
@@ -61,7 +57,11 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
         return sequence
     edges = evidence.group_edges
     found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
-    plain, bias, variance, p = np.sum(found.inside**2, axis=1), found.bias, found.variance, found.p_value
+    plain, bias, variance, count = np.sum(found.inside**2, axis=1), found.bias, found.variance, len(found.totals)
+    # Coefficients of a function without capacity scatter about zero from group to group as much as their mean does: the
+    # ratio has an F distribution, with the effective number of directions of the noise (Satterthwaite) times groups.
+    nu = np.trace(found.pooled) ** 2 / max(float(np.sum(found.pooled**2)), TINY)
+    p = fdtrc(nu, nu * (count - 1), count * plain / np.maximum(found.scatter, TINY))
     # A fit that moves with the samples adds up to (moved - 1) times the bias: half of it is removed, half allowed for,
     # and so is the next term of the series.
     moved = max(float(found.response[1] / max(found.response[0], TINY)), 1.0)
@@ -71,11 +71,10 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     if evidence.samples.constant:  # the constant readout gives the constant function
         plain[0], bias[0], variance[0], p[0] = 1.0, 0.0, 0.0, 0.0
     unbiased = plain - bias
-    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > SMALLEST)
+    clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > ROUNDING)
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
     # The jackknife over groups of samples; few groups make longer intervals (Student).
-    count = len(found.totals)
     student = stdtrit(count - 1, 0.975) / 1.96
     jackknife = student * np.sqrt(moved * (count - 1)) * float(np.std(found.totals))
     error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
@@ -97,15 +96,15 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
 def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
-    n, terms = evidence.n_samples, len(evidence.basis)
-    if n < ENOUGH_FOR_TOTAL * terms and found.unexplained > SMALLEST:
+    n, terms, unexplained = evidence.n_samples, len(evidence.basis), float(np.trace(found.covariance))
+    if n < ENOUGH_FOR_TOTAL * terms and unexplained > ROUNDING:
         yield Check(
             f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "
             f"not zero and may miss small ones; take at least {ENOUGH_FOR_TOTAL * terms} samples, or lower the degree.",
             unreliable=f"few samples for {terms} functions",
             wanted=ENOUGH_FOR_TOTAL * terms,
         )
-    if found.crowding > CROWDED and found.unexplained > SMALLEST:
+    if found.crowding > CROWDED and unexplained > ROUNDING:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K "
@@ -114,7 +113,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             crowding=found.crowding,
             wanted=wanted,
         )
-    nu = found.unexplained**2 / max(float(np.sum(found.covariance**2)), TINY)  # effective directions of the noise
+    nu = unexplained**2 / max(float(np.sum(found.covariance**2)), TINY)  # effective directions of the noise
     contributors = found.contributors * (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)  # N for normal noise
     if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(
@@ -138,15 +137,6 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             f"a direction of the readouts with variance 1 is estimated to have {found.smallest_eigenvalue:.2g}: the "
             f"fit is not to be trusted; {n} samples for {terms} functions of {evidence.rank} readouts are few.",
             unreliable="an unstable fit",
-        )
-    limit = max(HEAVY * n, LEAST_HEAVY)
-    heavy = int(np.sum(evidence.basis.fourth_moments > limit))
-    if heavy and evidence.samples.root_weights is None and found.unexplained > SMALLEST:
-        yield Check(
-            f"{heavy} of {terms} functions have E[y^4] above {limit:.0f}: they and the total are uncertain beyond the "
-            "error bars; lower the degree, take more samples, or use draw_weighted.",
-            unreliable=f"{heavy} functions with large fourth moments",
-            functions=heavy,
         )
     if not evidence.n_groups and error > NOTICEABLE:
         yield Check(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import as_like, on_host, to_numpy
 from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
 from ..kernels._summary import (
@@ -153,11 +153,6 @@ class Evidence:
         return 2 * self.raw - self.raw_half
 
     @cached_property
-    def whitening(self) -> Floats:
-        """What turns centred readouts into ones with sample covariance 1, (channels, rank without the constant)."""
-        return self.space.whitening * np.sqrt(self.n_samples)
-
-    @cached_property
     def n_groups(self) -> int:
         """Into how many stretches of equal length the samples can be cut that are independent of each other.
 
@@ -181,7 +176,7 @@ class Evidence:
             in_order = _evenness(rows, n, len(u) // LEAST_STRETCH) < 2 * EVEN_STEPS  # not shuffled
             count = min(even) if in_order else max(even)
             return count if count > 3 else 0
-        low = low_functions(self.basis)
+        low = lowest(self.basis, LOW_FUNCTIONS)
         total, square = self.engine.fold(self.samples, partial(_low_sums, basis=low))
         balanced = len(low) > 1 and float(np.mean(total[1:] ** 2 / square[1:])) < BALANCED
         return 0 if balanced else GROUPS
@@ -223,10 +218,10 @@ class Evidence:
         """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
         return self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener)) / self.n_samples**2
 
-    @property
+    @cached_property
     def whitener(self) -> dict[str, Any]:
-        """What `Samples.whitened` needs to make X~: the mean of the prepared readouts, and a matrix."""
-        return {"mean": self.space.mean, "whitening": self.whitening}
+        """What `Samples.readouts` needs to give X~, of sample covariance 1: the mean to subtract, and a matrix."""
+        return {"mean": self.space.mean, "whitening": self.space.whitening * np.sqrt(self.n_samples)}
 
     @cached_property
     def target_power(self) -> Floats:
@@ -309,12 +304,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
 def _summary(samples: Samples, start: int, stop: int) -> Summary:
     """Readouts factored, block by block, and the targets seen from there."""
     blocks = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return combine(
-        *(
-            summarise(samples.readouts(*rows), (y for y, _ in samples.targets(*rows)), samples.constant)
-            for rows in blocks
-        )
-    )
+    return combine(*(summarise(samples.readouts(*rows), samples.targets(*rows), samples.constant) for rows in blocks))
 
 
 def _evenness(rows: Integers, n: int, count: int) -> float:
@@ -335,7 +325,7 @@ def _below(samples: Samples, start: int, stop: int, *, column: int, most: float)
 def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
     """The sums of y z over some rows, (terms, rank)."""
     rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return samples.basis.project((samples.inputs(*part), samples.whitened(*part, **frame)) for part in rows)
+    return samples.basis.project((samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows)
 
 
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
@@ -351,16 +341,11 @@ def square_sums(samples: Samples, start: int, stop: int) -> Floats:
     return samples.basis.sum_over(samples.inputs(start, stop), samples.weights(start, stop), power=2)
 
 
-def _leverages(samples: Samples, start: int, stop: int, *, mean: Floats, whitening: Floats) -> list[Floats]:
+def _leverages(samples: Samples, start: int, stop: int, **frame: Any) -> list[Floats]:
     """sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
-    block = samples.x.read(start, stop)
-    matrix, parts = as_like(whitening, block), []
-    step = LEVERAGE_ROWS if on_host(block) else stop - start
-    for first in range(0, stop - start, step):
-        z = samples.centred(block[first : first + step, :], mean) @ matrix
-        parts.append(np.einsum("ij,ij->i", z, z) if on_host(z) else to_numpy(array_namespace(z).sum(z**2, axis=1)))
-    leverage, weights = np.concatenate(parts) + samples.constant, samples.weights(start, stop)
-    return [leverage if weights is None else leverage * weights]
+    step = stop - start if samples.x.on_device else LEVERAGE_ROWS
+    parts = (samples.readouts(first, min(first + step, stop), **frame) for first in range(start, stop, step))
+    return [np.concatenate([squares(z.T) for z in parts])]
 
 
 def _leverage_power(samples: Samples, start: int, stop: int, **whitened: Any) -> float:
@@ -378,6 +363,6 @@ def _leverage_squares(samples: Samples, start: int, stop: int, **whitened: Any) 
 
 
 @lru_cache(maxsize=8)
-def low_functions(basis: ProductBasis) -> ProductBasis:
-    """A few functions of lowest degree of the inputs of a basis."""
-    return product_basis(basis.families, max_degree=0).extended(LOW_FUNCTIONS)
+def lowest(basis: ProductBasis, most: int) -> ProductBasis:
+    """So many functions of lowest degree of the inputs of a basis."""
+    return product_basis(basis.families, max_degree=0).extended(most)

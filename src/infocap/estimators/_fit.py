@@ -10,15 +10,16 @@ judged by would find directions of noise that seem to be predicted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from .._array import array_namespace, as_like, take_rows, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._regression import Ridge
+from ..kernels._summary import Ridge
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -26,18 +27,22 @@ from ._tuning import TUNING
 
 # Values of the dictionary that are made at a time: few enough to stay near the processor, or on a device in its memory.
 HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
+# Least value of 1 minus the weight of a single sample, so that it cannot make a bias diverge or decide a p-value.
+LEAST_MARGIN = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over samples of products of the dictionary with itself and with the readouts, and the rows that judge."""
+class Products:
+    """Sums over samples of products of the controls phi and the whitened readouts z, and the rows that judge fits."""
 
-    products: Any  # phi phi', (dictionary, dictionary)
-    cross: Any  # phi z', (dictionary, rank)
-    judges: list[tuple[Any, Any]]  # values of the dictionary (dictionary, rows) and readouts (rows, rank)
+    controls: Any  # phi phi', (controls, controls)
+    cross: Any  # phi z', (controls, rank)
+    readouts: Any  # z z', (rank, rank)
+    count: int
+    judges: list[tuple[Any, Any]] = field(default_factory=list)  # phi (controls, rows) and z (rows, rank)
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(self.products + other.products, self.cross + other.cross, self.judges + other.judges)
+    def __add__(self, other: Products) -> Products:
+        return Products(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +52,7 @@ class Half:
     share: float  # of all samples: one half, unless the number of groups is odd
     rotation: Floats  # the directions as columns, (rank, rank)
     choice: Integers  # the fit of each direction, -1 for none
-    b: Any  # its coefficients, (dictionary, rank)
-    coefficients: Any  # the same for the readouts as they are
+    coefficients: Any  # of all readouts, (dictionary, rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +86,12 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     """
     n, dictionary = evidence.n_samples, controls(evidence)
     judges = np.sort(np.random.default_rng(0).permutation(n)[: TUNING.judges])
-    work = partial(_sums, dictionary=dictionary, judges=judges, **evidence.whitener)
-    sums: Sums = evidence.engine.fold(evidence.samples, work)
-    contest = _Contest(evidence, dictionary, sums, judges, int(edges[len(edges) // 2]))
+    work = partial(products, judges=judges, **evidence.whitener)
+    sums: Products = evidence.engine.fold(replace(evidence.samples, basis=dictionary), work)
+    xp, middle, constant = array_namespace(sums.cross), int(edges[len(edges) // 2]), int(evidence.samples.constant)
+    values, readouts = zip(*sums.judges, strict=True)
+    judged = xp.concat(values, axis=1), xp.concat(readouts), int(np.searchsorted(judges, middle))
+    contest = _Contest(dictionary, sums, constant, (middle / n, 1 - middle / n), *judged)
     weights = np.where(dictionary.places(evidence.basis) < 0, np.inf, 1.0)
     penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.penalties[0]}[kind]
     first = contest.enter(weights, penalties)
@@ -95,85 +102,80 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties[1])), key=lambda one: one.left)
 
 
-def _sums(samples: Samples, start: int, stop: int, *, dictionary: ProductBasis, judges: Integers, **frame: Any) -> Sums:
-    """The sums of some rows."""
+def products(samples: Samples, start: int, stop: int, *, judges: Integers | None = None, **frame: Any) -> Products:
+    """The sums over some rows; the controls are the basis of these samples."""
     total = None
-    for first, last in pieces(samples, start, stop, len(dictionary)):
-        z = samples.whitened(first, last, **frame)
-        phi = samples.weighted(dictionary.values(samples.inputs(first, last)).T, first).T
-        here = judges - samples.first_row - first
-        where = as_like(here[(here >= 0) & (here < last - first)], z)
-        part = Sums(phi @ phi.T, phi @ z, [(take_rows(phi.T, where).T, take_rows(z, where))])
+    for first, last in pieces(samples, start, stop, len(samples.basis)):
+        z = samples.readouts(first, last, **frame)
+        phi = samples.weighted(samples.basis.values(samples.inputs(first, last)).T, first).T
+        part = Products(phi @ phi.T, phi @ z, z.T @ z, last - first)
+        if judges is not None:
+            here = judges - samples.first_row - first
+            where = as_like(here[(here >= 0) & (here < last - first)], z)
+            part.judges.append((take_rows(phi.T, where).T, take_rows(z, where)))
         total = part if total is None else total + part
     assert total is not None
     return total
 
 
+@dataclass(frozen=True, eq=False)
 class _Contest:
-    """Fits compete for each direction of the readouts by what they leave of rows that were left out."""
+    """Fits compete for each direction of the readouts by what they leave of rows that were left out, the judges."""
 
-    def __init__(self, evidence: Evidence, dictionary: ProductBasis, sums: Sums, judges: Integers, middle: int) -> None:
-        self._n, self._skip = evidence.n_samples, int(evidence.samples.constant)
-        self._dictionary, self._products, self._cross = dictionary, sums.products, sums.cross
-        xp = array_namespace(sums.cross)
-        self._phi, self._z = (
-            xp.concat(list(part), axis=1 - k) for k, part in enumerate(zip(*sums.judges, strict=True))
-        )
-        self._edge = int(np.searchsorted(judges, middle))  # the first judge of the second half
-        self._shares = middle / self._n, 1 - middle / self._n
-        self._plain = self._squares(self._z)
+    dictionary: ProductBasis
+    sums: Products
+    skip: int  # 1 where the first readout is the constant, which is known exactly
+    shares: tuple[float, float]  # of all samples, in each half
+    phi: Any  # values of the dictionary for the judges, (dictionary, rows)
+    z: Any  # their readouts, (rows, rank)
+    edge: int  # the first judge of the second half
 
     def _squares(self, left: Any) -> Floats:
         """Products of residuals with each other, for both halves, without the constant readout."""
-        left = left[:, self._skip :]
-        parts = left[: self._edge, :], left[self._edge :, :]
+        left = left[:, self.skip :]
+        parts = left[: self.edge, :], left[self.edge :, :]
         return np.array([to_numpy(part.T @ part) for part in parts])
 
     def enter(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
         """Ridge fits with these weights of the penalty, except where the functions are not independent."""
         out, kept = [], np.flatnonzero(np.isfinite(weights))
         for penalty in penalties:
-            scaled = self._n * penalty * weights[kept]
-            fit = Ridge.of(self._products, self._cross, kept, scaled, TUNING.signs)
+            scaled = self.sums.count * penalty * weights[kept]
+            fit = Ridge.of(self.sums.controls, self.sums.cross, kept, scaled, TUNING.signs)
             if fit is not None:
-                margin = fit.margin(self._phi)
-                left = (self._z - self._phi.T @ fit.coefficients) / margin[:, None]
+                margin = fit.margin(self.phi)
+                left = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
                 mean = float(array_namespace(margin).mean(margin))
                 out.append(Candidate(fit, mean, self._squares(left)))
         return out
 
     def winner(self, candidates: list[Candidate]) -> Fit:
-        """The best fit of each direction, and the first estimates that follow; number 0 is no fit at all."""
-        squares = np.array([self._plain, *(one.left for one in candidates)])
-        both, halves, left = squares.sum(axis=1), [], 0.0
+        """The best fit of each direction, or none at all, and the first estimates that follow."""
+        squares = np.array([self._squares(self.z), *(one.left for one in candidates)])
+        both, halves, left, rank = squares.sum(axis=1), [], 0.0, self.sums.cross.shape[1]
         common = 1 + int(np.argmin(np.trace(both[1:], axis1=1, axis2=2))) if candidates else 0
-        for half in (0, 1):
+        for half, share in enumerate(self.shares):
             turn = np.linalg.eigh(squares[common, 1 - half])[1]
             along = np.einsum("ik,fij,jk->fk", turn, both, turn, optimize=True)
-            choice = np.argmin(along, axis=0)
-            choice[along.min(axis=0) > TUNING.clearly_better * along[common]] = common
-            left += float(np.take_along_axis(along, choice[None], axis=0).sum()) / (2 * self._z.shape[0])
-            halves.append(self._half(self._shares[half], turn, choice - 1, candidates))
+            best = np.argmin(along, axis=0)
+            best[along.min(axis=0) > TUNING.clearly_better * along[common]] = common
+            left += float(np.take_along_axis(along, best[None], axis=0).sum()) / (2 * self.z.shape[0])
+            rotation, choice = np.eye(rank), np.full(rank, -1)
+            rotation[self.skip :, self.skip :], choice[self.skip :] = turn, best - 1
+            b = as_like(np.eye(len(self.dictionary), rank) * (np.arange(rank) < self.skip), self.sums.cross)
+            for k in np.unique(choice[choice >= 0]).tolist():
+                b = b + candidates[k].fit.coefficients @ as_like((rotation * (choice == k)) @ rotation.T, b)
+            halves.append(Half(share, rotation, choice, b))
         b = halves[0].share * halves[0].coefficients + halves[1].share * halves[1].coefficients
         used = [candidates[k].margin for half in halves for k in half.choice if k >= 0]
-        rest = self._cross - self._products @ b
-        c = b + rest / (self._n * float(np.mean(used or 1.0)))
-        gram = np.eye(b.shape[1]) + to_numpy(b.T @ (b - self._products @ b / self._n))
-        return Fit(self._dictionary, candidates, (halves[0], halves[1]), b, c, gram, self._products, left)
-
-    def _half(self, share: float, turn: Floats, choice: Integers, candidates: list[Candidate]) -> Half:
-        """Coefficients in the rotated frame; the constant readout, which comes first, is known exactly."""
-        skip, rank = self._skip, len(turn) + self._skip
-        rotation, chosen = np.eye(rank), np.full(rank, -1)
-        rotation[skip:, skip:], chosen[skip:] = turn, choice
-        b = as_like(np.eye(len(self._dictionary), rank) * (np.arange(rank) < skip), self._cross)
-        for k in np.unique(choice[choice >= 0]).tolist():
-            b = b + candidates[k].fit.coefficients @ as_like(rotation * (chosen == k), b)
-        return Half(share, rotation, chosen, b, b @ as_like(rotation.T, b))
+        rest = self.sums.cross - self.sums.controls @ b
+        c = b + rest / (self.sums.count * float(np.mean(used or 1.0)))
+        gram = np.eye(rank) + to_numpy(b.T @ (b - self.sums.controls @ b / self.sums.count))
+        return Fit(self.dictionary, candidates, (halves[0], halves[1]), b, c, gram, self.sums.controls, left)
 
     def prior(self, found: Fit) -> Floats | None:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""
-        degrees, noise = self._dictionary.degrees, found.left / self._n
+        degrees, noise = self.dictionary.degrees, found.left / self.sums.count
         root, _ = inverse_root(found.gram)
         capacity = np.sum((to_numpy(found.c) @ root) ** 2, axis=1) - noise
         error = np.sqrt(4 * np.maximum(capacity, 0) * noise + noise**2 / 2)

@@ -63,15 +63,7 @@ class Method:
     def __call__(self, evidence: Any, **options: Any) -> Estimate:
         """Run the method; a plain array of capacities is as good as an `Estimate`."""
         found = self.function(evidence, **options)
-        chosen = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
-        if chosen.capacity.shape != evidence.raw.shape:
-            raise ParameterError(
-                f"the method gave {chosen.capacity.shape} capacities for {len(evidence.raw)} functions."
-            )
-        if not np.isfinite(chosen.capacity).all():
-            label = evidence.basis.label(int(np.argmin(np.isfinite(chosen.capacity))))
-            raise ParameterError(f"the method gave a capacity that is not a finite number, for {label}.")
-        return chosen
+        return found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
 
     def refuse_other_options(self, options: dict[str, Any]) -> None:
         """One error for options that the function does not take, with those that it does."""

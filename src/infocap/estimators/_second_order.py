@@ -21,16 +21,13 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_device, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._regression import rows_at
-from ..kernels._summary import TINY
+from ..kernels._summary import TINY, rows_at
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
-from ._fit import Fit, inverse_root, pieces
+from ._fit import LEAST_MARGIN, Fit, inverse_root, pieces
 from ._tuning import TUNING
 
-# Least value of 1 - |e|²/N in the bias, so that a single sample cannot make it diverge.
-LEAST_MARGIN = 0.2
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.
 FEW_SAMPLES = 4.0
 # Bytes of sums y e' by groups that are held at a time; with more functions the second pass is made several times.
@@ -80,7 +77,7 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
     edges, dictionary = np.clip(job.edges - samples.first_row, start, stop).tolist(), job.fit.dictionary
     for group, (begin, end) in enumerate(pairwise(edges)):
         for first, last in pieces(samples, begin, end, 2 * len(dictionary)):
-            u, z = samples.inputs(first, last), samples.whitened(first, last, **frame)
+            u, z = samples.inputs(first, last), samples.readouts(first, last, **frame)
             phi = samples.weighted(dictionary.values(u).T, first).T
             y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
             part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total)
@@ -97,7 +94,7 @@ def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residua
     """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts."""
     xp, chosen = array_namespace(z), job.fit.halves[half]
     rotation = as_like(chosen.rotation, z)
-    e = longer = z @ rotation - phi.T @ chosen.b
+    e = longer = (z - phi.T @ chosen.coefficients) @ rotation
     for k in np.unique(chosen.choice[chosen.choice >= 0]).tolist():
         candidate, here = job.fit.candidates[k], as_like((chosen.choice == k) * 1.0, z)
         margin = candidate.fit.margin(phi)
@@ -148,25 +145,11 @@ class Found:
     totals: Floats  # sums of capacities, each without one group of samples
     of_halves: Floats  # sums of capacities from each half of the samples alone
     pooled: Floats  # covariance of c from group to group, summed over functions, (rank, rank)
-    covariance: Floats  # of e in the metric, (rank, rank)
-    unexplained: float  # its trace: the part of the rank that is noise or outside the fit
+    covariance: Floats  # of e in the metric, (rank, rank); its trace is the part of the rank that is not explained
     crowding: float  # S_N / (K N): how much single samples weigh
     contributors: float  # how many samples the noise of the total rests on
     capped: float  # mean of |e|², in the metric, that the least margin takes away
     smallest_eigenvalue: float  # of G
-
-    @property
-    def p_value(self) -> Floats:
-        """The probability that a function of zero capacity comes out as large as it did.
-
-        Its coefficients then scatter about zero from group to group as much as their mean does: the ratio has an F
-        distribution, with the effective number of directions of the noise (Satterthwaite) times that of groups.
-        """
-        from scipy.special import fdtrc
-
-        plain, count = np.sum(self.inside**2, axis=1), len(self.totals)
-        nu = np.trace(self.pooled) ** 2 / max(float(np.sum(self.pooled**2)), TINY)
-        return fdtrc(nu, nu * (count - 1), count * plain / np.maximum(self.scatter, TINY))
 
 
 def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = slice(None)) -> Found:
@@ -195,7 +178,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved, own = _moved(fit, [one.fitted for one in halves])
-    known = sum(half.share * half.rotation @ to_numpy(half.b.T @ half.b) @ half.rotation.T for half in fit.halves)
+    known = sum(half.share * to_numpy(half.coefficients.T @ half.coefficients) for half in fit.halves)
     c = rows_at(fit.b - own / n, places) + sum(parts) / n
     gram = known + to_numpy(every.mixed) / n
     final, smallest = inverse_root(gram)
@@ -228,7 +211,6 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         of_halves=of_halves[::-1],
         pooled=pooled,
         covariance=covariance,
-        unexplained=unexplained,
         crowding=float(weight[0]) / (len(gram) * n**2),
         contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
         capped=float(weight[3]) / n,

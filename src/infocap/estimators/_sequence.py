@@ -8,7 +8,7 @@ are sums of products. So leaving out each in turn takes no further pass, and rem
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add, sub
@@ -20,16 +20,13 @@ from .._array import array_namespace, as_like, inverse_of_triangle, to_numpy
 from .._parallel import parallel_map
 from ..basis._delayed import DelayedBasis
 from ..errors import Check
-from ..kernels._regression import stretch_error
-from ..kernels._summary import TINY, benjamini_hochberg, triangle_of_gram
+from ..kernels._summary import TINY, benjamini_hochberg, stretch_error, triangle_of_gram
 from ..samples._samples import Samples
 from ..typing import Floats
 from ._evidence import Evidence
-from ._fit import inverse_root, pieces
+from ._fit import LEAST_MARGIN, Products, inverse_root, pieces, products
 from ._method import Estimate
 
-# Least value of 1 minus the leverage, so that a single sample cannot decide a p-value.
-LEAST_MARGIN = 0.2
 # Samples per function from which least squares is safe; below, what leaving out stretches does to it is too much.
 LEAST_SAMPLES = 8
 # Controls per function reported: what a device remembers beyond the functions scatters totals and biases them; twice
@@ -45,49 +42,29 @@ LONG_STRETCH = 2
 # Variance of coefficients from stretch to stretch, relative to that of independent samples, from which the device is
 # not the same all the time: at most 1.5 in the systems of benchmarks/sequences.py, 3.6 for a gain that grows tenfold.
 DISAGREE = 2.0
-# E[y^4] per sample, and at least, above which a few samples decide the mean of y².
-HEAVY, LEAST_HEAVY = 0.1, 100.0
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """Sums over samples of products of controls and whitened readouts."""
+def fitted(sums: Products) -> tuple[Floats, Floats, Floats] | None:
+    """Coefficients c (controls, rank) by least squares, the covariance of what they leave of the readouts, and G.
 
-    controls: Any  # (controls, controls)
-    cross: Any  # (controls, rank)
-    readouts: Any  # (rank, rank)
-    count: int
-
-    def __add__(self, other: Products) -> Products:
-        return Products(*map(add, vars(self).values(), vars(other).values()))
-
-    def __sub__(self, other: Products) -> Products:
-        return Products(*map(sub, vars(self).values(), vars(other).values()))
-
-    def fit(self) -> tuple[Floats, Floats, Floats] | None:
-        """Coefficients c (controls, rank) of the readouts, the covariance of what is left, and G = E[z z'].
-
-        None where some controls are the same on these samples, as functions of binary inputs may be.
-        """
-        triangle = triangle_of_gram(self.controls)
-        if triangle is None:
-            return None
-        inverse = inverse_of_triangle(triangle)
-        c = inverse @ (inverse.T @ self.cross)
-        left = to_numpy(self.readouts - self.cross.T @ c) / (self.count - c.shape[0])
-        noise = left * (1 - float(array_namespace(inverse).sum(inverse**2)))
-        return to_numpy(c), left, to_numpy(c.T @ c) + noise
+    None where some controls are the same on these samples, as functions of binary inputs may be.
+    """
+    triangle = triangle_of_gram(sums.controls)
+    if triangle is None:
+        return None
+    inverse = inverse_of_triangle(triangle)
+    c = inverse @ (inverse.T @ sums.cross)
+    left = to_numpy(sums.readouts - sums.cross.T @ c) / (sums.count - c.shape[0])
+    noise = left * (1 - float(array_namespace(inverse).sum(inverse**2)))
+    return to_numpy(c), left, to_numpy(c.T @ c) + noise
 
 
-def products(samples: Samples, start: int, stop: int, **frame: Any) -> Products:
-    """The sums over some rows; the controls are the basis of these samples."""
-    parts = []
-    for first, last in pieces(samples, start, stop, len(samples.basis)):
-        phi, z = samples.basis.values(samples.inputs(first, last)), samples.whitened(first, last, **frame)
-        parts.append(Products(phi @ phi.T, phi @ z, z.T @ z, last - first))
-    return reduce(add, parts)
+def _fitted_without(whole: Products, part: Products) -> tuple[Floats, Floats, Floats] | None:
+    """The fit of all samples but some."""
+    left = map(sub, *([one.controls, one.cross, one.readouts, one.count] for one in (whole, part)))
+    return fitted(Products(*left))
 
 
 def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: Floats, **frame: Any) -> Floats:
@@ -97,7 +74,7 @@ def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: 
     """
     total = np.zeros((2, len(samples.basis)))
     for first, last in pieces(samples, start, stop, len(samples.basis)):
-        phi, z = samples.basis.values(samples.inputs(first, last)), samples.whitened(first, last, **frame)
+        phi, z = samples.basis.values(samples.inputs(first, last)), samples.readouts(first, last, **frame)
         e = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
         xp, square = array_namespace(e), phi * phi
         margin = xp.clip(1 - xp.sum(square, axis=0) / samples.n_total, LEAST_MARGIN, None)
@@ -125,10 +102,10 @@ def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, 
     if 8 * len(controls) ** 2 * len(edges) < allowed:
         stretches: list[Products] = engine.fold(samples, work, edges=edges)
         whole = reduce(add, stretches)
-        return [whole.fit(), *parallel_map(lambda part: (whole - part).fit(), stretches)]
+        return [fitted(whole), *parallel_map(partial(_fitted_without, whole), stretches)]
     whole = engine.fold(samples, work)
     parts = (engine.fold(samples, work, edges=both)[0] for both in pairwise(edges))
-    return [whole.fit(), *((whole - part).fit() for part in parts)]
+    return [fitted(whole), *(_fitted_without(whole, part) for part in parts)]
 
 
 def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | None:
@@ -195,14 +172,6 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
             f"error bars may be too short; take at least {wanted} samples.",
             unreliable=f"few samples for delays up to {memory}",
             wanted=wanted,
-        )
-    limit = max(HEAVY * n, LEAST_HEAVY)
-    heavy = int(np.sum(evidence.basis.fourth_moments > limit))
-    if heavy:
-        yield Check(
-            f"{heavy} functions have E[y^4] above {limit:.0f}: few samples decide them, more than error bars say; "
-            "lower the degree, take more samples, or drive the device with bounded inputs.",
-            unreliable=f"{heavy} functions with large fourth moments",
         )
     found, error = outside
     if found > CLEARLY * error and found > WORTH * unbiased.sum():

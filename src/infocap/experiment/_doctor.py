@@ -8,8 +8,9 @@ import numpy as np
 
 from ..basis._product import ProductBasis, product_basis
 from ..checks._checks import DATA, NEEDS
-from ..checks._stretch import lowest
+from ..checks._stretch import FUNCTIONS
 from ..errors import Check, DataError, DataWarning
+from ..estimators._evidence import lowest
 from ..recording._recording import Recording
 from ..typing import Floats, Integers
 from ..workflow._analyse import analyse
@@ -103,7 +104,7 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
         checks += _off_plan(planned, recording, u)
     try:
         families = (basis or (planned.basis if planned else _uniform(u))).families
-        low = lowest(product_basis(families, max_degree=0))
+        low = lowest(product_basis(families, max_degree=0), FUNCTIONS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
             result = analyse(recording, low, method="raw", growth=False, nan="drop", complex_as="split")

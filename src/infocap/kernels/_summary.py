@@ -1,4 +1,4 @@
-"""Summaries of samples: small, combined in any order, and all that capacities need.
+"""What follows from sums over samples: summaries, which are all that capacities need, and ridge regression.
 
 A summary is the triangle r of x = q r and the targets seen from there, q'y. There are two ways to it. The triangle of
 x = q r follows from x'x by Cholesky's method, and q'y from x'y. That squares the condition number, so it is done in
@@ -16,8 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, inverse_of_triangle, on_host, to_numpy
-from ..typing import ArrayLike, Floats
+from .._array import (
+    array_namespace,
+    as_like,
+    cholesky,
+    inverse_of_triangle,
+    on_host,
+    solve_triangle,
+    take_rows,
+    to_numpy,
+)
+from ..typing import ArrayLike, Floats, Integers
 
 # Least pivot of unit columns for Cholesky's method: the squared condition number then leaves 8 digits to repair.
 SAFE_PIVOT = 1e-4
@@ -31,7 +40,12 @@ GOOD_ALREADY = 150.0
 RANK_TOLERANCE = 32 * np.finfo(float).eps
 # Pivots of the scaled triangle above this leave no doubt about the rank, and no need for singular values.
 CLEAR_PIVOT = 1e-6
-
+# Share of a function's square that must be independent of the functions before it in a ridge fit; less is rounding.
+LEAST_PIVOT = 1e-10
+# Leverages above this are computed exactly, those below from random signs, with a relative error sqrt(2 / signs).
+EXACT_ABOVE = 0.6
+# Least margin 1 - h: a sample that is fitted exactly leaves nothing but rounding.
+LEAST_MARGIN = 1e-12
 # The least that anything is divided by: it is zero where there is no noise at all.
 TINY = 1e-300
 
@@ -94,12 +108,6 @@ class Span:
     frame: Floats | None
     whitening: Floats
     mean: Floats
-    constant: bool
-
-    @property
-    def rank(self) -> int:
-        """Dimension of the space, the constant included."""
-        return self.whitening.shape[1] + self.constant
 
 
 def span(summary: Summary) -> Span:
@@ -111,7 +119,7 @@ def span(summary: Summary) -> Span:
     centred = triangle[skip:, skip:]
     mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
     if summary.inverse is not None:
-        return Span(None, summary.inverse[skip:, skip:], mean, summary.constant)
+        return Span(None, summary.inverse[skip:, skip:], mean)
     norms = np.sqrt(np.sum(centred**2, axis=0))
     # What is left of a constant column after centring is rounding, not a direction.
     rounding = norms <= RANK_TOLERANCE * np.sqrt(np.sum(triangle[:, skip:] ** 2, axis=0))
@@ -120,11 +128,11 @@ def span(summary: Summary) -> Span:
     if scaled.shape[0] == scaled.shape[1] and np.min(np.abs(np.diag(scaled))) > CLEAR_PIVOT:
         inverse = inverse_of_triangle(scaled)
         if np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT:  # bounds the condition number
-            return Span(None, inverse / norms[:, None], mean, summary.constant)
+            return Span(None, inverse / norms[:, None], mean)
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
     whitening = right[:rank].T / singular[:rank] / norms[:, None]
-    return Span(left[:, :rank], whitening, mean, summary.constant)
+    return Span(left[:, :rank], whitening, mean)
 
 
 def coordinates(summary: Summary, space: Span) -> Any:
@@ -147,7 +155,9 @@ def capacities(summary: Summary) -> Floats:
 
 def squares(values: Any) -> Floats:
     """The sum of squares over the first axis, as a NumPy array wherever the values are."""
-    return np.sum(values**2, axis=0) if on_host(values) else to_numpy(array_namespace(values).sum(values**2, axis=0))
+    if on_host(values):
+        return np.einsum("ij,ij->j", values, values)
+    return to_numpy(array_namespace(values).sum(values**2, axis=0))
 
 
 def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samples: int) -> Floats:
@@ -170,13 +180,8 @@ def triangle_of_gram(gram: Any) -> Any:
     norms = xp.sqrt(xp.linalg.diagonal(gram))
     if on_host(gram) and not (np.all(norms > 0) and np.all(np.isfinite(norms))):
         return None
-    try:
-        lower = xp.linalg.cholesky(gram / norms / norms[:, None])
-    except Exception as problem:
-        if "LinAlgError" in type(problem).__name__:  # each library has its own
-            return None
-        raise
-    return lower.T * norms
+    lower = cholesky(gram / norms / norms[:, None])
+    return None if lower is None else lower.T * norms
 
 
 def condition_bound(matrix: Any, inverse: Any) -> Any:
@@ -252,3 +257,80 @@ def benjamini_hochberg(p: Floats, rate: float) -> Floats:
     if len(passed):
         out[order[: passed[-1] + 1]] = True
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Ridge:
+    """A fit z ~ sum_m b_m phi_m on some functions of a dictionary, with a penalty p_m b_m² on each.
+
+    With A = Phi'Phi over all samples, C C' = A + diag(p) and B = Phi'z, the coefficients are (C C')^-1 B, and the
+    leverage of a sample is h = |C^-1 phi|². Its residual in a fit without it is its residual divided by the margin
+    1 - h. Only products of matrices are needed to find h for many samples: |C^-1 phi|² is the mean of (w'C^-1 phi)²
+    over vectors w of random signs; the few large ones are solved for.
+    """
+
+    kept: Integers  # the functions in use
+    places: Integers  # where each function of the dictionary is among them, -1 for those not in use
+    factor: Any  # C
+    coefficients: Any  # (dictionary, readouts), zero for functions that are not in use
+    signs: Any  # C^-T w for each vector w of signs, (dictionary, signs)
+
+    @classmethod
+    def of(cls, products: Any, cross: Any, kept: Integers, penalty: Floats, n_signs: int) -> Ridge | None:
+        """A fit from the sums A and B; None where the functions are not independent on these samples."""
+        xp, count = array_namespace(products), len(kept)
+        where = as_like(kept, products)
+        a = products if count == products.shape[0] else take_rows(take_rows(products, where).T, where).T
+        a = a + xp.eye(count, dtype=a.dtype, device=a.device) * as_like(penalty, a)
+        factor = cholesky(a)
+        if factor is None:
+            return None
+        pivots, own = (np.diag(one) if xp is np else to_numpy(xp.linalg.diagonal(one)) for one in (factor, a))
+        if not np.min(pivots**2 / own) > LEAST_PIVOT:
+            return None
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, n_signs)) / np.sqrt(n_signs)
+        inside = solve_triangle(factor, take_rows(cross, where))
+        solved = solve_triangle(factor, xp.concat([inside, as_like(signs, a)], axis=1), transposed=True)
+        places = np.full(products.shape[0], -1)
+        places[kept] = np.arange(count)
+        solved = rows_at(solved, places)
+        return cls(kept, places, factor, solved[:, : cross.shape[1]], solved[:, cross.shape[1] :])
+
+    def margin(self, phi: Any) -> Any:
+        """1 - h of samples with these values of the dictionary (dictionary, samples)."""
+        xp = array_namespace(phi)
+        h = xp.sum((self.signs.T @ phi) ** 2, axis=0)
+        large = xp.nonzero(h > EXACT_ABOVE)[0]
+        if large.shape[0]:
+            few = take_rows(take_rows(phi.T, large).T, as_like(self.kept, phi))
+            where = np.arange(h.shape[0])  # without writing into an array, which not every library can do
+            where[to_numpy(large)] = h.shape[0] + np.arange(large.shape[0])
+            h = take_rows(xp.concat([h, xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)]), as_like(where, h))
+        return xp.clip(1 - h, LEAST_MARGIN, None)
+
+    def solve(self, right: Any) -> Any:
+        """(A + diag(p))^-1 right, for right (dictionary, columns)."""
+        inside = solve_triangle(self.factor, take_rows(right, as_like(self.kept, right)))
+        return rows_at(solve_triangle(self.factor, inside, transposed=True), self.places)
+
+
+def rows_at(array: Any, places: Integers) -> Any:
+    """Rows of an array by their places, zeros where the place is -1."""
+    if len(places) == array.shape[0] and np.array_equal(places, np.arange(len(places))):
+        return array
+    rows = take_rows(array, as_like(np.maximum(places, 0), array))
+    return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
+
+
+def stretch_error(without: Floats) -> float:
+    """The standard error of a number from its values without each of a few stretches of a sequence (jackknife).
+
+    Neighbouring stretches that go together count for less than their number. It is so much longer that 1.96 of them
+    make a 95 % interval of Student's distribution.
+    """
+    from scipy.special import stdtrit
+
+    count, off = len(without), without - without.mean()
+    power = max(float(off @ off), 1e-300)
+    together = max(float(off[1:] @ off[:-1]) / power, 0.0)
+    return float(stdtrit(count - 1, 0.975) / 1.96 * np.sqrt((count - 1) / count * power * (1 + 2 * together)))

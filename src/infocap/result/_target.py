@@ -8,7 +8,7 @@ from .._words import with_error
 from ..basis._product import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn
-from ..kernels._regression import stretch_error
+from ..kernels._summary import stretch_error
 from ..typing import Floats, Target
 
 if TYPE_CHECKING:

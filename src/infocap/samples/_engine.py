@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import pairwise
 from math import gcd
 from operator import add
@@ -39,6 +39,7 @@ WORKER_WAIT_S = 60.0
 LOOK_S, SILENT_S = 10.0, 30.0
 
 Rows = tuple[int, int]
+Parts = list[tuple[int, Rows]]  # the number of the whole that is asked for, and some of its rows
 Calls = Iterator[tuple[int, int, Callable[[], Any]]]
 Work = Callable[[Samples, int, int], Any]
 Merge = Callable[[Any, Any], Any]
@@ -65,23 +66,19 @@ class Engine:
         to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
-        if samples.runs is not None:  # no share of the rows crosses from one run to the next
-            inside = [edge for edge in samples.runs.tolist() if any(start < edge < stop for start, stop in wholes)]
-            if inside:
-                finer = sorted({*inside, *(edge for whole in wholes for edge in whole)})
-                parts = dict(zip(finer[:-1], self.fold(samples, work, merge, finer), strict=True))
-                outcomes = [reduce(merge, [parts[edge] for edge in finer if a <= edge < b]) for a, b in wholes]
-                return outcomes[0] if edges is None else outcomes
+        runs = [] if samples.runs is None else samples.runs.tolist()  # no share crosses from one run to the next
+        cuts = [[start, *(edge for edge in runs if start < edge < stop), stop] for start, stop in wholes]
+        parts = [(number, rows) for number, one in enumerate(cuts) for rows in pairwise(one)]
         if self.executor is not None and is_client(self.executor):
-            outcomes = self._on_dask(samples, work, merge, wholes)
+            outcomes = self._on_dask(samples, work, merge, parts)
             return outcomes[0] if edges is None else outcomes
         outcomes = [None] * len(wholes)
-        bar = _bar(sum(stop - start for start, stop in wholes)) if sys.stderr.isatty() else nullcontext(int)
+        bar = _bar(wholes[-1][1] - wholes[0][0]) if sys.stderr.isatty() else nullcontext(int)
         with bar as done, all_cores() as cores:
             threads = 1 if samples.x.on_device else self.threads or cores
-            calls = self._calls(samples, work, wholes, threads)
+            calls = self._calls(samples, work, parts, threads)
             if self.executor is not None:
-                calls = self._elsewhere(samples, work, merge, wholes)
+                calls = self._elsewhere(samples, work, merge, parts)
             elif threads > 1:
                 calls = _on_pool(thread_pool(threads), calls, ahead=2 * threads)
             for number, rows, call in calls:
@@ -95,22 +92,6 @@ class Engine:
         """The engine of one worker, which has a single thread."""
         return Engine(chunk_bytes=self.chunk_bytes, threads=1, share_rows=self.share_rows)
 
-    def chunks(self, samples: Samples, wholes: list[Rows] | None = None) -> Iterator[tuple[int, Samples]]:
-        """The rows in memory, one chunk after the other, with the number of the whole that each belongs to.
-
-        The next chunk is read while one is worked on. Rows that are in memory already come as one chunk per whole.
-        """
-        wholes = wholes or [(0, samples.n_samples)]
-        if samples.in_memory:
-            for number, rows in enumerate(wholes):
-                yield number, samples.part(*rows)
-            return
-        cuts = [(number, rows) for number, whole in enumerate(wholes) for rows in self._cuts(samples, *whole)]
-        reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
-        reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")  # ends when nobody refers to it
-        for number, _, held in _on_pool(reader, reads, ahead=2):
-            yield number, held()
-
     def _cuts(self, samples: Samples, start: int, stop: int) -> Iterator[Rows]:
         """Chunks that end where the file's own chunks end, so that none of those is read twice."""
         first = next(row_shares(start, stop, samples.n_columns))
@@ -121,17 +102,25 @@ class Engine:
         offset = samples.x.source_rows(0, 1)[0] % rows
         return pairwise([start, *range(start - (start + offset) % rows + rows, stop, rows), stop])
 
-    def _calls(self, samples: Samples, work: Work, wholes: list[Rows], threads: int) -> Calls:
+    def _calls(self, samples: Samples, work: Work, parts: Parts, threads: int) -> Calls:
         """What to do, share by share: the number of the whole, of rows, and a call that does the work.
 
-        A chunk is cut into equal shares, a multiple of what keeps all threads equally busy, or fewer where they would
-        not be worth a task.
+        Rows that are in memory are one chunk per part; of others the next chunk is read while one is worked on. A chunk
+        is cut into equal shares, a multiple of what keeps all threads equally busy, or fewer where they would not be
+        worth a task.
         """
-        busy = threads // gcd(threads, len(wholes) if samples.in_memory else 1)
+        busy = threads // gcd(threads, len(parts) if samples.in_memory else 1)
         least = LEAST_NUMBERS // (samples.n_columns + len(samples.basis)) + 1
         if samples.basis.memory:  # the history in front of each share is read and transformed again
             least = max(least, samples.basis.tile_samples)
-        for number, chunk in self.chunks(samples, wholes):
+        chunks: Calls = ((number, 0, partial(samples.part, *rows)) for number, rows in parts)
+        if not samples.in_memory:
+            cuts = [(number, rows) for number, part in parts for rows in self._cuts(samples, *part)]
+            reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
+            reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")  # ends when nobody refers to it
+            chunks = _on_pool(reader, reads, ahead=2)
+        for number, _, held in chunks:
+            chunk = held()
             n = chunk.n_samples
             longest = LONGEST_SHARE * next(row_shares(0, n, chunk.n_columns))[1]
             count = min(-(-n // (busy * longest)) * busy, max(n // least, 1))
@@ -142,10 +131,9 @@ class Engine:
             for start, stop in pairwise(n * share // count for share in range(count + 1)):
                 yield number, stop - start, partial(work, chunk, start, stop)
 
-    def _elsewhere(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> Calls:
+    def _elsewhere(self, samples: Samples, work: Work, merge: Merge, parts: Parts) -> Calls:
         """One contiguous share per worker of an executor; a file travels as its name."""
-        equal = partial(_equal, slots=n_slots(self.executor), n_wholes=len(wholes))
-        tasks = [(number, rows) for number, whole in enumerate(wholes) for rows in equal(whole)]
+        tasks = _equal(parts, n_slots(self.executor))
         if not isinstance(self.executor, ThreadPoolExecutor):
             _refuse_unpicklable(work, merge, samples.part(0, 1))
         futures: list[Future[Any]] = []
@@ -166,7 +154,7 @@ class Engine:
             for future in futures:
                 future.cancel()
 
-    def _on_dask(self, samples: Samples, work: Work, merge: Merge, wholes: list[Rows]) -> list[Any]:
+    def _on_dask(self, samples: Samples, work: Work, merge: Merge, parts: Parts) -> list[Any]:
         """Shares as delayed tasks, merged in a tree where they were computed; dask arrays stay on the cluster.
 
         Dask brings each task to the worker that holds its rows, and repeats what is lost with a worker.
@@ -174,23 +162,22 @@ class Engine:
         from dask.delayed import delayed
         from distributed import wait
 
-        client, roots = self.executor, []
+        client, wholes = self.executor, dict[int, list[Any]]()
         _refuse_idle(client)
-        slots, sent_work = n_slots(client), client.scatter(work, hash=False, broadcast=True)
-        for whole in wholes:
-            shares = []
-            for rows in _equal(whole, slots, len(wholes)):
-                part = samples.part(*rows)
-                lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
-                there = {name: array for name, array in lazy.items() if array is not None}
-                part = replace(part, **{name: getattr(part, name).without_rows() for name in there})
-                sent = client.scatter(part, hash=False) if part.in_memory else part
-                shares.append(delayed(_share, pure=False)(sent, sent_work, merge, self._alone, **there))
+        sent_work = client.scatter(work, hash=False, broadcast=True)
+        for number, rows in _equal(parts, n_slots(client)):
+            part = samples.part(*rows)
+            lazy = {name: getattr(part, name).lazy for name in ("u", "x")}
+            there = {name: array for name, array in lazy.items() if array is not None}
+            part = replace(part, **{name: getattr(part, name).without_rows() for name in there})
+            sent = client.scatter(part, hash=False) if part.in_memory else part
+            share = delayed(_share, pure=False)(sent, sent_work, merge, self._alone, **there)
+            wholes.setdefault(number, []).append(share)
+        for shares in wholes.values():
             while len(shares) > 1:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
-                shares = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-            roots += shares
-        futures = client.compute(roots)
+                shares[:] = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        futures = client.compute([root for (root,) in wholes.values()])
         while any(future.status == "pending" for future in futures):
             with suppress(TimeoutError):
                 wait(futures, timeout=LOOK_S)  # type: ignore[no-untyped-call]
@@ -243,11 +230,11 @@ def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
             future.cancel()
 
 
-def _equal(whole: Rows, slots: int, n_wholes: int) -> Iterator[Rows]:
-    """The shares of one whole, so many that all wholes together keep every worker equally busy."""
-    count = slots // gcd(slots, n_wholes)
-    start, stop = whole
-    return pairwise(sorted({start + (stop - start) * share // count for share in range(count + 1)}))
+def _equal(parts: Parts, slots: int) -> Parts:
+    """Shares of all parts, so many that together they keep every worker equally busy."""
+    count = slots // gcd(slots, len(parts))
+    edges = [(k, sorted({a + (b - a) * share // count for share in range(count + 1)})) for k, (a, b) in parts]
+    return [(number, rows) for number, cuts in edges for rows in pairwise(cuts)]
 
 
 def _refuse_unpicklable(work: Work, merge: Merge, row: Samples) -> None:

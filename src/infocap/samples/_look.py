@@ -18,8 +18,6 @@ from ._engine import Engine
 from ._samples import EPOCHS, Samples, row_shares
 from ._table import Table
 
-# Relative range below which a channel is rounding around a constant.
-DEAD = 32 * np.finfo(float).eps
 # Rows whose median is the typical value of a channel; odd, so that the median of a constant is exactly that constant.
 TYPICAL_ROWS = 63
 # Share of the domain's width by which an input may lie outside: rounding of a unit conversion, no more.
@@ -44,11 +42,6 @@ class Look:
     epoch_sizes: Integers
     epoch_sums: Floats  # (epochs, channels), of readouts minus `typical`
     sample: Floats  # some rows of the readouts, chosen at random
-
-    @property
-    def dead(self) -> np.ndarray:
-        """Channels that do not change."""
-        return self.high / 2 - self.low / 2 <= DEAD * np.maximum(np.abs(self.low), np.abs(self.high))
 
 
 def first_look(samples: Samples, engine: Engine) -> Look:
@@ -115,7 +108,13 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
     with np.errstate(over="ignore", invalid="ignore"):  # NaN and infinity are found in the extremes
         low, high = xp.min(readouts, axis=0), xp.max(readouts, axis=0)
         ends = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
-        sums = _sums_between(edges, in_order, as_like(typical, readouts))
+        if on_host(readouts):
+            pairs = pairwise(edges.tolist())
+            sums = np.array([np.sum(in_order[first:last] - typical, axis=0) for first, last in pairs])
+        else:  # by one product
+            place, bounds = xp.arange(stop - start, device=readouts.device), as_like(edges, readouts)[:, None]
+            member = xp.astype((place >= bounds[:-1, :]) & (place < bounds[1:, :]), xp.float64)
+            sums = member @ (in_order - as_like(typical, readouts))
     sample = readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
     found = [low, high, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
     if not on_host(readouts):  # everything is fetched from there at once
@@ -143,16 +142,6 @@ def merged(*looks: Look) -> Look:
         np.sum([one.epoch_sums for one in looks], axis=0),
         np.vstack([one.sample for one in looks]),
     )
-
-
-def _sums_between(edges: Integers, block: Any, typical: Any) -> Any:
-    """The sums of the rows of a block, minus a typical one, between each two edges: (edges - 1, channels)."""
-    if on_host(block):
-        return np.array([np.sum(block[start:stop] - typical, axis=0) for start, stop in pairwise(edges.tolist())])
-    xp = array_namespace(block)
-    rows, edges = xp.arange(block.shape[0], device=block.device), as_like(edges, block)[:, None]
-    member = (rows >= edges[:-1, :]) & (rows < edges[1:, :])
-    return xp.astype(member, xp.float64) @ (block - typical)
 
 
 def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis) -> None:

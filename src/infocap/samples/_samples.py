@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,8 @@ EPOCHS = 32
 # Bytes of prepared readouts that one share of the work holds at least. Smaller ones cost more in Python than they
 # spare by spreading over cores (benchmarks/core.py).
 SHARE_BYTES = 4_000_000
+# Relative range below which a channel is rounding around a constant.
+DEAD = 32 * np.finfo(float).eps
 # Weights are ratios of densities with mean 1; a mean this many standard errors away is a mistake, not chance.
 WEIGHT_ERRORS = 6.0
 
@@ -135,11 +136,6 @@ class Samples:
         """Whether no row has to be read from a file or computed elsewhere."""
         return self.u.in_memory and self.x.in_memory
 
-    @cached_property
-    def order(self) -> Integers | None:
-        """The rows in the order of acquisition; None where they stand in it."""
-        return None if self.acquired is None else np.argsort(self.acquired, kind="stable")
-
     def only(self, rows: Integers) -> Samples:
         """These rows alone, given by increasing numbers, as a data set of its own."""
         acquired, root = (None if one is None else one[rows] for one in (self.acquired, self.root_weights))
@@ -185,7 +181,9 @@ class Samples:
         Without the constant readout centring would change the space that the readouts span, so only the scale is set.
         """
         low, high = look.low, look.high
-        live = ~look.dead if constant else (low != 0) | (high != 0)
+        live = (low != 0) | (high != 0)
+        if constant:
+            live = high / 2 - low / 2 > DEAD * np.maximum(np.abs(low), np.abs(high))
         if not live.any():
             raise DataError("x has no channel that changes between samples; check that the device was on.")
         shift = look.typical[live] if constant else np.zeros(np.count_nonzero(live))
@@ -204,15 +202,19 @@ class Samples:
         u = self.u.read(start + before - (self.basis.memory if memory is None else memory), stop + before)
         return as_like(u, self.x.read(0, 1)) if self.x.on_device else to_numpy(u)
 
-    def readouts(self, start: int, stop: int) -> Any:
-        """Prepared readouts of the rows start to stop, times roots of weights: (samples, K), the constant first."""
+    def readouts(self, start: int, stop: int, mean: Floats | float = 0.0, whitening: Floats | None = None) -> Any:
+        """Prepared readouts of the rows start to stop, times roots of weights: (samples, K), the constant first.
+
+        With `whitening` those that are left after `mean` is subtracted are multiplied by that matrix: (samples, rank).
+        """
         block = self.x.read(start, stop)
-        if on_host(block):
+        if whitening is None and on_host(block):
             out = np.empty((len(block), self.n_columns))
             out[:, : self.constant] = 1.0
-            self.centred(block, out=out[:, self.constant :])
+            self.centred(block, mean, out=out[:, self.constant :])
         else:
-            xp, out = array_namespace(block), self.centred(block)
+            xp, out = array_namespace(block), self.centred(block, mean)
+            out = out if whitening is None else out @ as_like(whitening, out)
             out = xp.concat([xp.ones_like(out[:, :1]), out], axis=1) if self.constant else out
         return self.weighted(out, start)
 
@@ -235,19 +237,11 @@ class Samples:
             return block
         return block * as_like(self.root_weights[start : start + block.shape[0], None], block)
 
-    def targets(self, start: int, stop: int) -> Iterator[tuple[Any, slice]]:
-        """Values of the basis in consecutive blocks of (terms, samples), with the rows that they belong to."""
+    def targets(self, start: int, stop: int) -> Iterator[Any]:
+        """Values of the basis, times roots of weights, at the rows start to stop in blocks of (terms, samples)."""
         for y in self.basis.blocks(self.inputs(start, stop)):
-            rows = slice(start, start + y.shape[1])
-            start = rows.stop
-            yield y if self.root_weights is None else y * as_like(self.root_weights[rows], y), rows
-
-    def whitened(self, start: int, stop: int, mean: Floats, whitening: Floats) -> Any:
-        """Centred readouts times `whitening`, times roots of weights: (samples, rank), the constant first."""
-        block = self.x.read(start, stop)
-        z, xp = self.centred(block, mean) @ as_like(whitening, block), array_namespace(block)
-        z = xp.concat([xp.ones_like(z[:, :1]), z], axis=1) if self.constant else z
-        return self.weighted(z, start)
+            yield self.weighted(y.T, start).T
+            start += y.shape[1]
 
     def weights(self, start: int, stop: int) -> Floats | None:
         """The weights of the rows start to stop; None when all are 1."""

@@ -12,8 +12,7 @@ from .._check import probability
 from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError, warn
-from ..kernels._regression import stretch_error
-from ..kernels._summary import benjamini_hochberg
+from ..kernels._summary import benjamini_hochberg, stretch_error
 from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
 

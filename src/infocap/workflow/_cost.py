@@ -75,17 +75,12 @@ def within_memory(engine: Engine, samples: Samples, constant: bool, method: Meth
     held += 0.0 if samples.repeats is None else 6 * 8.0 * n * samples.x.shape[1]
     held += BYTES_PER_SAMPLE * n * bool(samples.n_dropped)
 
-    def fixed(terms: int) -> float:
-        """Bytes that are needed whatever the threads and chunks."""
-        return KEPT * 8.0 * k * (k + terms) + held
-
-    def per_thread(terms: int) -> float:
-        return PER_THREAD * 8.0 * k * (k + terms) + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
-
     def needed(threads: int, terms: int = all_terms) -> float:
+        one = 8.0 * k * (k + terms)  # array of readouts and terms
+        per_thread = PER_THREAD * one + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
         extra = 0.0 if method is None else method.extra_bytes(n, k, terms, threads)
         checks = 12.0 * min(LONGEST if samples.in_memory else SHORT, n) * (k + FUNCTIONS)  # when all else is done
-        return fixed(terms) + max(threads * per_thread(terms) + chunks + extra, checks)
+        return KEPT * one + held + max(threads * per_thread + chunks + extra, checks)
 
     shared = isinstance(executor, ThreadPoolExecutor)  # one memory for all its workers
     with all_cores() as cores:

@@ -21,7 +21,7 @@ from ..dimension._repeats import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, renamed, warn
 from ..estimators import ESTIMATORS
 from ..estimators._evidence import Evidence, gather
-from ..estimators._method import Estimator, Method
+from ..estimators._method import Estimate, Estimator, Method
 from ..result._capacity_result import CapacityResult
 from ..samples._engine import Engine, chosen_executor
 from ..samples._look import first_look, without_gaps
@@ -242,7 +242,13 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     # Small matrices are handled faster by one thread than by several that wait for each other.
     cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
     with cores, np.errstate(under="ignore"):
-        found = chosen(evidence, **options)
+        found = chosen.function(evidence, **options)
+    found = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
+    if found.capacity.shape != evidence.raw.shape:
+        raise ParameterError(f"the method gave {found.capacity.shape} capacities for {len(evidence.raw)} functions.")
+    if not np.isfinite(found.capacity).all():
+        label = evidence.basis.label(int(np.argmin(np.isfinite(found.capacity))))
+        raise ParameterError(f"the method gave a capacity that is not a finite number, for {label}.")
     total = float(np.sum(found.capacity)) if found.total is None else found.total
     with all_cores(), np.errstate(under="ignore"):
         limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
@@ -253,28 +259,18 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     coordinates: tuple[Floats, ...] = ()
     weights: Floats | None = None
     if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
-        raw = (evidence.coordinates, *evidence.half_coordinates)
-        coordinates = found.coordinates or tuple(map(to_numpy, raw))
-        weights = evidence.readout_weights
+        coordinates, weights = found.coordinates, evidence.readout_weights
+        if not coordinates:
+            coordinates = tuple(map(to_numpy, (evidence.coordinates, *evidence.half_coordinates)))
     return CapacityResult(
-        capacity=found.capacity,
+        **vars(found) | {"total": total, "checks": checks, "coordinates": coordinates},
         raw=evidence.raw,
-        standard_error=found.standard_error,
-        p_value=found.p_value,
-        threshold=found.threshold,
-        unbiased=found.unbiased,
-        total=total,
-        total_standard_error=found.total_standard_error,
         n_samples=evidence.n_samples,
         n_readouts=evidence.samples.x.shape[1],
-        maximum=evidence.maximum,
+        maximum=evidence.samples.n_columns,
         rank=evidence.rank,
         basis=evidence.basis,
         method=chosen.name,
-        checks=checks,
-        coordinates=coordinates,
-        residual_covariance=found.residual_covariance,
-        without_stretches=found.without_stretches,
         weights=weights,
         noise_limited_total=None if limit is None else limit.total,
         noise_limited_standard_error=None if limit is None else limit.standard_error,

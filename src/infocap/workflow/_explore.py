@@ -17,8 +17,8 @@ from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort
 from ..basis._family import Family
 from ..errors import Check, DataError, DataWarning, warn
 from ..estimators._evidence import Evidence
-from ..estimators._fit import inverse_root, pieces
-from ..estimators._sequence import LEAST_SAMPLES, products
+from ..estimators._fit import inverse_root, pieces, products
+from ..estimators._sequence import LEAST_SAMPLES, fitted
 from ..kernels._summary import TINY, benjamini_hochberg
 from ..result._capacity_result import CapacityResult
 from ..samples._samples import Samples
@@ -213,7 +213,7 @@ def _test(
     """
     from scipy.special import chdtrc
 
-    fit = seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)).fit()
+    fit = fitted(seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)))
     if fit is None:
         raise DataError("some functions found are the same on these samples; draw another sequence, or a longer one.")
     c, left, gram = fit
@@ -234,7 +234,7 @@ def _residual_sums(
     """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
     total = np.zeros((len(samples.basis), root.shape[1] + 1))
     for first, last in pieces(samples, start, stop, len(found)):
-        u, z = samples.inputs(first, last), samples.whitened(first, last, **frame)
+        u, z = samples.inputs(first, last), samples.readouts(first, last, **frame)
         e = (z - found.values(u).T @ as_like(c, z)) @ as_like(root, z)
         square = to_numpy(array_namespace(e).sum(e * e, axis=1))
         total[:, :-1] += to_numpy(samples.basis.project([(u, e)]))
