@@ -74,8 +74,8 @@ def correlated(case: Case) -> Iterator[Check]:
         yield Check(
             f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
             f"{excess:.1f} times more than independent samples would (effective number of samples about "
-            f"{evidence.n_samples / excess:.0f}), which takes up to {held:.2g} of the capacity; the device drifts, or "
-            "the inputs were not in random order.",
+            f"{evidence.n_samples / excess:.0f}), which takes up to {held:.2g} of the capacity: the device drifts, or "
+            "the inputs were not in random order; measure in random order, and keep the device steady.",
             unreliable="samples correlated in acquisition order",
             cause="drift", excess=excess, capacity=held,
         )  # fmt: skip
@@ -85,13 +85,18 @@ def weak(case: Case) -> Iterator[Check]:
     """Readouts that are no new ones, samples too few for any correction, capacities that sum to more than possible."""
     n, rank, maximum = case.evidence.n_samples, case.evidence.rank, case.evidence.maximum
     if rank < maximum:
-        said = f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
-        yield Check(said, cause="dependent", rank=rank, maximum=maximum)
+        said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
+        yield Check(
+            f"{said}; the others are copies or sums of these and may be left out.",
+            cause="dependent",
+            rank=rank,
+            maximum=maximum,
+        )
     wanted = SAMPLES_PER_READOUT * rank
     if n < wanted:
         said = (
-            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
-            "removed by extrapolation; take more samples."
+            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is large, and "
+            "extrapolation does not remove it; take more samples."
         )
         yield Check(
             said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
@@ -99,8 +104,8 @@ def weak(case: Case) -> Iterator[Check]:
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
-            advice = f"method {case.method.name!r} does not correct the finite-sample bias; use the default method"
-        said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow: {advice}."
+            advice = f"method {case.method.name!r} does not correct the finite-sample bias: use the default method"
+        said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; {advice}."
         yield Check(said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank)
 
 
@@ -127,7 +132,8 @@ def repeats_off(case: Case) -> Iterator[Check]:
     if limit.total + 3 * limit.standard_error < case.total - 0.5:
         said = (
             f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
-            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them."
+            f"{limit.standard_error:.1f}): the repeated inputs are not a random sample, or the device drifted between "
+            "the repeats; repeat inputs chosen at random, at random times."
         )
         yield Check(said, unreliable="more than repeats allow", total=case.total, allowed=limit.total)
 
@@ -145,7 +151,7 @@ def left_out(case: Case) -> Iterator[Check]:
         yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
     names = [samples.x.column(number) for number in unused if number != carrier]
     if names:
-        said = f"dead channels were dropped ({listed(names)}); the maximum capacity is lower by {len(names)}."
+        said = f"dead channels were dropped ({listed(names)}), which lowers the maximum capacity by {len(names)}."
         yield Check(said, "note", channels=names)
 
 

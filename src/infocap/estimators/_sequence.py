@@ -200,8 +200,8 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
     heavy = int(np.sum(evidence.basis.fourth_moments > limit))
     if heavy:
         yield Check(
-            f"{heavy} functions have E[y^4] above {limit:.0f}: few samples decide them, more than error bars say; "
-            "lower the degree, take more samples, or drive the device with bounded inputs.",
+            f"{heavy} functions have E[y^4] above {limit:.0f}: a few samples decide them, and they are less certain "
+            "than their error bars; lower the degree, take more samples, or use bounded inputs.",
             unreliable=f"{heavy} functions with large fourth moments",
         )
     found, error = outside
@@ -214,7 +214,7 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
     if scatter > DISAGREE:
         yield Check(
             f"stretches of the sequence disagree: their coefficients scatter {scatter:.0f} times as much as noise "
-            "explains; the device drifts (`time_degree=2` counts that), or settles into several states (take runs).",
+            "explains; use `time_degree=2` if the device drifts, or several runs if it settles into different states.",
             unreliable="stretches that disagree",
             scatter=scatter,
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._array import to_numpy
 from .._check import probability, whole_number, yes_or_no
 from .._files import axis_values
-from ..errors import DataError, ParameterError
+from ..errors import Check, DataError, ParameterError
 from ..result._capacity_result import CapacityResult
 from ..samples._table import Table
 from ..systems._measure import measure
@@ -159,7 +159,8 @@ def accuracy(
         if features is not None:  # principal components and scale of the training samples alone
             free = reduction(features[train], task.n_inputs)(features)
             if clipped := int(np.sum(np.any(np.abs(free[test]) > 1, axis=1))):
-                checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
+                said = f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped."
+                checks.append(Check(said, "note"))
             inputs = np.clip(free, -1.0, 1.0)
             x = _readouts(system, inputs, seeds[fold + 1], checks)
         past = np.hstack([np.roll(inputs, delay, axis=0) for delay in range(task.memory + 1)])
@@ -175,10 +176,9 @@ def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floa
     if len(x) != len(inputs):
         raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
     if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
-        checks.append(
-            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider a `readout` "
-            "with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()."
-        )
+        said = f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise"
+        remedy = "use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()"
+        checks.append(Check(f"{said}; {remedy}."))
     return x
 
 
