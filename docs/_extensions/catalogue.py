@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 SOURCE = Path(__file__).parents[2] / "src" / "infocap"
-WRITTEN = Path(__file__).parents[1] / "reference" / "generated" / "warnings.md"
+WRITTEN = Path(__file__).parents[1] / "reference" / "generated" / "warnings.inc"
 GAP = "…"
 # A message that was made elsewhere, as it is or with a word before it.
 HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}")

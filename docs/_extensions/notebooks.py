@@ -1,7 +1,7 @@
 """Pages to download as executed notebooks: what only this site understands is changed to what Jupyter understands.
 
-A page offers itself by the role `nb-download`. Sphinx writes the notebook when it reads the page, and copies it at the end;
-in between, links to other pages become their text, and cells for a terminal become cells for bash.
+A page offers itself by the role `nb-download`. Sphinx writes the notebook when it reads the page, and copies it at the
+end; in between, links to other pages become their text, and cells for a terminal become cells for bash.
 """
 
 import json

@@ -72,7 +72,7 @@ def density(
             break
     else:
         raise DataError(
-            f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
+            f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes per piece; "
             "name its kinks and jumps in breakpoints=, give a support closer to where it lives, or lower max_degree."
         )
     nodes, mass = _discretise(function, pieces, TABLE_NODES)

@@ -264,7 +264,7 @@ class CapacityResult:
         return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a function: label, degrees, capacity and all that is known about it."""
+        """One row per function: label, degrees, capacity and all that is known about it."""
         import pandas as pd
 
         basis = self.basis
