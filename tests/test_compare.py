@@ -152,7 +152,7 @@ def test_without_error_bars_there_is_a_difference_but_no_interval(pairs):
     assert row.difference == pytest.approx(bare.total - pairs[0][0].total)
     assert np.isnan(row.difference_low)
     assert not comparison.functions().significant.any()
-    assert "no error bars, so no saying which functions differ" in repr(comparison)
+    assert "without error bars nobody can say which functions differ" in repr(comparison)
 
 
 @pytest.mark.parametrize(("given", "names", "message"), [

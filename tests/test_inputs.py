@@ -281,8 +281,8 @@ def test_saturated_channels(device):
 def test_rank_below_k():
     result, raised = messages_of(U, np.column_stack([X, X[:, 0] + X[:, 1]]), BASIS)
     assert raised == [
-        "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9; the others are copies or sums of "
-        "these and may be left out."
+        "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9; leave out copies and sums of "
+        "others."
     ]
     assert (result.rank, result.maximum) == (9, 10)
 

@@ -201,7 +201,7 @@ def test_results_with_delays_come_back_from_files(recorded, tmp_path):
         ({"weights": np.ones(2500)}, "`weights` has no meaning"),
         ({"index": np.arange(2500)}, "`index` has no meaning"),
         ({"nan": "drop"}, "tear a sequence apart"),
-        ({"x": np.zeros((2400, 3))}, "as many rows of each"),
+        ({"x": np.zeros((2400, 3))}, "equally many rows"),
         ({"u": np.full((2500, 1), 2.0)}, "outside the domain"),
     ],
     ids=str,

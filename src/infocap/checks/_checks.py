@@ -86,12 +86,7 @@ def weak(case: Case) -> Iterator[Check]:
     n, rank, maximum = case.evidence.n_samples, case.evidence.rank, case.evidence.maximum
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
-        yield Check(
-            f"{said}; the others are copies or sums of these and may be left out.",
-            cause="dependent",
-            rank=rank,
-            maximum=maximum,
-        )
+        yield Check(f"{said}; leave out copies and sums of others.", cause="dependent", rank=rank, maximum=maximum)
     wanted = SAMPLES_PER_READOUT * rank
     if n < wanted:
         said = (

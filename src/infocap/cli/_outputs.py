@@ -39,7 +39,7 @@ def _millimetres(_: click.Context, param: click.Parameter, given: str | None) ->
     raise click.BadParameter(f"{given!r} is not a width such as 89mm, 18.3cm or 3.5in.", param=param)
 
 
-WIDTH: Any = {"callback": _millimetres, "help": "Of pictures, such as 89mm.  [default: one column or two]"}
+WIDTH: Any = {"callback": _millimetres, "help": "Width of pictures, such as 89mm.  [default: one column or two]"}
 
 
 @dataclass(frozen=True)

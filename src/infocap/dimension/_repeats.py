@@ -200,7 +200,7 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
         )
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
-        yield Check(f"{said}; the others are copies or sums of these and may be left out.")
+        yield Check(f"{said}; leave out copies and sums of others.")
 
 
 def _drift(z: Floats, error: float) -> Iterator[Check]:

@@ -174,7 +174,7 @@ def accuracy(
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
     x = Table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts").finite()
     if len(x) != len(inputs):
-        raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
+        raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give one per sample.")
     if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
         said = f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise"
         remedy = "use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()"
@@ -311,7 +311,7 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         if not isinstance(one, kind):
             raise ParameterError(f"got a {type(one).__name__} where {kind.__name__} is needed.")
     if len(found) != len(scores) or len(found) < 2:
-        raise DataError(f"{len(found)} results and {len(scores)} accuracies: give as many, two at least.")
+        raise DataError(f"{len(found)} results and {len(scores)} accuracies; give one per result, two at least.")
     if len(tasks := {score.task for score in scores}) > 1:
         raise DataError(f"the accuracies are of different tasks, {sorted(tasks)}.")
     total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])

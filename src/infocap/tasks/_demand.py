@@ -127,7 +127,7 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     if not isinstance(task, Task) or not isinstance(basis, ProductBasis):
         raise ParameterError("demand takes a task from infocap.tasks and a basis from product_basis(...).")
     if basis.n_inputs != task.n_inputs:
-        raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
+        raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; give the same.")
     if len(basis) > MOST_TERMS:
         said = f"the basis has {len(basis)} functions, more than {MOST_TERMS}"
         raise ParameterError(f"{said}; lower its degree.")

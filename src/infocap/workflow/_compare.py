@@ -247,7 +247,7 @@ def _functions(comparison: Comparison, name: str) -> list[str]:
     clear = ours[ours.significant]
     head = f"  {len(clear)} of {len(ours)} functions differ between {comparison.names[0]} and {name}"
     if not np.isfinite(ours.difference_standard_error).any():
-        return ["  no error bars, so no saying which functions differ"]
+        return ["  without error bars nobody can say which functions differ"]
     if not len(clear):
         return [head]
     largest = clear.reindex(clear.difference.abs().sort_values(ascending=False, kind="stable").index)[:SHOWN]
