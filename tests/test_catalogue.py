@@ -56,7 +56,8 @@ def test_every_message_has_a_place_in_the_catalogue():
     text = catalogue.written()
     for one in ENTRIES:
         assert catalogue.section_of(one) in catalogue.SECTIONS
-    assert text.count("\n: ") == len(ENTRIES)
+        assert catalogue._sentence(one.cure) in text
+    assert 80 < text.count("\n- ") <= len(ENTRIES)
     assert {title for title in catalogue.SECTIONS if f"## {title}\n\n## " in text} == set()
 
 
@@ -112,15 +113,15 @@ def test_a_text_is_followed_through_names_and_branches():
     module = ast.parse(
         "def f(n, few):\n"
         "    said = f'only {n} rows'\n"
-        "    cure = 'take more of them'\n"
+        "    cure = 'take more of them on another day'\n"
         "    if few:\n"
-        "        cure = f'take {2 * n} or more'\n"
+        "        cure = f'take {2 * n} or more, if there is time'\n"
         "    warn(f'{said}; {cure}.')\n"
         "    said = 'something else altogether'\n"
     )
     (function,) = module.body
     call = next(node for node in ast.walk(function) if isinstance(node, ast.Call) and node.func.id == "warn")
     assert sorted(catalogue.Texts(function, module).at(call)) == [
-        "only … rows; take more of them.",
-        "only … rows; take … or more.",
+        "only … rows; take more of them on another day.",
+        "only … rows; take … or more, if there is time.",
     ]

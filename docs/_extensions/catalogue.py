@@ -16,8 +16,10 @@ from typing import Any
 SOURCE = Path(__file__).parents[2] / "src" / "infocap"
 WRITTEN = Path(__file__).parents[1] / "reference" / "generated" / "warnings.inc"
 GAP = "…"
+# Alternatives with fewer words, such as "delay 1" and "delays 1 to 3", are not worth an entry each.
+FEW_WORDS = 5
 # A message that was made elsewhere, as it is or with a word before it.
-HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}")
+HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}|")
 # The order of the sections; a folder or file of the package that is not named here stops the build.
 SECTIONS = {
     "Inputs and readouts": ("checks/_values.py", "checks/_alignment.py"),
@@ -64,6 +66,7 @@ class Place:
 
     line: int
     blocks: tuple[tuple[int, str], ...]
+    left: bool = False  # whether its block ends by leaving the function or the loop
 
     def always_after(self, other: "Place") -> bool:
         """Whether the other place was passed in any case before this one is reached."""
@@ -84,13 +87,11 @@ class Texts:
         for field in ("body", "orelse", "finalbody", "handlers"):
             here = (*blocks, (id(parent), field))
             statements = getattr(parent, field, [])
+            left = bool(statements) and isinstance(statements[-1], ast.Raise | ast.Return | ast.Continue)
             for one in statements:
-                place = Place(one.lineno, here)
+                place = Place(one.lineno, here, left)
                 self.places.update((id(node), place) for node in ast.walk(one))
-            ends = bool(statements) and isinstance(statements[-1], ast.Raise | ast.Return | ast.Continue)
-            for one in statements:
-                place = Place(one.lineno, here)
-                if isinstance(one, ast.Assign) and not (ends and len(blocks) > 0):
+                if isinstance(one, ast.Assign):
                     for target in one.targets:
                         self._assign(target, one.value, place)
                 elif isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name):
@@ -121,7 +122,7 @@ class Texts:
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return ["".join(one) for one in product(self.of(left, place), self.of(right, place))]
             case ast.IfExp(body=yes, orelse=no):
-                return [*self.of(yes, place), *self.of(no, place)]
+                return _or_gap([*self.of(yes, place), *self.of(no, place)])
             case ast.Dict(values=values):
                 return [text for value in values for text in self.of(value, place)]
             case ast.Subscript(value=ast.Name(id=name)) | ast.Name(id=name):
@@ -138,12 +139,19 @@ class Texts:
         texts: list[str] = []
         passed: set[tuple[tuple[int, str], ...]] = set()
         for there, value in sorted(self.assigned.get(name, ()), key=lambda one: -one[0].line):
-            if there.line < place.line and there.blocks not in passed:
+            reaches = there.line < place.line and (place.always_after(there) or not there.left)
+            if reaches and there.blocks not in passed:
                 passed.add(there.blocks)
                 texts += self.of(value, there)
                 if place.always_after(there):
                     break
-        return texts if GAP not in texts and any(" " in text for text in texts) else [GAP]
+        return _or_gap(texts)
+
+
+def _or_gap(texts: list[str]) -> list[str]:
+    """Texts among which one is chosen when the code runs; a gap where they are only a few words, or not known."""
+    words = max((len(re.findall(r"[A-Za-z]+", text)) for text in texts), default=0)
+    return [GAP] if GAP in texts or (words < FEW_WORDS and len(texts) != 1) else texts
 
 
 def entries() -> list[Entry]:
@@ -190,20 +198,26 @@ def section_of(entry: Entry) -> str:
 
 
 def written() -> str:
-    """The catalogue in Markdown: a definition list per section."""
+    """The catalogue in Markdown: a list per section, of what is said and what to do."""
     every, lines = entries(), []
     for title in SECTIONS:
         lines += [f"## {title}", ""]
+        cures: dict[str, list[str]] = {}
         for entry in (one for one in every if section_of(one) == title):
-            after = ["The total is then called unreliable."] if entry.unreliable else []
-            after += ["A note: nothing has to be done."] if entry.kind == "note" and not entry.cure else []
-            cure = [f"**{entry.cure[:1].upper()}{entry.cure[1:]}**"] if entry.cure else []
-            lines += [_escaped(entry.found), f": {' '.join([*map(_escaped, cure), *after])}", ""]
+            mark = " *(note)*" if entry.kind == "note" else " *(the total is unreliable)*" if entry.unreliable else ""
+            said = f"- {_sentence(entry.found.removesuffix('.'))}.{mark}"
+            cures.setdefault(said, []).extend([entry.cure] if entry.cure else [])
+        for said, several in cures.items():
+            cure = " Or: ".join(map(_sentence, dict.fromkeys(several)))
+            lines += [said, "", f"  **What to do:** {cure}" if cure else "  Nothing has to be done.", ""]
     return "\n".join(lines)
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r"([<>\[\]_^~]|(?<!\*)\*(?!\*))", r"\\\1", text)
+def _sentence(text: str) -> str:
+    """A text with a capital letter where it begins with a word, and escaped for Markdown where it is not code."""
+    text = text[:1].upper() + text[1:] if re.match(r"[a-z']+[ ,]", text) else text
+    parts = text.split("`")
+    return "`".join(re.sub(r"([<>\[\]_^~*])", r"\\\1", part) if k % 2 == 0 else part for k, part in enumerate(parts))
 
 
 def _write(app: Any) -> None:

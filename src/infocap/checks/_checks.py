@@ -99,7 +99,7 @@ def weak(case: Case) -> Iterator[Check]:
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
-            advice = f"method {case.method.name!r} does not correct the finite-sample bias: use the default method"
+            advice = f"use the default method, for {case.method.name!r} does not correct the finite-sample bias"
         said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; {advice}."
         yield Check(said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank)
 

@@ -167,12 +167,11 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
     x = s.x if n == s.n else s.samples.x.read(0, n, on_host=True)
     copies = bool(np.all(x[order[again]] == x[order[again + 1]]))
-    said, cure = "with other readouts: they are repeats", "give the second measurement as `repeats`"
+    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
     if copies:
-        said, cure = "and its readouts: the data are stacked twice", "keep one copy"
+        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
     yield Check(
-        f"{surplus} of {n} rows have the inputs of another row, {said}, and rows counted twice make error bars too "
-        f"short; {cure} (infocap doctor --fix).",
+        f"{surplus} of {n} rows have the inputs of another row, {said} (infocap doctor --fix).",
         unreliable="rows counted twice",
         cause="stacked" if copies else "repeats",
         rows=rows[order[again + 1]].tolist(), first_rows=rows[order[again]].tolist(),
@@ -221,9 +220,9 @@ def outlying(s: Stretch) -> Iterator[Check]:
         coded.any() or (np.mean(cells, axis=0).max() <= RARE and _anywhere(s, rows, np.sort(outside, axis=0)[-4:]))
     ):
         names, value = s.names(odd[cells.any(axis=0)]), float(s.x[:, odd][cells][0])
-        code = f"{value:.6g}, which instruments write for no number,"
+        word = f"{value:.6g}, which instruments write for no number,"
         yield Check(
-            f"{code if coded.any() else f'values such as {value:.4g}, far outside the others,'} in {np.sum(cells)} "
+            f"{word if coded.any() else f'values such as {value:.4g}, far outside the others,'} in {np.sum(cells)} "
             f"cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {listed(names)}) decide the answer; leave these "
             "rows out (infocap doctor --fix).",
             unreliable="codes among the readouts" if coded.any() else "outlying readouts",

@@ -119,7 +119,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(
             f"the total's error bar rests on about {contributors:.0f} samples with large residuals (heavy-tailed "
-            "noise, or the edge of the inputs) and may be too short; look at the largest readouts, and take more.",
+            "noise, or the edge of the inputs) and may be too short; check the largest readouts, or take more samples.",
             unreliable=f"it rests on {contributors:.0f} samples",
             contributors=contributors,
         )

@@ -149,7 +149,7 @@ class StoreContents:
     def damage(self, path: Path) -> str:
         """Say in one sentence what is damaged and what to do."""
         names = self.left_out
-        said = f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
+        said = f"{len(names)} entries are left out" + (f" ({listed(names, 12)})" if names else "")
         if self.problem:
             said += ", entries after the last one found are lost"
         why, count = self.problem or "checksums do not agree", len(self.times)
