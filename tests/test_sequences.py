@@ -406,7 +406,7 @@ def test_results_tell_what_the_field_asks_for(tmp_path):
     table = result.by_delay()
     assert table.loc[3, 2] > 0.8 < table.loc[2, 1]
     assert_allclose(table.to_numpy().sum() + 1, result.capacity.sum(), rtol=1e-12)
-    assert "without the constant, as the field counts: 3." in repr(result)
+    assert "without the constant, as usual for reservoirs: 3." in repr(result)
     own = result.capacity_of(lambda u: np.roll(u[:, 0], 2) + 0.5 * u[:, 0] * np.roll(u[:, 0], 3))
     assert own.standard_error is not None
     assert_allclose(own, 0.95, atol=0.03)

@@ -173,7 +173,7 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
     "no codes in place of numbers, no glitches": outlying,
     "readouts in one unit, not wrapped around": mixed_units,
     "readouts not clipped": clipped,
-    "readouts finer than their noise": rounded,
+    "readouts resolved finer than their noise": rounded,
     "readouts that belong to the inputs of their row, and to no earlier ones": alignment,
     "no hum": hum,
     "readouts of a steady size": unsteady,

@@ -142,7 +142,7 @@ class CapacityResult:
             lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
         if self.basis.memory and self.maximum > self.n_readouts:
             rest = f"{with_error(self.total - 1, self.total_standard_error)} of {self.maximum - 1}"
-            lines.append(f"  without the constant, as the field counts: {rest}")
+            lines.append(f"  without the constant, as usual for reservoirs: {rest}")
             lines.append(f"  memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
