@@ -139,7 +139,7 @@ class CapacityResult:
         if self.noise_limited_total is not None:
             limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
             found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else total
-            lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
+            lines.append(f"  found {found} of about {limit} that noise allows, of {self.maximum}")
         if self.basis.memory and self.maximum > self.n_readouts:
             rest = f"{with_error(self.total - 1, self.total_standard_error)} of {self.maximum - 1}"
             lines.append(f"  without the constant, as usual for reservoirs: {rest}")
