@@ -35,7 +35,7 @@ bench: $(VENV)/.bench
 
 docs: $(VENV)/.docs
 	rm -rf build/docs docs/reference/generated
-	$(BIN)/python -m sphinx -W --keep-going --jobs auto --quiet -b html docs build/docs
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going --jobs auto --quiet -b html docs build/docs
 	$(BIN)/python docs/check_links.py build/docs
 	$(BIN)/codespell
 	@echo "Written: build/docs/index.html"

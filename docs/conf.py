@@ -4,6 +4,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import infocap
 
@@ -19,8 +20,10 @@ version = release = infocap.__version__
 
 extensions = [
     "myst_nb",
+    "catalogue",
     "console_cells",
     "mathml",
+    "notebooks",
     "repository_links",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -80,6 +83,17 @@ nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
     (r"py:.*", r"infocap\.(typing|kernels|workflow\._part)\..*"),
 ]  # inner and others' names
+
+
+def _public_bases(app: Any, name: str, thing: Any, options: Any, bases: list[type]) -> None:
+    """Leave private classes out of what a class is said to be based on."""
+    bases[:] = [base for base in bases if not base.__name__.startswith("_")] or [object]
+
+
+def setup(app: Any) -> None:
+    """Connect what this site does beside its extensions."""
+    app.connect("autodoc-process-bases", _public_bases)
+
 
 # Look.
 html_theme = "pydata_sphinx_theme"

@@ -246,7 +246,7 @@ def test_a_device_that_cannot_be_made_safe_is_told(tmp_path):
         def safe(self):
             raise OSError("the interlock does not answer")
 
-    with pytest.warns(DataWarning, match=r"safe\(\)` of the instrument failed .*look after it yourself"):
+    with pytest.warns(DataWarning, match=r"safe\(\)` of the instrument failed .*check by hand what it left on"):
         acquire(PLAN, Stuck(lambda u: u), tmp_path / "run.db", progress=False)
 
 

@@ -125,7 +125,7 @@ def test_other_degrees_are_cut_to_what_they_share(pairs):
     cut = larger.unbiased[[larger.basis.labels.index(label) for label in BASIS.labels]]
     assert comparison.totals().capacity[0] == pytest.approx(cut.sum())
     assert comparison.results[1] is pairs[0][1]
-    assert "compared are the 21 in common" in repr(comparison)
+    assert "only the 21 in common are compared" in repr(comparison)
 
 
 @pytest.mark.parametrize(("basis", "named"), [
@@ -146,13 +146,13 @@ def test_without_error_bars_there_is_a_difference_but_no_interval(pairs):
         comparison = infocap.compare(pairs[0][0], bare)
     said = [str(one.message) for one in caught]
     assert said == list(comparison.checks)
-    assert "no error bars for device 2 (threshold-richardson), so no interval of the differences" in said[0]
+    assert "no error bars for device 2 (threshold-richardson), so no intervals of the differences" in said[0]
     assert "different methods (control-variate, threshold-richardson)" in said[1]
     row = comparison.totals().iloc[1]
     assert row.difference == pytest.approx(bare.total - pairs[0][0].total)
     assert np.isnan(row.difference_low)
     assert not comparison.functions().significant.any()
-    assert "no error bars, so no saying which functions differ" in repr(comparison)
+    assert "without error bars nobody can say which functions differ" in repr(comparison)
 
 
 @pytest.mark.parametrize(("given", "names", "message"), [

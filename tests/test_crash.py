@@ -314,4 +314,4 @@ def test_old_pages_in_the_log_do_not_hide_newer_ones(rows, tmp_path):
     for record in records(tmp_path / "copy.db"):  # SQLite would not need it here
         found.accept(*record)
     assert sum(entry.kind in MEASURED for entry in found.entries.values()) == rows
-    assert "what came after the last one found cannot be known" in found.damage(tmp_path)
+    assert "entries after the last one found are lost" in found.damage(tmp_path)

@@ -111,7 +111,7 @@ def quiet(x, noise):
 
 def test_what_is_left_should_be_the_noise():
     x = factors(5, 10.0, seed=0)
-    with pytest.warns(DataWarning, match="what 5 factors leave is 10 times the noise"):
+    with pytest.warns(DataWarning, match="5 factors leave 10 times the noise"):
         indicator(x, np.full(24, 0.1))
 
 

@@ -30,7 +30,7 @@ MODULES = [
 ]
 RUN_AT_BUILD = "{code-cell}"
 RUN_HERE = ("python", "console")
-NOT_CODE = ("text", "toml", "matlab", "{toctree}", "{eval-rst}", "{include}")
+NOT_CODE = ("text", "toml", "matlab", "julia", "r", "{toctree}", "{glossary}", "{eval-rst}", "{include}")
 SLOW = ("lab.md", "photonics.md", "howto/matlab.md")  # their commands take many seconds
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
     "compare.md": ("run.nc", "other.nc"),
@@ -206,6 +206,92 @@ def test_the_layers_of_the_architecture_page_are_those_that_are_enforced():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     enforced = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     assert [sorted(row) for row in rows] == [sorted(layer.split(" | ")) for layer in enforced]
+
+
+def in_backticks(page):
+    text = re.sub(r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"`([^`\n]+)`", text))
+
+
+def test_every_path_of_the_architecture_page_exists():
+    paths = {name for name in in_backticks("architecture.md") if name.endswith(".py") or "/" in name}
+    assert len(paths) > 15
+    assert [
+        name for name in paths if not (ROOT / name).exists() and not (ROOT / "src" / "infocap" / name).exists()
+    ] == []
+
+
+def test_every_function_and_table_of_the_architecture_page_exists():
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src" / "infocap").rglob("*.py"))
+    defined = set(re.findall(r"^\s*(?:def|class) (\w+)", code, flags=re.MULTILINE))
+    defined |= set(re.findall(r"^(\w+)(?:: .*)? = ", code, flags=re.MULTILINE))
+    rooms = {file.stem for file in (ROOT / "src" / "infocap").iterdir()}
+    names = {name for name in in_backticks("architecture.md") if re.fullmatch(r"[A-Za-z_.]+", name)}
+    names -= {name for name in names if name.endswith((".py", ".toml"))}
+    assert len(names) > 30
+    assert [name for name in names if set(name.split(".")) - defined - rooms] == []
+
+
+def test_the_architecture_is_one_page():
+    """So many words a newcomer reads in ten minutes, at 100 a minute."""
+    assert len((DOCS / "architecture.md").read_text(encoding="utf-8").split()) < 1000
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_which_of_two_questions_is_asked_stands_at_the_beginning(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert re.search(r"\*\*Memoryless\*\*.*\n(.*\n)?- \*\*With memory\*\*", text[:1200])
+
+
+def test_other_languages_find_what_their_page_names(laboratory):
+    import h5py
+
+    text = (DOCS / "howto" / "other-languages.md").read_text(encoding="utf-8")
+    with h5py.File(laboratory / "result.nc") as result, h5py.File(laboratory / "run.nc") as recording:
+        table = text[text.index("| variable |") : text.index("and these attributes")]
+        variables = set(re.findall(r"`(\w+)`", table.replace("factor_", "").replace("P1(u1)·P2(u2)", "")))
+        assert variables - {"input", "delay", "function"} <= set(result)
+        attributes = set(
+            re.findall(r"`(\w+)`", text[text.index("and these attributes") :].partition("A **recording**")[0])
+        )
+        assert attributes - {"noise_limited_total", "noise_limited_standard_error"} <= set(result.attrs)
+        assert {"inputs", "readouts", "index", "metadata"} <= set(recording)
+        assert recording["readouts"].shape == (256, 12)
+        assert result["weights"].shape == (13, len(result["capacity"]))
+        assert result["index"].shape == (len(result["capacity"]), 2)
+        for language in ("matlab", "julia", "r"):
+            (block,) = blocks(DOCS / "howto" / "other-languages.md", language)
+            named = set(re.findall(r'"/?(\w+)"', block)) - {"CommentStyle", "standard_error"}
+            assert named <= {*result, *recording, *result.attrs}, language
+            assert "comment" in block.lower()
+
+
+def test_a_table_of_capacities_is_read_by_any_program_that_skips_comments(laboratory, tmp_path):
+    import pandas as pd
+
+    result = infocap.load_result(laboratory / "result.nc")
+    result.save(tmp_path / "result.csv")
+    table = pd.read_csv(tmp_path / "result.csv", comment="#")
+    np.testing.assert_allclose(table.capacity, result.capacity)
+    assert {"label", "capacity", "standard_error"} <= set(table)
+
+
+def test_tutorials_are_downloadable_as_notebooks_that_jupyter_understands():
+    for page in [*DOCS.glob("tutorials/*.md"), DOCS / "start.md"]:
+        offered = f"{{nb-download}}`executed notebook <{page.stem}.ipynb>`" in page.read_text(encoding="utf-8")
+        assert offered == bool(blocks(page, RUN_AT_BUILD)), page
+    sys.path.insert(0, str(DOCS / "_extensions"))
+    from notebooks import plain
+
+    cells = [
+        {"cell_type": "markdown", "source": "# Lab\n\nDownload this page as an {nb-download}`x <lab.ipynb>`.\n"},
+        {"cell_type": "markdown", "source": ["See [files](../files.md#two), ", "[SciPy](https://scipy.org)."]},
+        {"cell_type": "code", "source": ["%%console\n", "infocap cite\n"]},
+        {"cell_type": "code", "source": "print('%%console')"},
+    ]
+    texts = [cell["source"] for cell in plain({"cells": cells})["cells"]]
+    wanted = ["# Lab\n\n", "See files, [SciPy](https://scipy.org).", "%%bash\ninfocap cite\n", "print('%%console')"]
+    assert texts == wanted
 
 
 def public():

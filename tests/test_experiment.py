@@ -508,7 +508,7 @@ def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kep
 
     assert plan(bench={"power_dbm": 1.0}).fingerprint != plan(bench={"power_dbm": 2.0}).fingerprint
     Store(tmp_path / "run.db", plan(operator="Ada")).close()
-    with pytest.warns(infocap.errors.DataWarning, match=r"keeps the metadata it was begun with, \{'operator': 'Ada'\}"):
+    with pytest.warns(infocap.errors.DataWarning, match=r"keeps its metadata \{'operator': 'Ada'\}"):
         Store(tmp_path / "run.db", plan(operator="Bob")).close()
 
 

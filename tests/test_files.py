@@ -449,7 +449,10 @@ def test_other_plans_keep_the_order_given(tmp_path):
     found = infocap.read(files)
     assert_array_equal(found.index, np.arange(16))
     assert_array_equal(found.readouts[:, 2], [*range(8, 16), *range(8)])
-    assert found.checks == ("the files are of 2 plans; their rows are in the order of the files.",)
+    assert found.checks == (
+        "the files are of 2 plans, and their rows are in the order of the files; estimate them apart unless they are one "
+        "experiment.",
+    )
 
 
 def test_the_order_of_acquisition_goes_on_from_file_to_file(tmp_path):
@@ -696,11 +699,12 @@ def test_an_acquisition_that_stopped_early_is_used_as_far_as_it_goes(tmp_path):
     write_readouts(tmp_path / "readouts.csv", x[:12], codes[:12])
     found = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
     assert found.checks == (
-        f"the acquisition stopped early: 12 of {n} measurements are there, taken for the first in the order of acquisition.",
+        f"the acquisition stopped early: 12 of {n} measurements are there, taken for the first in the order of acquisition; "
+        "measure the others for the whole design.",
     )
     write_readouts(tmp_path / "readouts.csv", x[:12])
     unknown = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
-    assert "if instead a row was lost in between, all after it belong to other inputs" in unknown.checks[0]
+    assert "write the index along with the readouts, in case a row was lost in between" in unknown.checks[0]
     assert_array_equal(found.index, np.unique(codes[:12][codes[:12] >= 0]))
     assert "check: the acquisition stopped early" in repr(found)
     write_readouts(tmp_path / "readouts.csv", np.vstack([x, x[:1]]))

@@ -277,7 +277,7 @@ def test_times_in_milliseconds_are_refused_when_given_and_not_believed_when_read
     store_of(tmp_path / "old.db", FORGED["time in milliseconds"])
     found = infocap.read(tmp_path / "old.db")
     assert found.acquired.tolist() == [1, 0]
-    assert "rows are in the order of storing" in found.checks[0]
+    assert "rows are in the order stored" in found.checks[0]
 
 
 @pytest.mark.parametrize("text", ["", "# What infocap is to measure; x\n", "n_inputs = 2", "seed = 1\nn_samples = 8"])

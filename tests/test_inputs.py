@@ -280,7 +280,10 @@ def test_saturated_channels(device):
 
 def test_rank_below_k():
     result, raised = messages_of(U, np.column_stack([X, X[:, 0] + X[:, 1]]), BASIS)
-    assert raised == ["only 9 of 10 readouts are linearly independent; the total capacity cannot exceed 9."]
+    assert raised == [
+        "only 9 of 10 readouts are linearly independent, so the total cannot exceed 9; leave out copies and sums of "
+        "others."
+    ]
     assert (result.rank, result.maximum) == (9, 10)
 
 

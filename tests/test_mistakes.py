@@ -89,7 +89,7 @@ NOTED = {
     "a dead channel": (
         lambda x: {"readouts": with_column(x, 3, 0.0)},
         [],
-        "dead channels were dropped (column '1553 nm'); the maximum capacity is lower by 1.",
+        "dead channels were dropped (column '1553 nm'), which lowers the maximum capacity by 1.",
     ),
     "readouts in picowatts beside a column of ones": (
         lambda x: {"readouts": with_column(1e-12 * x, 3, 1.0)},

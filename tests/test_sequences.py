@@ -202,7 +202,7 @@ def test_results_with_delays_come_back_from_files(recorded, tmp_path):
         ({"weights": np.ones(2500)}, "`weights` has no meaning"),
         ({"index": np.arange(2500)}, "`index` has no meaning"),
         ({"nan": "drop"}, "tear a sequence apart"),
-        ({"x": np.zeros((2400, 3))}, "as many rows of each"),
+        ({"x": np.zeros((2400, 3))}, "equally many rows"),
         ({"u": np.full((2500, 1), 2.0)}, "outside the domain"),
     ],
     ids=str,
@@ -407,7 +407,7 @@ def test_results_tell_what_the_field_asks_for(tmp_path):
     table = result.by_delay()
     assert table.loc[3, 2] > 0.8 < table.loc[2, 1]
     assert_allclose(table.to_numpy().sum() + 1, result.capacity.sum(), rtol=1e-12)
-    assert "without the constant, as the field counts: 3." in repr(result)
+    assert "without the constant, as usual for reservoirs: 3." in repr(result)
     own = result.capacity_of(lambda u: np.roll(u[:, 0], 2) + 0.5 * u[:, 0] * np.roll(u[:, 0], 3))
     assert own.standard_error is not None
     assert_allclose(own, 0.95, atol=0.03)

@@ -87,7 +87,7 @@ def test_the_phrases_of_all_warnings_make_a_total_unreliable():
 def test_the_summary_qualifies_the_total():
     lines = repr(doubted()).splitlines()
     assert lines[0] == f"CapacityResult: total {headline(sound())} of at most 10 (9 readouts and the constant)"
-    assert f"found about {rounded(sound().total, None)} of at most" in lines[2]
+    assert f"found about {rounded(sound().total, None)} of about" in lines[2]
     assert f"total {sound().total:.3f} ± " in repr(sound())
 
 

@@ -29,7 +29,7 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     levels = np.asarray(levels, dtype=float).ravel()
     weights = np.ones(len(levels)) if weights is None else np.asarray(weights, dtype=float).ravel()
     if len(levels) == 0 or len(levels) != len(weights):
-        raise DataError(f"there are {len(levels)} levels and {len(weights)} weights; give as many, and some.")
+        raise DataError(f"there are {len(levels)} levels and {len(weights)} weights; give one weight per level.")
     if not (np.isfinite(levels).all() and np.isfinite(weights).all() and (weights > 0).all()):
         raise DataError("levels must be finite and not NaN, weights positive; leave out impossible levels.")
     nodes, where = np.unique(levels, return_inverse=True)
@@ -72,7 +72,7 @@ def density(
             break
     else:
         raise DataError(
-            f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes a piece; "
+            f"the density's recurrence coefficients still change by {change:.1e} at {NODES[-1]} nodes per piece; "
             "name its kinks and jumps in breakpoints=, give a support closer to where it lives, or lower max_degree."
         )
     nodes, mass = _discretise(function, pieces, TABLE_NODES)
@@ -135,7 +135,7 @@ def _discretise(function: Density, pieces: list[float], nodes: int) -> tuple[Flo
     with np.errstate(over="ignore"):  # far out, where the density is zero, its formula may well overflow
         values = np.asarray(function(x), dtype=float)
     if values.shape != x.shape or np.isnan(values).any() or (values < 0).any():
-        raise DataError("the density must take an array and give as many values, none negative or NaN.")
+        raise DataError("the density must take an array and return one value per entry, none negative or NaN.")
     mass = np.concatenate([weights for _, weights in parts]) * values
     keep = (mass > 0) & np.isfinite(mass)
     total = mass[keep].sum()

@@ -67,7 +67,7 @@ def alignment(s: Stretch) -> Iterator[Check]:
             names, lag = s.names(late), int(best[late[0]]) - LAGS
             yield Check(
                 f"{len(late)} of {s.x.shape[1]} channels ({listed(names)}) are shifted by {lag:+d} "
-                "samples against the inputs and the other channels: two cards with their own triggers? Realign them.",
+                "samples against the inputs and the other channels, as on a card with its own trigger; realign them.",
                 unreliable="channels shifted against each other",
                 cause="late channels", channels=names, lag=lag,
             )  # fmt: skip
@@ -136,8 +136,8 @@ def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Itera
         if lag == NOWHERE:
             rows = s.rows[start:stop].tolist()
             yield Check(
-                f"nothing of the inputs is seen in measurements {s.first + start} to {s.first + stop - 1}, but in the "
-                "others: was the source off, or did the trigger slip far? Leave them out (infocap doctor --fix).",
+                f"measurements {s.first + start} to {s.first + stop - 1} show nothing of their inputs, though others "
+                "do: the source was off, or the trigger slipped far; leave them out (infocap doctor --fix).",
                 unreliable="readouts without their inputs", cause="gap", rows=rows,
             )  # fmt: skip
             continue
@@ -177,8 +177,8 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
         )  # fmt: skip
         return
     yield Check(
-        "nothing of the inputs is seen in the readouts, at any shift and in either order: are these the inputs that "
-        "were sent (another seed, another run), and was the source connected?",
+        "nothing of the inputs is seen in the readouts, at any shift and in either order; check that these are the "
+        "inputs that were sent (not those of another seed or run), and that the source was connected.",
         unreliable="nothing of the inputs is seen", cause="nothing",
     )  # fmt: skip
 
@@ -198,7 +198,7 @@ def hum(s: Stretch) -> Iterator[Check]:
     held = 2 / n * rank / d * float(np.sum(np.maximum(power[place - 3 : place + 4] - d, 0.0)))
     if held > WORTH:
         yield Check(
-            f"the readouts hold a line with a period of {n / place:.4g} measurements (hum of the mains, or a beat of "
+            f"the readouts oscillate with a period of {n / place:.4g} measurements (hum of the mains, or a beat of "
             f"two clocks), which takes {min(held, 2.0):.2g} of their capacity; find its source, or subtract it.",
             unreliable="hum in the readouts",
             cause="hum", period=n / place, capacity=held,
@@ -218,7 +218,7 @@ def unsteady(s: Stretch) -> Iterator[Check]:
     if z > s.limit((EPOCHS - 1) * means.shape[1]) and change > UNSTEADY:
         yield Check(
             f"readouts grow or shrink during the run, by {change:.1%} (root mean square over {EPOCHS} parts of "
-            f"measurements {s.first} to {s.first + s.n - 1}): did a gain or the power change? Keep them, or calibrate.",
+            f"measurements {s.first} to {s.first + s.n - 1}), as when a gain or the power changes; keep both steady.",
             unreliable="readouts that change their size",
             cause="unsteady", change=change,
         )  # fmt: skip
@@ -237,7 +237,7 @@ def clocks(s: Stretch) -> Iterator[Check]:
         names = s.names(odd)
         yield Check(
             f"{listed(names)} {'only rises or falls' if rising[odd].all() else 'changes slowly'} and does not follow "
-            "the inputs: a counter, a time stamp or a temperature? Name the readouts without it, by `x`.",
+            "the inputs, like a counter, a time stamp or a temperature; name the readouts without it, by `x`.",
             unreliable="a column that is no readout",
             cause="no readout", channels=names,
         )  # fmt: skip

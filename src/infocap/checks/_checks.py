@@ -74,8 +74,8 @@ def correlated(case: Case) -> Iterator[Check]:
         yield Check(
             f"samples are correlated in acquisition order: means over {len(sizes)} stretches vary "
             f"{excess:.1f} times more than independent samples would (effective number of samples about "
-            f"{evidence.n_samples / excess:.0f}), which takes up to {held:.2g} of the capacity; the device drifts, or "
-            "the inputs were not in random order.",
+            f"{evidence.n_samples / excess:.0f}), which takes up to {held:.2g} of the capacity: the device drifts, or "
+            "the inputs were not in random order; measure in random order, and keep the device steady.",
             unreliable="samples correlated in acquisition order",
             cause="drift", excess=excess, capacity=held,
         )  # fmt: skip
@@ -86,13 +86,13 @@ def weak(case: Case) -> Iterator[Check]:
     samples, n, rank = case.evidence.samples, case.evidence.n_samples, case.evidence.rank
     maximum, left = samples.n_columns, case.estimate.residual_covariance
     if rank < maximum:
-        said = f"only {rank} of {maximum} readouts are linearly independent; the total capacity cannot exceed {rank}."
-        yield Check(said, cause="dependent", rank=rank, maximum=maximum)
+        said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
+        yield Check(f"{said}; leave out copies and sums of others.", cause="dependent", rank=rank, maximum=maximum)
     wanted = SAMPLES_PER_READOUT * rank
     if n < wanted:
         said = (
-            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is not small and not "
-            "removed by extrapolation; take more samples."
+            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is large, and "
+            "extrapolation does not remove it; take more samples."
         )
         yield Check(
             said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
@@ -100,8 +100,8 @@ def weak(case: Case) -> Iterator[Check]:
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
-            advice = f"method {case.method.name!r} does not correct the finite-sample bias; use the default method"
-        said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow: {advice}."
+            advice = f"use the default method, for {case.method.name!r} does not correct the finite-sample bias"
+        said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; {advice}."
         yield Check(said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank)
     if left is not None and np.trace(left) > NOISELESS and samples.root_weights is None:
         limit, terms = max(HEAVY * n, LEAST_HEAVY), len(samples.basis)
@@ -139,7 +139,8 @@ def repeats_off(case: Case) -> Iterator[Check]:
     if limit.total + 3 * limit.standard_error < case.total - 0.5:
         said = (
             f"more was found ({case.total:.1f}) than the repeats say noise allows ({limit.total:.1f} ± "
-            f"{limit.standard_error:.1f}): they are no fair sample of the inputs, or the device drifted between them."
+            f"{limit.standard_error:.1f}): the repeated inputs are not a random sample, or the device drifted between "
+            "the repeats; repeat inputs chosen at random, at random times."
         )
         yield Check(said, unreliable="more than repeats allow", total=case.total, allowed=limit.total)
 
@@ -170,7 +171,7 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
     "no codes in place of numbers, no glitches": outlying,
     "readouts in one unit, not wrapped around": mixed_units,
     "readouts not clipped": clipped,
-    "readouts finer than their noise": rounded,
+    "readouts resolved finer than their noise": rounded,
     "readouts that belong to the inputs of their row, and to no earlier ones": alignment,
     "no hum": hum,
     "readouts of a steady size": unsteady,

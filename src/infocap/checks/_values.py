@@ -66,8 +66,8 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     if few:
         k, values = next(iter(few.items()))
         yield Check(
-            f"{_named(few)} takes only {len(values)} values, in steps of {np.diff(values).min():.3g}: written with too "
-            "few digits? Keep all that were sent; for inputs on a few levels use basis.x[s.some]s or basis.binomial.",
+            f"{_named(few)} takes only {len(values)} values, in steps of {np.diff(values).min():.3g}, as if written "
+            "with too few digits; keep all digits that were sent, or use basis.table for inputs on a few levels.",
             unreliable="inputs rounded", cause="rounded inputs", inputs=[*few], values=len(values),
         )  # fmt: skip
     if part:
@@ -99,7 +99,7 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     if len(joined) == 1:
         cause, advice = (
             "shape of inputs",
-            "use the `family` of the true distribution, or basis.x[s.some]s(recorded inputs)",
+            "use the `family` of the true distribution, or basis.samples(recorded inputs)",
         )
         said = f"{names} has another shape: {size}; {advice}"
     yield Check(
@@ -139,8 +139,8 @@ def without_effect(s: Stretch) -> Iterator[Check]:
     dead, others = np.flatnonzero(none).tolist(), held[~none].sum() / max(np.sum(~none), 1)
     if dead and others > 0.3 * n and most[dead].max() < 0.25 * others:
         yield Check(
-            f"{_named(dead)} has no effect on any readout: is that source connected, and are "
-            "these the values that were sent?",
+            f"{_named(dead)} has no effect on any readout; check that its source is connected, and that "
+            "these are the values that were sent.",
             "note", cause="no effect", inputs=dead,
         )  # fmt: skip
 
@@ -168,12 +168,11 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
     x = s.x if n == s.n else s.samples.x.read(0, n, on_host=True)
     copies = bool(np.all(x[order[again]] == x[order[again + 1]]))
-    said = "with other readouts: they are repeats; give the second measurement as `repeats`"
+    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
     if copies:
-        said = "and its readouts: the data are stacked twice; keep one copy"
+        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
     yield Check(
-        f"{surplus} of {n} rows have the inputs of another row, {said} (infocap doctor --fix), for rows counted "
-        "twice make error bars too short.",
+        f"{surplus} of {n} rows have the inputs of another row, {said} (infocap doctor --fix).",
         unreliable="rows counted twice",
         cause="stacked" if copies else "repeats",
         rows=rows[order[again + 1]].tolist(), first_rows=rows[order[again]].tolist(),
@@ -222,11 +221,11 @@ def outlying(s: Stretch) -> Iterator[Check]:
         coded.any() or (np.mean(cells, axis=0).max() <= RARE and _anywhere(s, rows, np.sort(outside, axis=0)[-4:]))
     ):
         names, value = s.names(odd[cells.any(axis=0)]), float(s.x[:, odd][cells][0])
-        what = f"values such as {value:.4g}, far outside the others"
+        word = f"{value:.6g}, which instruments write for no number,"
         yield Check(
-            f"{f'{value:.6g}, a code for no number' if coded.any() else what}, in {np.sum(cells)} cells of {len(rows)} "
-            f"rows (rows {numbers(s.rows[rows])}; {listed(names)}): such rows decide the answer; leave them out "
-            "(infocap doctor --fix).",
+            f"{word if coded.any() else f'values such as {value:.4g}, far outside the others,'} in {np.sum(cells)} "
+            f"cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {listed(names)}) decide the answer; leave these "
+            "rows out (infocap doctor --fix).",
             unreliable="codes among the readouts" if coded.any() else "outlying readouts",
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
@@ -283,8 +282,8 @@ def clipped(s: Stretch) -> Iterator[Check]:
         names, ends = s.names(bad), s.sorted[bad[0], [0, -1]]
         yield Check(
             f"{len(bad)} of {s.x.shape[1]} channels look saturated or clipped ({listed(names)}): up to "
-            f"{share.max():.0%} of their values pile up at an end of the range ({ends[0]:.3g} to {ends[1]:.3g}); lower "
-            "the gain, for clipping adds functions of the inputs that the device does not compute.",
+            f"{share.max():.0%} of their values pile up at an end of the range ({ends[0]:.3g} to {ends[1]:.3g}), which "
+            "adds functions of the inputs that the device does not compute; lower the gain.",
             cause="clipped", channels=names, share=share.tolist(),
         )  # fmt: skip
 
@@ -378,7 +377,7 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
         if channels:
             names = s.names(odd[sorted(channels)])
             yield Check(
-                f"{len(names)} channels or more hold {said[cause]}: {listed(names)}; read them again.",
+                f"{len(names)} channels or more hold {said[cause]}: {listed(names)}; repair them and read again.",
                 unreliable="values in mixed units" if cause == "units" else "values that wrap around",
                 cause=cause, channels=names,
             )  # fmt: skip

@@ -35,10 +35,10 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
     contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
     click.echo(wrapped(f"{source}: {len(u)} samples, {contents}."))
-    for title, names in (("Looked at and fit", found.fit), ("Not looked at, for too few rows", found.skipped)):
+    for title, names in (("Looked at and in order", found.fit), ("Too few rows to look at", found.skipped)):
         click.echo("\n".join([f"\n{title}:", *(wrapped(f"  {one}") for one in names)]) if names else "", nl=bool(names))
     warned = [one for one in found.checks if one.kind == "warning"]
-    click.echo("\n" + ("\n".join(check_lines(found.checks)) if found.checks else "Nothing was found that is wrong."))
+    click.echo("\n" + ("\n".join(check_lines(found.checks)) if found.checks else "Nothing wrong was found."))
     for _ in range(MOST_REPAIRS if fix else 0):
         better = found.repaired()
         if better is None:

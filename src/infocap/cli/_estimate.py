@@ -40,17 +40,17 @@ class Wanted:
     family: tuple[str, ...] = option(
         "--family",
         multiple=True,
-        help="Of the inputs' distribution: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
+        help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
         "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: the plan's, "
         "else legendre]",
     )
-    max_degree: int | None = option("--degree", type=int, help="Highest.  [default: the plan's, else by N]")
+    max_degree: int | None = option("--degree", type=int, help="Highest degree.  [default: the plan's, else by N]")
     domain: tuple[tuple[float, float], ...] = option(
-        "--domain", type=(float, float), multiple=True, help="Of the inputs: once for all or once for each."
+        "--domain", type=(float, float), multiple=True, help="Range of the inputs, once for all or once for each."
     )
-    index_set: str | None = option("--index-set", help="Which products of functions: total or hyperbolic.")
-    max_interactions: int | None = option("--max-interactions", type=int, help="Inputs a function may join.")
-    delays: str | None = option("--delays", help="Of a device with memory: the largest by degree, as 1:100,2:40,3:20.")
+    index_set: str | None = option("--index-set", help="Products of functions in the basis: total or hyperbolic.")
+    max_interactions: int | None = option("--max-interactions", type=int, help="Most inputs in one function.")
+    delays: str | None = option("--delays", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20.")
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class How:
         help="; ".join(f"{name}: {method.summary}" for name, method in ESTIMATORS.items()) + ".",
     )
     no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
-    nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Missing values.")
-    complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Of complex readouts.")
-    washout: int | None = option("--washout", type=int, help="First steps that are not used, with --delays.")
-    no_growth: bool = option("--no-growth", is_flag=True, help="Do not follow the total as samples come in.")
-    memory: str | None = option("--memory", help="Read in blocks, within so much memory, such as 1GB.")
-    scheduler: str | None = option("--scheduler", metavar="URL", help="Of a Dask cluster, such as tcp://node1:8786.")
+    nan: str = option("--nan", type=click.Choice(["raise", "drop"]), default="raise", help="Rows with gaps.")
+    complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Powers, or two parts.")
+    washout: int | None = option("--washout", type=int, help="Steps unused at the start of each run, with --delays.")
+    no_growth: bool = option("--no-growth", is_flag=True, help="Do not estimate the total with fewer samples, too.")
+    memory: str | None = option("--memory", help="Memory to use, such as 1GB; files are then read in blocks.")
+    scheduler: str | None = option("--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786.")
 
     @property
     def in_memory(self) -> bool:

@@ -90,10 +90,10 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
     required=True,
     help="package.module:make, a function of yours that gives an object with measure(u); or 'simulated'.",
 )
-@click.option("--retries", default=3, help="How often to ask again.")
-@click.option("--wait", "wait_s", default=1.0, help="Seconds before asking again.")
-@click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for an answer.")
-@click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower.")
+@click.option("--retries", default=3, help="How often to ask the instrument again after a failure.")
+@click.option("--wait", "wait_s", default=1.0, help="Seconds to wait before asking again.")
+@click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for one measurement.")
+@click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower than this.")
 @click.option("--other-instrument", is_flag=True, help="Go on with another instrument than before.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
@@ -141,9 +141,9 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 @click.command()
 @click.argument("store", type=FILE)
 @click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
-@click.option("--json", "as_json", is_flag=True, help="With --once: as data.")
-@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds.")
-@click.option("--until", default=0.5, help="Width of the interval that is enough.")
+@click.option("--json", "as_json", is_flag=True, help="With --once: print the state as JSON.")
+@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds between updates.")
+@click.option("--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower.")
 def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) -> None:
     """Show rows, rate, time left, the total capacity and its interval, drift and warnings of a run.
 

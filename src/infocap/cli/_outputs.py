@@ -39,7 +39,7 @@ def _millimetres(_: click.Context, param: click.Parameter, given: str | None) ->
     raise click.BadParameter(f"{given!r} is not a width such as 89mm, 18.3cm or 3.5in.", param=param)
 
 
-WIDTH: Any = {"callback": _millimetres, "help": "Of pictures, such as 89mm.  [default: one column or two]"}
+WIDTH: Any = {"callback": _millimetres, "help": "Width of pictures, such as 89mm.  [default: one column or two]"}
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
     ]
     if result.basis.memory:
         both = f"memory capacity {result.memory_capacity!r}, nonlinear capacity {result.nonlinear_capacity!r}"
-        lines.append(f"  {both}; the field's total, without the constant, is {result.total - 1:.{digits}f}")
+        lines.append(f"  {both}; without the constant, as usual for reservoirs, {result.total - 1:.{digits}f}")
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-        lines.append(f"  noise allows at most {limit} over all functions, also those outside the basis")
+        lines.append(f"  noise allows about {limit} over all functions, also those outside the basis")
     if result.factors is not None and result.factors.n_factors is not None:
         n_factors = result.factors.n_factors
         lines.append(f"  factor analysis finds {n_factors} independent factors in the readouts")

@@ -34,12 +34,12 @@ OUTSIDE = "If the rest is functions of higher degree and not noise, errors may b
 class Wish:
     """What the user knows of the device, and wants."""
 
-    error: float | None = option("--error", type=float, help="Wanted error of the total: tells the samples.")
-    n_readouts: int | None = option("--readouts", type=int, help="Of the device, without the constant.")
-    capacity: float | None = option("--capacity", type=float, help="Total that you expect, for --error.")
-    unexplained: float | None = option("--unexplained", type=float, help="Or the share of noise and rest.")
-    seconds_per_sample: float | None = option("--seconds-per-sample", type=float, help="Of measuring.")
-    pilot: Path | None = option("--from", type=PATH, help="A pilot's result or recording, for --error.")
+    error: float | None = option("--error", type=float, help="Standard error wanted of the total.")
+    n_readouts: int | None = option("--readouts", type=int, help="Number of readouts, for --error.")
+    capacity: float | None = option("--capacity", type=float, help="Total capacity expected, for --error.")
+    unexplained: float | None = option("--unexplained", type=float, help="Or the share that is noise, 0 to 1.")
+    seconds_per_sample: float | None = option("--seconds-per-sample", type=float, help="To say how long it takes.")
+    pilot: Path | None = option("--from", type=PATH, help="Result or recording of a pilot, for --error.")
     method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
 
 
@@ -47,25 +47,25 @@ class Wish:
 @click.option("--input", "named", multiple=True, **INPUT)
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
-@click.option("--delays", "--sequence", help="For a device with memory: the largest by degree, as 1:100,2:40,3:20.")
-@click.option("--runs", default=0, help="Of a sequence: so many runs, with equal shares of the samples.  [default: 1]")
-@click.option("--washout", default=0, help="First steps of each run, not used.  [default: the largest delay]")
-@click.option("--samples", "n_samples", type=int, help="Sobol points, a power of two; or --error.")
+@click.option("--delays", "--sequence", help="With memory: largest delay of each degree, as 1:100,2:40,3:20.")
+@click.option("--runs", default=0, help="Number of runs of a sequence; they share the samples.  [default: 1]")
+@click.option("--washout", default=0, help="Steps unused at the start of each run.  [default: the largest delay]")
+@click.option("--samples", "n_samples", type=int, help="Number of Sobol points, a power of two; or give --error.")
 @options("wish", Wish)
 @click.option(
     "--family",
     multiple=True,
     help="Such as legendre or hermite, for all inputs or once for each.  [default: the pilot's, else legendre]",
 )
-@click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5, likewise.")
+@click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5.")
 @click.option("--seed", default=1)
 @click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random")
-@click.option("--noise-repeats", default=0, help="Measurements at a constant input.")
-@click.option("--repeat-every", default=0, help="Measure one input in n twice.")
-@click.option("--reference-every", default=0, help="A drift reference every n rows.")
+@click.option("--noise-repeats", default=0, help="Number of measurements at one constant input, for factor analysis.")
+@click.option("--repeat-every", default=0, help="Measure one in this many inputs twice, to know the noise.")
+@click.option("--reference-every", default=0, help="Measure one input again after so many rows, to see drift.")
 @click.option("--input-unit", default="", show_default=False)
 @click.option("--readout-unit", default="", show_default=False)
-@click.option("--title", default="", show_default=False, help="For people.")
+@click.option("--title", default="", show_default=False, help="A title of the experiment.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
 def plan(

@@ -56,10 +56,10 @@ BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a secon
 @click.command()
 @click.option("--power-dbm", default=6.6, help="Average power after the amplifier.")
 @click.option("--length-m", default=5.0, help="Length of the fibre.")
-@click.option("--inputs", "n_inputs", default=5, help="Number of inputs; divides 20.")
-@click.option("--samples", "n_samples", default=8192, help="Sobol points, a power of 2.")
+@click.option("--inputs", "n_inputs", default=5, help="Number of inputs: 1, 2, 4, 5, 10 or 20.")
+@click.option("--samples", "n_samples", default=8192, help="Number of Sobol points, a power of 2.")
 @click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell")
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Of the design and of the noise.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise.")
 @click.option("-o", "--output", type=FILE, required=True, help="File, .nc")
 @FORCE
 def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: str, **settings: Any) -> None:
@@ -83,8 +83,8 @@ def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: 
 @click.command()
 @click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|twin|extras]...")
 @click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
-@click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="For figN.png, .nc and .json.")
-@click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Processes.")
+@click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="Folder for figN.png, .nc and .json.")
+@click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Number of processes.")
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
 @click.option("--data", type=FILE, help="A recording of your own to show beside the simulation in fig1, fig5, fig6.")
 def reproduce(

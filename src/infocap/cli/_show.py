@@ -22,7 +22,7 @@ TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that com
 
 @click.command()
 @options("source", Source)
-@click.option("--top", type=click.IntRange(min=0), default=20, help="Functions shown.")
+@click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
 @click.option("--degree", type=click.IntRange(min=0), help="Show functions of this degree only.")
 @options("pictures", Pictures)
 def show(source: Source, top: int, degree: int | None, pictures: Pictures) -> None:
@@ -96,7 +96,7 @@ class NamesCommand(click.Command):
 
 @click.command(cls=NamesCommand)
 @click.argument("files", type=PATH, nargs=-1, required=True)
-@click.option("--names", multiple=True, metavar="NAME...", help="Of the devices.  [default: the files']")
+@click.option("--names", multiple=True, metavar="NAME...", help="Names of the devices.  [default: those of the files]")
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
 @click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
 @click.option("--width", **WIDTH)

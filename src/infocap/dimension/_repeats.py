@@ -153,7 +153,7 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=data.n_inputs,
         constant=constant,
-        checks=(*map(Check, messages), *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)),
+        checks=(*messages, *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)),
     )
 
 
@@ -179,29 +179,30 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
     return repeated, single
 
 
-def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[str]:
+def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator[Check]:
     """Repeats that are one measurement, too few inputs, too few of them repeated, or dependent readouts."""
     pairs = combinations(range(repeated.shape[1]), 2)
     same = [(a, b) for a, b in pairs if np.array_equal(repeated[:, a], repeated[:, b])]
     if same:
-        yield (f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit; were they really measured twice?")
+        yield Check(f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit; give two measurements.")
     worth = round(data.weights.sum() ** 2 / np.sum(data.weights**2))  # weights that differ leave fewer
     if worth < ENOUGH * rank:
         as_many = f" are, by their weights, worth {worth}, which" if worth < data.n_inputs else ""
-        yield (
+        yield Check(
             f"{data.n_inputs} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = "
-            f"{ENOUGH * rank} the bias is larger than what the correction can be trusted with; take more inputs."
+            f"{ENOUGH * rank} the bias is too large to be corrected well; take more inputs."
         )
     elif len(data.repeated) * (data.repeated.shape[1] - 1) < ENOUGH * rank:
-        yield (
-            f"{len(data.repeated)} repeated inputs are few for {rank} independent readouts: the total stands, with "
-            "its standard error, but signal_fraction is too large for its first and too small for its last entries."
+        yield Check(
+            f"{len(data.repeated)} repeated inputs are few for {rank} independent readouts: the first entries of "
+            "`signal_fraction` are too large and the last too small (the total is right); repeat more inputs."
         )
     if rank < maximum:
-        yield f"only {rank} of {maximum} readouts are linearly independent; the total cannot exceed {rank}."
+        said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
+        yield Check(f"{said}; leave out copies and sums of others.")
 
 
-def _drift(z: Floats, error: float) -> Iterator[str]:
+def _drift(z: Floats, error: float) -> Iterator[Check]:
     """Means of the repeats that differ by more than the noise allows (Hotelling's T², as an F statistic)."""
     from scipy.special import fdtrc
 
@@ -216,7 +217,7 @@ def _drift(z: Floats, error: float) -> Iterator[str]:
     statistic = distance * (freedom - k + 1) / (freedom * k * (repeats - 1))
     raised = np.sum(means**2) / (repeats - 1) - np.trace(noise) / n
     if fdtrc(k * (repeats - 1), freedom - k + 1, statistic) < DRIFT_CHANCE and raised > DRIFT_MATTERS * error:
-        yield (
+        yield Check(
             f"the device drifted between the repeats: their means differ by more than the noise allows, which "
             f"counts as noise and lowers the total by up to {raised:.2g}; interleave the repeats."
         )
@@ -230,8 +231,9 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
         name = names.pop(carrier)
         yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
     if names:
-        said = f"dead channels were dropped ({listed([*names.values()])})"
-        yield Check(f"{said}; the maximum capacity is lower by {len(names)}.", "note", channels=[*names.values()])
+        rest = list(names.values())
+        said = f"dead channels were dropped ({listed(rest)}), which lowers the maximum capacity by {len(rest)}."
+        yield Check(said, "note", channels=rest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._check import one_of
 from .._words import listed
-from ..errors import DataError, ParameterError, warn
+from ..errors import Check, DataError, ParameterError, warn
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats
 
@@ -117,15 +117,13 @@ def indicator(
     if n_factors is not None and scale is not None:
         rest = float(error[n_factors])  # should be as large as the noise, which is 1 in these units
         if not 1 / NOT_NOISE < rest < NOT_NOISE:
-            messages.append(
-                f"what {n_factors} factors leave is {rest:.2g} times the noise, not the noise itself: the minimum of "
-                "IND is not where the noise begins; check the noise scale."
-            )
+            said = f"{n_factors} factors leave {rest:.2g} times the noise, not the noise itself, so that the minimum of"
+            messages.append(Check(f"{said} IND is not where the noise begins; check the noise scale."))
     for message in messages:
         warn(message)
     if n_factors is None:
         way = "rises from the start" if step[-1] > 0 else "falls to the end"
-        messages.append(f"IND {way}: it has no minimum between 1 and K - 2 = {k - 2}.")
+        messages.append(Check(f"IND {way}: it has no minimum between 1 and K - 2 = {k - 2}.", "note"))
     return Indicator(ind[1:], eigenvalues, n_factors, n, tuple(messages))
 
 
@@ -154,11 +152,11 @@ def _correlated(shots: Floats, scale: Floats | None) -> list[str]:
     excess = float(np.sum(pairs**2)) - len(pairs) / freedom
     if excess <= CORRELATED * np.sqrt(2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2))):
         return []
-    return [
-        f"the noise is correlated between readouts (root mean square {np.sqrt(excess / len(pairs)):.2g} beyond "
-        "chance): the indicator assumes independent noise and counts what is common as factors; "
-        "from_repeats does not assume it."
-    ]
+    said = (
+        f"the noise is correlated between readouts (root mean square {np.sqrt(excess / len(pairs)):.2g} beyond chance)"
+    )
+    why = "the indicator assumes independent noise and counts what is common as factors"
+    return [Check(f"{said}: {why}; use from_repeats, which does not assume it.")]
 
 
 def readouts(source: ArrayLike, name: str) -> Table:

@@ -15,7 +15,7 @@ ESTIMATORS: dict[str, Method] = {
         Method(
             "control-variate",
             control_variate,
-            "readouts regressed on the basis, second-order bias removed, zeros at a controlled rate, error bars",
+            "readouts regressed on the basis, bias removed, error bars, at most 5 % of what is shown false",
             "docs/estimators.md",
             forecast="residual",
             extra_bytes=_control_variate.control_variate_bytes,

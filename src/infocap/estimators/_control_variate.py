@@ -108,7 +108,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
         wanted = int(np.ceil(n * found.crowding / ROOMY))
         yield Check(
             f"{n} samples are few for {evidence.rank} readouts: single samples carry much of their variance (S_N / (K "
-            f"N) is {found.crowding:.2f}, above {CROWDED}), so the bias is not removed well enough; take {wanted}.",
+            f"N) is {found.crowding:.2f}, above {CROWDED}), so the bias is not removed well; take {wanted} samples.",
             unreliable=f"few samples for {evidence.rank} readouts",
             crowding=found.crowding,
             wanted=wanted,
@@ -118,7 +118,7 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(
             f"the total's error bar rests on about {contributors:.0f} samples with large residuals (heavy-tailed "
-            "noise, or the edge of the inputs) and may be too short; look at the largest readouts, take more samples.",
+            "noise, or the edge of the inputs) and may be too short; check the largest readouts, or take more samples.",
             unreliable=f"it rests on {contributors:.0f} samples",
             contributors=contributors,
         )
@@ -134,15 +134,15 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
         )
     if found.smallest_eigenvalue < TUNING.least_eigenvalue:
         yield Check(
-            f"a direction of the readouts with variance 1 is estimated to have {found.smallest_eigenvalue:.2g}: the "
-            f"fit is not to be trusted; {n} samples for {terms} functions of {evidence.rank} readouts are few.",
+            f"the fit is unstable: a variance that is 1 is estimated as {found.smallest_eigenvalue:.2g}, because {n} "
+            f"samples are few for {terms} functions and {evidence.rank} readouts; take more, or lower the degree.",
             unreliable="an unstable fit",
         )
     if not evidence.n_groups and error > NOTICEABLE:
         yield Check(
-            "the inputs are a single low-discrepancy design: functions beyond the fit pass for others there, unseen by "
-            "error bars, so the total may be too high, and a fifth of the functions shown may be false; use four "
-            "independent blocks or more, as draw does from 256 samples on."
+            "the inputs are a single low-discrepancy design: functions of higher degree than the basis can look like "
+            "functions of the basis there, so the total may be too high, and a fifth of the functions shown false, "
+            "beyond their error bars; use four independent blocks or more, as draw does from 256 samples on."
         )
 
 

@@ -183,7 +183,7 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
     if scatter > DISAGREE:
         yield Check(
             f"stretches of the sequence disagree: their coefficients scatter {scatter:.0f} times as much as noise "
-            "explains; the device drifts (`time_degree=2` counts that), or settles into several states (take runs).",
+            "explains; use `time_degree=2` if the device drifts, or several runs if it settles into different states.",
             unreliable="stretches that disagree",
             scatter=scatter,
         )

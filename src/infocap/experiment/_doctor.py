@@ -126,7 +126,7 @@ def _off_plan(plan: Plan, recording: Recording, u: Floats) -> list[Check]:
     if not off.any():
         return []
     said = f"{np.sum(off)} of {len(u)} rows have other inputs than the plan in the file (seed {plan.seed}), the first "
-    said += f"row {np.argmax(off)}: are they of another seed or another run? Read the inputs that were sent."
+    said += f"row {np.argmax(off)}, as if they were of another seed or run; read the inputs that were sent."
     return [Check(said, unreliable="inputs not of the plan", cause="another design", rows=np.flatnonzero(off).tolist())]
 
 

@@ -110,7 +110,7 @@ class Careful:
             try:
                 self.call(name)
             except (Exception, SystemExit) as problem:  # all is measured and stored; the run has not failed
-                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); look after it yourself.")
+                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on.")
 
     def call(self, name: str) -> None:
         """Call a method of the instrument, if it has one of this name."""

@@ -223,7 +223,7 @@ class Store:
                 f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
             )
         for name, (old, new) in pairs.items():
-            warn(f"{self.path} keeps the {name} it was begun with, {old!r}; the plan now says {new!r}.")
+            warn(f"{self.path} keeps its {name} {old!r}, though the plan says {new!r}; give another path for that.")
         return there
 
     def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:

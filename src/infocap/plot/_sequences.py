@@ -51,7 +51,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
 def degree_bars(
     results: CapacityResult | Sequence[CapacityResult] | Mapping[object, CapacityResult], ax: Axes | None = None
 ) -> Axes:
-    """Capacity stacked by degree, one bar per result, the rank as a line; without the constant, as the field counts.
+    """Capacity stacked by degree, one bar per result, the rank as a line; without the constant, as is usual.
 
     Results of a sweep come as a mapping from what was changed, such as the spectral radius, to the result.
 

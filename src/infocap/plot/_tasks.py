@@ -77,7 +77,7 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
         there = f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}"
-        raise ParameterError(f"{there}; compare what has as many.")
+        raise ParameterError(f"{there}; compare results with the same number of inputs.")
     functions = np.bincount(result.basis.degrees)
     supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(functions, 1)
     with axes(ax) as ax:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._check import one_of, yes_or_no
 from ..designs import design_fingerprint
-from ..errors import DataError, ParameterError
+from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
 from ._others import rows_of, table_rows
@@ -113,10 +113,9 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     if cut:
         said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, "
         said += "taken for the first in the order of acquisition"
-        if measured.index is None and measured.u is None:
-            said += "; if instead a row was lost in between, all after it belong to other inputs: "
-            said += "write the index along with the readouts"
-        checks, n = (f"{said}.",), len(readouts)
+        sure, cure = measured.index is not None or measured.u is not None, "measure the others for the whole design"
+        cure = cure if sure else "write the index along with the readouts, in case a row was lost in between"
+        checks, n = (Check(f"{said}; {cure}."),), len(readouts)
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
@@ -210,7 +209,8 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
         index = order = np.arange(len(index))
     plans.discard(None)
     if len(plans) > 1:
-        checks.append(f"the files are of {len(plans)} plans; their rows are in the order of the files.")
+        said = f"the files are of {len(plans)} plans, and their rows are in the order of the files"
+        checks.append(Check(f"{said}; estimate them apart unless they are one experiment."))
     in_order = bool((np.diff(order) == 1).all())
     joined: dict[str, Any] = {name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS}
     for name in ("inputs", "readouts"):

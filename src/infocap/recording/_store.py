@@ -133,7 +133,7 @@ class StoreContents:
 
     def checks(self, path: Path) -> tuple[str, ...]:
         """What is damaged, how often the instrument failed, and whether the clock was set back, in a sentence each."""
-        found = [] if self.sound else [self.damage(path)]
+        found = [] if self.sound else [Check(self.damage(path))]
         failures = [one for one in self.contents("event") if one.get("what") == FAILURE]
         if failures:
             reasons = Counter(str(one.get("reason")) for one in failures).most_common()
@@ -142,19 +142,19 @@ class StoreContents:
             text = f"the instrument failed {len(failures)} times and was asked again ({said}), at {places}."
             found.append(Check(text, "note", failures=len(failures), reasons=dict(reasons)))
         if not self.clock_is_right:
-            text = "the clock jumped back during the run, or did not tell seconds: rows are in the order of storing."
+            text = "the clock jumped back during the run, or did not tell seconds: rows are in the order stored."
             found.append(Check(text, "note"))
         return tuple(found)
 
     def damage(self, path: Path) -> str:
         """Say in one sentence what is damaged and what to do."""
         names = self.left_out
-        said = f"{len(names)} entries are left out ({listed(names, 12)})" if names else "no entry is left out"
+        said = f"{len(names)} entries are left out" + (f" ({listed(names, 12)})" if names else "")
         if self.problem:
-            said += ", what came after the last one found cannot be known"
+            said += ", entries after the last one found are lost"
         why, count = self.problem or "checksums do not agree", len(self.times)
         return (
-            f"{path.name} is damaged ({why}): {said}, {count} measurements are whole. Make a new store "
+            f"{path.name} is damaged ({why}): {said}, {count} measurements are whole; make a new store "
             "of them with `infocap export` to another .db file, and go on there."
         )
 

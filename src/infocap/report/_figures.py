@@ -151,7 +151,7 @@ def bars(result: CapacityResult) -> Markup:
 
     sums = table.sum(axis=1)
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
-    joined = "; colours say how many inputs a function joins" if result.basis.n_inputs > 1 else ""
+    joined = "; colours say how many inputs a function has" if result.basis.n_inputs > 1 else ""
     barred = "" if errors is None else " Error bars are standard errors."
     picture = drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
     said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
@@ -194,7 +194,7 @@ def growth(result: CapacityResult) -> Markup:
     tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
     words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")
     picture = _curve(_run.growth, result, words, found.n_samples, found.total, tips)
-    said = "What an earlier stop would have given; at the right end it should have settled."
+    said = "The total that fewer samples would have given; at the right end it should have settled."
     return figure("Growth with the number of samples", picture, said)
 
 

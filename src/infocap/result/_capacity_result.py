@@ -139,10 +139,10 @@ class CapacityResult:
         if self.noise_limited_total is not None:
             limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
             found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else total
-            lines.append(f"  found {found} of at most {limit} that noise allows, of {self.maximum}")
+            lines.append(f"  found {found} of about {limit} that noise allows, of {self.maximum}")
         if self.basis.memory and self.maximum > self.n_readouts:
             rest = f"{with_error(self.total - 1, self.total_standard_error)} of {self.maximum - 1}"
-            lines.append(f"  without the constant, as the field counts: {rest}")
+            lines.append(f"  without the constant, as usual for reservoirs: {rest}")
             lines.append(f"  memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}")
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
@@ -313,7 +313,7 @@ class CapacityResult:
         return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row a function: label, degrees, capacity and all that is known about it."""
+        """One row per function: label, degrees, capacity and all that is known about it."""
         import pandas as pd
 
         basis = self.basis

@@ -51,7 +51,7 @@ def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | 
         n = tables[1].shape[0]
         if tables[0].shape != (n, basis.n_inputs) or tables[-1].shape[0] != n:
             shapes = ", ".join(f"{one.name}{run} {one.shape}" for one in tables)
-            raise DataError(f"the shapes are {shapes}; give as many rows of each, and {basis.n_inputs} columns of u.")
+            raise DataError(f"the shapes are {shapes}; give equally many rows, and {basis.n_inputs} columns of u.")
         if n <= first:
             raise DataError(
                 f"x{run} has {n} rows, none after the first {first} (the longer of `washout` and the largest delay, "

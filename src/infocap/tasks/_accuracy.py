@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._array import to_numpy
 from .._check import probability, whole_number, yes_or_no
 from .._files import axis_values
-from ..errors import DataError, ParameterError
+from ..errors import Check, DataError, ParameterError
 from ..result._capacity_result import CapacityResult
 from ..samples._table import Table
 from ..systems._measure import measure
@@ -157,7 +157,8 @@ def accuracy(
         if features is not None:  # principal components and scale of the training samples alone
             free = reduction(features[train], task.n_inputs)(features)
             if clipped := int(np.sum(np.any(np.abs(free[test]) > 1, axis=1))):
-                checks.append(f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped.")
+                said = f"fold {fold}: {clipped} test samples lay beyond [-1, 1] and were clipped."
+                checks.append(Check(said, "note"))
             inputs = np.clip(free, -1.0, 1.0)
             x = _readouts(system, inputs, seeds[fold + 1], checks)
         past = np.hstack([np.roll(inputs, delay, axis=0) for delay in range(task.memory + 1)])
@@ -171,12 +172,11 @@ def accuracy(
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
     x = Table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts").finite()
     if len(x) != len(inputs):
-        raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give as many.")
+        raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give one per sample.")
     if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
-        checks.append(
-            f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise; consider a `readout` "
-            "with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()."
-        )
+        said = f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise"
+        remedy = "use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()"
+        checks.append(Check(f"{said}; {remedy}."))
     return x
 
 
@@ -305,7 +305,7 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
         if not isinstance(one, kind):
             raise ParameterError(f"got a {type(one).__name__} where {kind.__name__} is needed.")
     if len(found) != len(scores) or len(found) < 2:
-        raise DataError(f"{len(found)} results and {len(scores)} accuracies: give as many, two at least.")
+        raise DataError(f"{len(found)} results and {len(scores)} accuracies; give one per result, two at least.")
     if len(tasks := {score.task for score in scores}) > 1:
         raise DataError(f"the accuracies are of different tasks, {sorted(tasks)}.")
     total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])

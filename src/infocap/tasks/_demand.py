@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._check import whole_number
 from ..basis._product import ProductBasis
-from ..errors import ParameterError, warn
+from ..errors import Check, ParameterError, warn
 from ..result._capacity_result import CapacityResult
 from ..samples._look import refuse_outside
 from ..samples._table import Table
@@ -129,7 +129,7 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     if not isinstance(task, Task) or not isinstance(basis, ProductBasis):
         raise ParameterError("demand takes a task from infocap.tasks and a basis from product_basis(...).")
     if basis.n_inputs != task.n_inputs:
-        raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; use as many.")
+        raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; give the same.")
     if len(basis) > MOST_TERMS:
         raise ParameterError(f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree.")
     u = task.inputs
@@ -177,16 +177,13 @@ def _moments(y: Floats, target: Floats) -> tuple[Floats, Floats]:
     return y.T @ y / len(y), y.T @ target / len(y)
 
 
-def _checks(task: Task, sizes: Integers, condition: Floats) -> list[str]:
+def _checks(task: Task, sizes: Integers, condition: Floats) -> list[Check]:
     messages = []
     if len(ill := np.flatnonzero(condition > ILL)):
-        messages.append(
-            f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition "
-            f"{condition[ill[0]]:.1g}): shares of single degrees there, and the fit away from the samples, mean little."
-        )
+        said = f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition number"
+        why = "shares of these degrees, and the fit away from the samples, mean little"
+        messages.append(Check(f"{said} {condition[ill[0]]:.1g}): {why}; lower the degree."))
     if len(few := np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(task.inputs))):
-        messages.append(
-            f"{len(task.inputs)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}: the "
-            "demand there is a lower bound; lower the degree or take more samples."
-        )
+        said = f"{len(task.inputs)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}"
+        messages.append(Check(f"{said}: the demand there is a lower bound; lower the degree, or take more samples."))
     return messages

@@ -56,7 +56,7 @@ class Task:
         if self.features is not None:
             object.__setattr__(self, "features", Table(self.features, "features").finite())
             if (count := len(self.features)) != n_samples:
-                raise DataError(f"features has {count} rows for {n_samples} inputs; give as many.")
+                raise DataError(f"features has {count} rows for {n_samples} inputs; give one row per input.")
         if labels.shape != (n_samples,):
             raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} rows.")
         if self.regression or labels.dtype.kind in "fc":
@@ -190,7 +190,7 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     """
     n_points = whole_number("n_points", n_points, 4)
     if n_points % 2:
-        raise ParameterError(f"`n_points={n_points}` must be even: both arms have as many points.")
+        raise ParameterError(f"`n_points={n_points}` must be even: both arms have the same number of points.")
     turns, noise = positive("turns", turns), number("noise", noise, least=0.0)
     generator = np.random.default_rng(seed)
     place = (np.arange(n_points // 2) + generator.random(n_points // 2)) / (n_points // 2)

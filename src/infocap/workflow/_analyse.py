@@ -106,10 +106,10 @@ def analyse(
         found["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None and in_memory:
         found["factors"], said = _factors(recording, nan)
-        checks += map(Check, said)
+        checks += said
     if recording.reference is not None and len(recording.reference) >= REFERENCES:
         found["drift"], said = _drift(recording)
-        checks += map(Check, said)
+        checks += said
     for check in checks:
         if check.kind == "warning":
             warn(check)
@@ -181,7 +181,7 @@ def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, s
     )
 
 
-def _factors(recording: Recording, nan: str) -> tuple[Factors, list[str]]:
+def _factors(recording: Recording, nan: str) -> tuple[Factors, list[Check]]:
     """Malinowski's indicator function, or why there is none."""
     noise, readouts = np.asarray(recording.noise), recording.readouts
     if nan == "drop":
@@ -191,12 +191,12 @@ def _factors(recording: Recording, nan: str) -> tuple[Factors, list[str]]:
         try:
             found = indicator(readouts, repeats=noise)
         except InfocapError as problem:
-            return Factors(len(noise), problem=str(problem)), [f"no factor analysis: {problem}"]
-    said = [f"factor analysis: {one.message}" for one in caught if issubclass(one.category, DataWarning)]
+            return Factors(len(noise), problem=str(problem)), [Check(f"no factor analysis: {problem}")]
+    said = [Check(f"factor analysis: {one.message}") for one in caught if issubclass(one.category, DataWarning)]
     return Factors(len(noise), found.n_factors, tuple(found.values.tolist())), said
 
 
-def _drift(recording: Recording) -> tuple[Drift | None, list[str]]:
+def _drift(recording: Recording) -> tuple[Drift | None, list[Check]]:
     """How the reference moved, in units of the spread of each readout over the samples.
 
     Neighbouring measurements of the reference differ by noise; if the whole run scatters much more than they do,
@@ -224,7 +224,9 @@ def _drift(recording: Recording) -> tuple[Drift | None, list[str]]:
     if excess <= max(DRIFTING, 1 + CHANCE / np.sqrt(len(moved))):
         return found, []
     return found, [
-        f"the device drifted: its reference moved by {percent(size)} of the readouts' spread (root mean square), "
-        f"and scatters {excess:.1f} times more over the run than from one measurement to the next; "
-        "keep its temperature and power steady, or measure faster."
+        Check(
+            f"the device drifted: its reference moved by {percent(size)} of the readouts' spread (root mean square), "
+            f"and scatters {excess:.1f} times more over the run than from one measurement to the next; "
+            "keep its temperature and power steady, or measure faster."
+        )
     ]

@@ -11,7 +11,7 @@ import numpy as np
 from .._check import probability
 from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error, without_minus_zero
 from ..basis._product import ProductBasis
-from ..errors import DataError, ParameterError, warn
+from ..errors import Check, DataError, ParameterError, warn
 from ..kernels._summary import benjamini_hochberg, stretch_error
 from ..result._capacity_result import CapacityResult, per_term
 from ..typing import Floats
@@ -194,7 +194,9 @@ def _inputs(basis: ProductBasis) -> str:
     return f"{count}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
 
-def _in_common(names: Sequence[str], results: Sequence[CapacityResult]) -> tuple[tuple[CapacityResult, ...], list[str]]:
+def _in_common(
+    names: Sequence[str], results: Sequence[CapacityResult]
+) -> tuple[tuple[CapacityResult, ...], list[Check]]:
     """The results over the functions that all of them have, and what to say where that leaves some out."""
     places = np.array([results[0].basis.places(one.basis) for one in results])
     places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
@@ -203,10 +205,8 @@ def _in_common(names: Sequence[str], results: Sequence[CapacityResult]) -> tuple
         return common, []
     named = zip(names, (one.basis for one in results), strict=True)
     sizes = [f"{name} has {len(basis)} up to degree {basis.max_degree}" for name, basis in named]
-    return common, [
-        f"the results have different functions ({listed(sizes)}): compared are the {places.shape[1]} in common, "
-        "and the totals are of those."
-    ]
+    said = f"the results have different functions ({listed(sizes)}): only the {places.shape[1]} in common are compared"
+    return common, [Check(f"{said} and make up the totals; estimate all with one basis to compare everything.")]
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
@@ -227,19 +227,19 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     )
 
 
-def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list[str]:
+def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list[Check]:
     """What makes the comparison weaker than it looks."""
     checks = []
     named = list(zip(names, results, strict=True))
     if bare := [f"{name} ({one.method})" for name, one in named if one.total_standard_error is None]:
-        checks.append(
-            f"no error bars for {listed(bare)}, so no interval of the differences; estimate with method "
-            "'control-variate', or another with jackknife=16."
-        )
+        said = f"there are no error bars for {listed(bare)}, so no intervals of the differences"
+        checks.append(Check(f"{said}; use the method 'control-variate', or another with `jackknife=16`."))
     if doubtful := [name for name, one in named if one.unreliable]:
-        checks.append(f"the total of {listed(doubtful)} is unreliable, hence differences from it; its checks say why.")
+        said = f"the total of {listed(doubtful)} is unreliable, and so are differences from it"
+        checks.append(Check(f"{said}; look at its checks, which say why."))
     if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
-        checks.append(f"results come from different methods ({listed(methods)}); part of a difference may be theirs.")
+        said = f"results come from different methods ({listed(methods)}), which explain part of a difference"
+        checks.append(Check(f"{said}; estimate all with one method."))
     return checks
 
 
@@ -249,7 +249,7 @@ def _functions(comparison: Comparison, name: str) -> list[str]:
     clear = ours[ours.significant]
     head = f"  {len(clear)} of {len(ours)} functions differ between {comparison.names[0]} and {name}"
     if not np.isfinite(ours.difference_standard_error).any():
-        return ["  no error bars, so no saying which functions differ"]
+        return ["  without error bars nobody can say which functions differ"]
     if not len(clear):
         return [head]
     largest = clear.reindex(clear.difference.abs().sort_values(ascending=False, kind="stable").index)[:SHOWN]

@@ -105,8 +105,8 @@ class Pulse:
             raise ParameterError(f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW.")
         if self.power_dbm > LOUDEST_DBM:
             warn(
-                f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm: are these mW? "
-                "The fibre model has no Raman scattering and no higher-order dispersion."
+                f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm, and the model has no "
+                "Raman scattering and no higher-order dispersion; give less, in dBm and not in mW."
             )
 
     @property
@@ -162,8 +162,8 @@ class Encoder:
     Phase noise is drawn for each 1 GHz cell (the authors' program) or for each bin (the paper's text), on a
     raster that does not depend on the grid.
 
-    A real filter is not calibrated equally well in all bins. Bin b transmits the power T = |u|^(1 + `exponent_spread`
-    c_b), and turns the phase by `phase_spread_rad` c_b (1 - T), where the c_b are standard normal numbers that
+    A real filter is not calibrated equally well in all bins. Bin b transmits the power T = ``|u|^(1 + exponent_spread
+    c_b)``, and turns the phase by `phase_spread_rad` c_b (1 - T), where the c_b are standard normal numbers that
     `calibration_seed` fixes for good: they belong to the device, and are no noise.
 
     >>> Encoder(n_inputs=2).n_bins
