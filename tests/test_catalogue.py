@@ -19,6 +19,7 @@ import catalogue  # noqa: E402 (it is no part of the package)
 ENTRIES = catalogue.entries()
 # Calls of Check and warn that hand on a message made elsewhere, or say what was chosen: by file and function.
 HANDED_ON = {
+    ("checks/_checks.py", "of_data"),
     ("checks/_checks.py", "run_checks"),
     ("cli/_terminal.py", "check_lines"),
     ("dimension/_repeats.py", "from_repeats"),
