@@ -224,8 +224,8 @@ def outlying(s: Stretch) -> Iterator[Check]:
         word = f"{value:.6g}, which instruments write for no number,"
         yield Check(
             f"{word if coded.any() else f'values such as {value:.4g}, far outside the others,'} in {np.sum(cells)} "
-            f"cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {listed(names)}) decide the answer; unless a sharp "
-            "resonance explains them, leave these rows out (infocap doctor --fix).",
+            f"cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {listed(names)}) decide the answer; unless a "
+            "sharp resonance explains them, leave these rows out (infocap doctor --fix).",
             unreliable="codes among the readouts" if coded.any() else "outlying readouts",
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
