@@ -529,3 +529,16 @@ def test_reservoirs_are_swept_and_compared(tmp_path):
         compared.results[0].memory_capacity, compared.results[0].memory_function()["capacity"].sum(), atol=0.1
     )
     assert 0 < compared.results[0].memory_capacity.standard_error < 2 * alone.memory_capacity.standard_error
+
+
+def test_a_volterra_series_has_the_capacities_that_it_was_made_with():
+    basis = infocap.delayed_basis("legendre", n_inputs=2, max_delay={1: 5, 2: 3})
+    system = infocap.theory.random_mixture(basis, n_active=9, n_readouts=6, noise=0.2, seed=3)
+    u = infocap.draw(basis, 4000, seed=1)
+    x = system(u, seed=2)
+    assert x.shape == (4000, 6)
+    plain = infocap.theory.random_mixture(basis, n_active=9, n_readouts=6, seed=3)
+    assert_allclose(plain(u[1000:1040])[basis.memory :], plain(u)[1000 + basis.memory : 1040], atol=1e-12)
+    result = infocap.estimate(u, x, basis)
+    assert abs(result.total - system.exact().sum()) < 4 * result.total_standard_error
+    assert_allclose(result.capacity, system.exact(), atol=0.06)

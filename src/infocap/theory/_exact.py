@@ -75,6 +75,8 @@ def noisy_capacities(
 class RandomMixture:
     """Readouts that are fixed random linear combinations of a few basis functions, plus white noise.
 
+    With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with memory.
+
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", 2, 3)
     >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
@@ -87,10 +89,16 @@ class RandomMixture:
     noise: float  # standard deviation, relative to each readout's own root mean square
 
     def __call__(self, u: Floats, seed: Any = None) -> Floats:
-        """Readouts (samples, readouts); a seed makes the noise reproducible."""
+        """Readouts (samples, readouts); a seed makes the noise reproducible.
+
+        Before a sequence begins, its inputs were at their median.
+        """
         rows = np.union1d(0, self.active)  # a basis has the constant
-        mixed = ProductBasis(self.basis.families, self.basis.indices[rows])
-        x = mixed.combine(np.asarray(u, dtype=float), self._all_weights[:, rows].T)
+        u = np.asarray(u, dtype=float).reshape(len(u), -1)
+        past = np.column_stack(
+            [np.full(self.basis.memory, one.quantile(np.array([0.5]))) for one in self.basis.families]
+        )
+        x = self.basis.subset(rows).combine(np.vstack([past, u]), self._all_weights[:, rows].T)
         if self.noise:
             x += self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)
         return x
