@@ -12,6 +12,7 @@ from ..result._capacity_result import CapacityResult
 from ._style import COLOURS, GREY, SOFT, axes
 
 MOST_DEGREES = 4  # Lines of more degrees of one delayed input lie on each other near zero.
+VISIBLE = 0.005  # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
 SMALL = 0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
 
 
@@ -125,7 +126,7 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
             label = f"degree {degree}" if column.any() else None
             ax.bar(table.index, column, 1.0, bottom=base, color=colour, label=label, linewidth=0)
             base = base + column.to_numpy()
-        shown = np.flatnonzero(base)
+        shown = np.flatnonzero(base > VISIBLE * base.max())
         ax.set(xlabel="largest delay", ylabel="capacity", xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()

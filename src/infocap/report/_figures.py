@@ -11,7 +11,8 @@ import matplotlib.style
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 from matplotlib.figure import Figure
 
 from .._words import counted, percent, rounded, short
@@ -151,7 +152,8 @@ def bars(result: CapacityResult) -> Markup:
 
     sums = table.sum(axis=1)
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
-    joined = "; colours say how many inputs a function joins" if result.basis.n_inputs > 1 else ""
+    joins = "delayed inputs" if result.basis.memory else "inputs" if result.basis.n_inputs > 1 else ""
+    joined = joins and f"; colours say how many {joins} a function joins"
     barred = "" if errors is None else " Error bars are standard errors."
     picture = drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
     said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
@@ -240,29 +242,34 @@ def misfit(result: CapacityResult) -> Markup:
     picture, named = found.found["picture"], set(found.found.get("channels", ()))
     levels, names, first = picture["levels"], picture["channels"], picture["first"]
     step = (picture["last"] + 1 - first) / max(map(len, levels))  # measurements of a column
-    colours = colormaps["viridis"]
+    colours = [LIGHT["panel"], *map(to_hex, colormaps["viridis"](np.linspace(0.2, 1.0, 9)))]
+    doubted = [k for k, name in enumerate(names) if name in named]
 
-    def frame(_: CapacityResult, ax: Axes) -> Axes:
-        doubted = [k for k, name in enumerate(names) if name in named]
+    def misfits(_: CapacityResult, ax: Axes) -> Axes:
         ax.set_yticks(doubted, ["▸"] * len(doubted))
-        ax.set(xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=LIGHT["no-cell"])
+        ax.set(xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=colours[0])
         ax.set(xlabel="measurement", ylabel=counted(len(levels), "channel"))
         ax.grid(visible=False)
+        scale = ScalarMappable(BoundaryNorm(np.arange(11) / 3, 10), ListedColormap(colours))
+        bar: Any = ax.figure.colorbar(scale, ax=ax, label="misfit, 1 is usual", pad=0.03, fraction=0.046)
+        bar.set_ticks([0, 1, 2, 3], labels=["1", "2", "4", "8"])
+        bar.solids.set(rasterized=False, edgecolor="face")
         return ax
 
     def places(ax: Axes) -> Iterator[Markup]:
         for k, line in enumerate(levels):
             for run in re.finditer(r"([1-9])\1*", line):
                 tip = f"{names[k]}\nmisfit {2 ** (int(run[1]) / 3):.1f} times the usual"
-                fill = to_hex(colours(0.1 + int(run[1]) / 10))
                 size = (len(run[0]) * step, -1.0)
+                fill = colours[int(run[1])]
                 yield _box(ax, first + run.start() * step, k + 0.5, *size, fill=fill, data_tip=tip)
         for moment in picture["marked"]:
             yield _box(ax, first + moment * step, -0.7, step, -0.6, "doubt")
 
-    said = "How far readouts are from what their inputs give, by channel and time; bright is far. "
-    said += "Marks above are rows, and marks at the left channels, that the first such warning is about."
-    return figure("Where readouts do not fit their inputs", drawn(frame, result, f"{said} {found}", places), said)
+    said = "How far each readout is from what the inputs of its row predict, in units of its usual distance."
+    said += " The bar at the top marks the measurements that the warning is about." if picture["marked"] else ""
+    said += " Arrows at the left mark the channels that the warning is about." if doubted else ""
+    return figure("Where readouts do not fit their inputs", drawn(misfits, result, f"{said} {found}", places), said)
 
 
 def _curve(

@@ -22,6 +22,7 @@ STYLE = f"""
 :is({DARK}) .infocap {{ color-scheme: dark; }}
 .infocap .pairs {{ grid-template-columns: repeat(auto-fit, minmax(280px, 400px)); gap: 12px 24px; margin-top: 8px; }}
 .infocap table {{ width: auto; }}
+.infocap pre {{ white-space: pre-wrap; }}
 .infocap :is(h3, figcaption, table) {{ font-size: 1em; }}
 """
 MOST_INPUTS = 12  # Inputs in a table; a notebook is for a glance.
@@ -49,12 +50,12 @@ def notebook(shown: Any) -> str:
 
 def _pictures(shown: CapacityResult | Comparison) -> list[Markup]:
     from ..plot._tasks import compare
-    from ._figures import bars, drawn, matrix
+    from ._figures import bars, delays, drawn, matrix
 
     if isinstance(shown, Comparison):
         return [drawn(compare, shown, "Capacity by degree of each device", lambda _: ())]
-    two = shown.basis.n_inputs == 2 and len(shown.basis) <= LARGEST_MATRIX
-    return [draw(shown) for draw in ([matrix, bars] if two else [bars])]
+    two = shown.basis.n_inputs == 2 and len(shown.basis) <= LARGEST_MATRIX and not shown.basis.memory
+    return [draw(shown) for draw in (matrix if two else delays, bars)]
 
 
 def _table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:

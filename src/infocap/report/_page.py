@@ -15,6 +15,7 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
+from ..basis._product import ProductBasis
 from ..checks._checks import CHECKS, DATA
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
@@ -79,7 +80,7 @@ def page(result: CapacityResult, title: str | None = None) -> str:
         "circle": _figures.circle(result),
         "total": total,
         "maximum": result.maximum,
-        "inputs": "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs",
+        "inputs": _inputs(basis),
         "sure": sure,
         "budget": _figures.budget(result),
         "checks": _checks(result),
@@ -91,6 +92,12 @@ def page(result: CapacityResult, title: str | None = None) -> str:
         "data": Markup(_embedded(result, title)),
     }
     return Template(asset("page.html")).substitute({name: markup(part) for name, part in parts.items()})
+
+
+def _inputs(basis: ProductBasis) -> str:
+    """What the device computes functions of, in words."""
+    said = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
+    return f"{said}, now and up to {basis.memory} steps ago" if basis.memory else said
 
 
 def _digest(text: str) -> str:
@@ -125,10 +132,15 @@ def _checks(result: CapacityResult) -> Markup:
         parts.append(element("p", fine, f"{_looked_at()}, and none found anything that weakens the answer."))
     for title, checks in ((warned, result.warnings), ("Noted", result.notes)):
         if checks:
-            lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
+            lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in checks]
             parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
+
+
+def _with_code(text: str) -> list[Markup]:
+    """A sentence in which what stands in backticks is set as code."""
+    return [element("code", part) if k % 2 else markup(part) for k, part in enumerate(text.split("`"))]
 
 
 def _looked_at() -> str:

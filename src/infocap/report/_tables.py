@@ -14,6 +14,7 @@ from ._html import Markup, basis_in_words, element, minus, plain, together, with
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
+LEAST_ERROR = 5e-5  # A smaller error, as the constant has it, would take more digits than the column has.
 MOMENT = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
 NAMES = {"estimated": "date", "infocap": "infocap version"}
 
@@ -29,7 +30,8 @@ def by_degree(result: CapacityResult) -> Markup:
     for degree in np.flatnonzero(functions):
         values = table.loc[degree]
         total = float(values.sum())
-        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]))
+        error = 0.0 if errors is None else float(errors[degree])
+        shown = plain(total) if total == 0 or error < LEAST_ERROR else with_error(total, error)
         numbers = [plain(float(values[kind])) for kind in split]
         rows.append(_row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown))
     added = float(result.capacity.sum())

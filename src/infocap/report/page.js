@@ -306,7 +306,7 @@
       for (const name of ["class", "role", "tabindex"]) copies[number].removeAttribute(name);
     });
     drawing.querySelectorAll("*").forEach((one, number) => {
-      if (one.classList.contains("mark")) copies[number + 1].remove();
+      if (one.classList.contains("mark") && !one.hasAttribute("fill")) copies[number + 1].remove();
     });
     if (theme) root.dataset.theme = theme;
     else delete root.dataset.theme;
