@@ -12,7 +12,6 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..workflow._compare import Comparison
 from ._html import Markup, asset, element, minus, together
-from ._page import LARGEST_MATRIX
 
 # The page's style sheet, for what is inside one element of somebody else's page, which may be dark.
 DARK = 'body[data-jp-theme-light="false"], body.vscode-dark, html[data-theme="dark"]'
@@ -54,8 +53,7 @@ def _pictures(shown: CapacityResult | Comparison) -> list[Markup]:
 
     if isinstance(shown, Comparison):
         return [drawn(compare, shown, "Capacity by degree of each device", lambda _: ())]
-    two = shown.basis.n_inputs == 2 and len(shown.basis) <= LARGEST_MATRIX and not shown.basis.memory
-    return [draw(shown) for draw in (matrix if two else delays, bars)]
+    return [draw(shown) for draw in (matrix, delays, bars)]
 
 
 def _table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:
