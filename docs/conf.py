@@ -20,6 +20,7 @@ version = release = infocap.__version__
 extensions = [
     "myst_nb",
     "console_cells",
+    "gallery",
     "mathml",
     "repository_links",
     "sphinx.ext.autodoc",

@@ -43,7 +43,7 @@ def devices(small: bool = False) -> Iterator[Device]:
         system = infocap.systems.FibreSystem(power_dbm=power, length_m=40.0, n_inputs=2, tolerance=1e-3)
         what = "Picosecond pulse in 40 m of fibre, 71 spectral channels"
         cost = f"{10 ** (power / 10) / system.pulse.repetition_mhz:.2g} nJ of light"
-        yield Device(f"fibre{power:+g}dBm", f"Fibre at {power:g} dBm", what, system, two, cost=cost)
+        yield Device(f"fibre{power:+g}dBm", f"Fibre, {power:g} dBm".replace("-", "−"), what, system, two, cost=cost)
     for gain in (0.3, 3.0):
         features = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=50, gain=gain, noise=0.01)
         yield Device(f"features-{gain:g}", f"Random features, gain {gain:g}", "50 tanh units", features, two)
@@ -52,17 +52,17 @@ def devices(small: bool = False) -> Iterator[Device]:
         name = f"Network of {depth} layer{'s' if depth > 1 else ''}"
         yield Device(f"network-{depth}", name, "40 tanh units per layer, random weights", network, three)
     for shots in (30, 3000):
-        what, cost = "Two angles, random circuit, ten expectation values", f"{shots} runs of the circuit"
+        what, cost = "Two angles, random circuit, ten expectation values", f"{shots} shots"
         turns = infocap.product_basis("fourier", 2, 4)
         yield Device(f"qubits-{shots}", f"Four qubits, {shots} shots", what, Qubits(shots), turns, cost=cost)
-    for power in (0.001, 0.5):
-        name, what = f"Photodiodes at {power:g} of saturation", "Three beams, scattering plate, 32 detectors"
-        cost = f"{32 * PHOTONS * power:.2g} photons"
-        yield Device(f"photodiodes-{power:g}", name, what, Photodiodes(power), three, cost=cost)
+    for light, power in (("weak", 0.001), ("strong", 0.5)):
+        name, what = f"Photodiodes, {light} light", "Three beams, scattering plate, 32 detectors"
+        cost = f"{32 * PHOTONS * power / 1e6:.2g} million photons"
+        yield Device(f"photodiodes-{light}", name, what, Photodiodes(power), three, cost=cost)
     past = infocap.delayed_basis(max_delay={1: 10, 2: 4} if small else {1: 60, 2: 20, 3: 8, 4: 4})
     for scale in (0.1, 1.0):
         echo = infocap.systems.EchoState(50, radius=0.9, input_scale=scale, bias=0.2, noise=1e-3)
-        name, what = f"Echo state network, input scale {scale:g}", "50 tanh nodes, spectral radius 0.9"
+        name, what = f"Echo state network, drive {scale:g}", "50 tanh nodes, spectral radius 0.9"
         yield Device(f"echo-state-{scale:g}", name, what, echo, past, 300)
     for kind in ("mackey-glass", "ikeda"):
         delay = infocap.systems.DelayReservoir(50, kind, feedback=0.9, input_scale=0.3, noise=1e-4)

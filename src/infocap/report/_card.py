@@ -14,6 +14,7 @@ import numpy as np
 
 from .._check import one_of
 from .._version import __version__
+from .._words import rounded
 from ..errors import DataError
 from ..result._capacity_result import CapacityResult
 from ..result._files import SUFFIXES, is_result, load_result
@@ -168,7 +169,10 @@ def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
     bar = element("svg", bar, width=f"{100 * result.maximum / longest:.1f}%", height=18)
     degree = plain(float(basis.degrees @ result.capacity) / max(float(result.capacity.sum()), 1e-9))
     memory = plain(float(result.memory_capacity)) if basis.memory else "–"
-    cells = [bar, total_in_words(result)[0], result.maximum, "–" if limit is None else plain(limit), degree, memory]
+    error = result.total_standard_error or 0.0
+    total = plain(result.total) + (f" ± {error:.2f}" if error >= 0.005 else "")
+    total = f"≈{rounded(result.total, error)}" if result.unreliable else total
+    cells = [bar, total, result.maximum, "–" if limit is None else plain(limit), degree, memory]
     cells += [basis.n_inputs, len(result.warnings) or "none", words.get(COST, "–")]
     first = element("th", called, element("small", words.get(WHAT, "")), scope="row")
     return element("tr", first, *(element("td", cell) for cell in cells))
