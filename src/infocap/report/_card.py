@@ -172,7 +172,8 @@ def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
     error = result.total_standard_error or 0.0
     total = plain(result.total) + (f" ± {error:.2f}" if error >= 0.005 else "")
     total = f"≈{rounded(result.total, error)}" if result.unreliable else total
-    cells = [bar, total, result.maximum, "–" if limit is None else plain(limit), degree, memory]
+    cells: list[object] = [result.maximum, "–" if limit is None else plain(limit), degree, memory]
     cells += [basis.n_inputs, len(result.warnings) or "none", words.get(COST, "–")]
     first = element("th", called, element("small", words.get(WHAT, "")), scope="row")
-    return element("tr", first, *(element("td", cell) for cell in cells))
+    known = [element("td", bar), element("td", total, data_value=f"{result.total:.9g}")]
+    return element("tr", first, *known, *(element("td", cell) for cell in cells))

@@ -255,7 +255,10 @@ const begin = (signal) => {
     const button = heading.querySelector("button");
     button?.addEventListener("click", () => {
       const down = heading.getAttribute("aria-sort") !== "descending";
-      const value = (row) => Number(/\d[\d.]*/.exec(row.cells[heading.cellIndex].textContent)?.[0] ?? -1);
+      const value = (row) => {
+        const cell = row.cells[heading.cellIndex];
+        return Number(cell.dataset.value ?? /\d[\d.]*/.exec(cell.textContent)?.[0] ?? -1);
+      };
       const rows = [...heading.closest("table").tBodies[0].rows];
       rows.sort((a, b) => (down ? value(b) - value(a) : value(a) - value(b)));
       heading.closest("table").tBodies[0].append(...rows);
