@@ -190,7 +190,7 @@ def run(*words_):
 
 def test_the_commands_make_cards_and_a_gallery_that_others_read(tmp_path):
     result = FULL().save(tmp_path / "result.nc")
-    about = ["--about", "what=glass = silica", "--about", "cost per inference=3 nJ"]
+    about = ["--about", "what", "glass = silica", "--about", "cost per inference", "3 nJ"]
     done = run("card", result, "-o", tmp_path / "card.html", "--title", "Tube 7", *about)
     assert done.exit_code == 0, done.output
     assert run("card", result, "-o", tmp_path / "other.svg").exit_code == 0
@@ -211,7 +211,6 @@ def test_the_commands_make_cards_and_a_gallery_that_others_read(tmp_path):
     [
         (["card", "result.nc", "-o", "card.pdf"], "'.pdf' is not one of '.html', '.svg'"),
         (["card", "result.nc", "-o", "own.svg"], "own.svg is there already and is not a page of infocap"),
-        (["card", "result.nc", "-o", "card.svg", "--about", "glass"], "must look like NAME=TEXT"),
         (["gallery", ".", "-o", "result.nc"], "'.nc' is not one of '.html'"),
         (["gallery", ".", "-o", "own.html"], "own.html is there already and is not a page of infocap"),
     ],

@@ -156,9 +156,9 @@ def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html (a page) or .svg (a picture).")
 @click.option("--title", help="Name of the device.  [default: the plan's title, or the file's name]")
 @click.option(
-    "--about", multiple=True, metavar="NAME=TEXT", help="What only you know: 'what=...', 'cost per inference=3 nJ', ..."
+    "--about", nargs=2, multiple=True, metavar="NAME TEXT", help="Say 'what' it is, its 'cost per inference', ..."
 )
-def card(result: Path, output: Path, title: str | None, about: tuple[str, ...]) -> None:
+def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
     """Show a RESULT as the capacity card of a device: one page to share, which holds its numbers.
 
     infocap show, compare and report, and `load_result` in Python, read a card as they read a result.
@@ -166,11 +166,7 @@ def card(result: Path, output: Path, title: str | None, about: tuple[str, ...]) 
     from ..report._card import save_card
 
     check_page(output, (".html", ".svg"))
-    for one in about:
-        if "=" not in one.strip("="):
-            raise ParameterError(f"--about {one!r} must look like NAME=TEXT, such as 'what=Two photodiodes'.")
-    words = dict(one.split("=", 1) for one in about)
-    echo(f"written to {save_card(load_result(result), output, title, words)}")
+    echo(f"written to {save_card(load_result(result), output, title, dict(about))}")
 
 
 @click.command()

@@ -89,16 +89,17 @@ def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str
         named = [f"{result.capacity[k]:.3f}   {result.basis.label(k)}" for k in best]
         right = element("text", _lines(["the strongest functions:", *named], 40, 23), font_size=14)
     (total, sure), shares = total_in_words(result), _figures.shares(result)
-    said = [together([_square(colour), f" {size}  {what.partition('. ')[0]}"]) for colour, _, size, what in shares]
+    said = [
+        together([element("tspan", "■", fill=colour), f" {size}  {what.partition('. ')[0]}"])
+        for colour, _, size, what in shares
+    ]
     some = [f"{name}: {facts[name]}" for name in ("inputs", "what noise allows", COST) if name in facts]
     some.append(f"warnings: {len(result.warnings) or 'none'} · infocap {__version__}")
     parts = {"total": total, "maximum": result.maximum, "sure": _lines(wrap(sure, 112), 236, 17)}
     parts |= {"bar": _figures.stacked(shares, result.maximum, ""), "shares": _lines(said, 236, 19)}
     parts |= {"left": draw(partial(capacity_bars, total=False)), "right": right, "circle": _figures.circle(result)}
-    parts |= {
-        "facts": _lines(wrap(" · ".join(some), 160), 36, 16),
-        "data": embedded(result, words["title"], "metadata"),
-    }
+    parts |= {"facts": _lines(wrap(" · ".join(some), 160), 36, 16)}
+    parts |= {"data": embedded(result, words["title"], "metadata")}
     text = filled("card.svg", **parts, **words).replace(' href="#', ' xlink:href="#')
     return re.sub(r"var\(--([\w-]+)\)", lambda colour: _figures.LIGHT[colour[1]], text)
 
@@ -106,10 +107,6 @@ def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str
 def _lines(lines: Iterable[str], x: int, step: int) -> Markup:
     """Lines of a text in a picture, one below the other."""
     return together(element("tspan", line, x=x, dy=step) for line in lines)
-
-
-def _square(colour: str) -> Markup:
-    return element("tspan", "■", fill=colour)
 
 
 def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devices") -> list[str]:
@@ -121,11 +118,11 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
     >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for power in (1, 3):
-    ...         result = infocap.probe(lambda u: np.hstack([u, u**power]), basis, 256, seed=1)
-    ...         _ = infocap.report.save_card(result, f"{folder}/{power}.html", f"Power {power}")
+    ...     for size in (3, 6):
+    ...         result = infocap.probe(infocap.systems.RandomFeatures(2, size, noise=0.01), basis, 256, seed=1)
+    ...         _ = infocap.report.save_card(result, f"{folder}/{size}.html", f"{size} units")
     ...     infocap.report.save_gallery(folder, f"{folder}/gallery.html")
-    ['Power 3', 'Power 1']
+    ['6 units', '3 units']
     """
     from ..plot import capacity_bars
     from . import _figures
@@ -146,9 +143,8 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
         bars = partial(capacity_bars, total=False)
         picture = _figures.drawn(bars, result, "Capacity by degree", lambda _: (), 240, f"device{len(names)}")
         tiles.append(element("div", element("h3", called), _figures.circle(result), picture, class_="tile"))
-    said = ["constant", *map(str, range(1, len(SPECTRUM) - 1)), f"{len(SPECTRUM) - 1} and more"]
-    legend = [element("span", _figures.swatch(*pair)) for pair in zip(SPECTRUM, said, strict=True)]
-    legend.append(element("span", _figures.swatch("var(--outside)", "in functions outside the basis")))
+    said = ["constant", *"1234567", "8 and more", "in functions outside the basis"]
+    legend = [element("span", _figures.swatch(*pair)) for pair in zip([*SPECTRUM, "var(--outside)"], said, strict=True)]
     lead = f"{len(names)} devices, {sum(one.basis.memory > 0 for one in devices) or 'none'} of them with memory."
     parts = {"lead": lead, "legend": together(legend), "rows": together(rows), "tiles": together(tiles)}
     write(path, framed(title, filled("gallery.html", title=title, version=__version__, **parts)))

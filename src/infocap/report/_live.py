@@ -51,7 +51,9 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
                 seen = status(path, until=until, earlier=seen)
             except InfocapError as said:
                 problem = str(said)
-            return _page(seen, every_s, problem)
+            title = seen.plan.title or seen.path.name
+            report, data = (Markup(), Markup()) if seen.result is None else _report(seen.result, title)
+            return framed(title, together([progress(seen, every_s, problem), report]), data, live=True)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -75,18 +77,12 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
             server.shutdown()
 
 
-def _page(now: Status, every_s: float, problem: str) -> str:
-    title = now.plan.title or now.path.name
-    report, data = (Markup(), Markup()) if now.result is None else _report(now.result, title)
-    return framed(title, together([progress(now, every_s, problem), report]), data, live=True)
-
-
 @lru_cache(maxsize=1)  # A page is asked for more often than capacities are estimated.
 def _report(result: CapacityResult, title: str) -> tuple[Markup, Markup]:
     return body(result, title), embedded(result, title)
 
 
-def progress(now: Status, every_s: float, problem: str = "") -> Markup:
+def progress(now: Status, every_s: float, problem: str) -> Markup:
     """How a run stands: what is stored, how fast it grows, what went wrong, and what to do."""
     advice = problem or now.advice
     failed = [one.found["failures"] for one in now.checks if isinstance(one, Check) and "failures" in one.found]
@@ -99,15 +95,13 @@ def progress(now: Status, every_s: float, problem: str = "") -> Markup:
         facts["95 % interval of the total"] = f"{plain(now.width)} wide"
     if result is not None and result.drift is not None:
         facts["drift of the reference"] = f"{percent(result.drift.size)} of the readouts' spread"
-    bar = [element("rect", width="100%", height="100%", fill="var(--grid)")]
-    bar.append(element("rect", width=f"{100 * share:.2f}%", height="100%", fill="var(--one)"))
     return filled(
         "live.html",
+        share=f"{100 * share:.2f}",
         title=f"{percent(share)} measured",
         tone=next((tone for words, tone in TONES.items() if advice.startswith(words)), "warned"),
         every=every_s,
         advice=advice[:1].upper() + advice[1:],
-        progress=element("svg", *bar, class_="stacked", role="img", aria_label=f"{percent(share)} measured"),
         facts=together(element("div", element("dt", name), element("dd", text)) for name, text in facts.items()),
         time=time.strftime("%H:%M:%S"),
     )

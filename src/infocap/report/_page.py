@@ -24,7 +24,6 @@ from ._html import Markup, asset, basis_in_words, element, filled, markup, minus
 
 TITLE = "Information processing capacity"
 DEEPEST = 60  # Entries within entries of metadata; more are an accident or an attack.
-NOTHING = Markup()
 EXACT = 2**53  # Whole numbers beyond it are written as text: browsers would round them.
 
 
@@ -74,7 +73,7 @@ def sound(result: CapacityResult) -> CapacityResult:
     return result
 
 
-def framed(title: str, inside: Markup, data: Markup = NOTHING, *, live: bool = False) -> str:
+def framed(title: str, inside: Markup, data: str = "", *, live: bool = False) -> str:
     """A whole page around its body: style, script, and a policy by which nothing is fetched and nothing else runs.
 
     A `live` page may ask again where it came from.

@@ -403,11 +403,13 @@ async function follow() {
     }
     const kept = CONTROLS.map((id) => [id, byId(id)?.value, byId(id)?.checked]);
     const parts = [...next.body.children].filter((part) => part.tagName !== "SCRIPT" || part.type);
+    const focused = document.activeElement?.id;
     running.abort();
     document.body.replaceChildren(...parts);
     running = new AbortController();
     begin(running.signal);
     for (const [id, value, checked] of kept) if (byId(id) && value !== undefined) Object.assign(byId(id), { value, checked });
+    if (CONTROLS.includes(focused)) byId(focused)?.focus({ preventScroll: true });
     if (kept.some(([, value, checked]) => checked || (value && value !== "on"))) byId("search")?.dispatchEvent(new Event("input"));
   }
 }
