@@ -180,6 +180,19 @@ def test_what_stands_in_backticks_is_set_as_code():
     assert "<li>Raise <code>max_delay</code> &amp; wait.</li>" in infocap.report.page(result)
 
 
+@pytest.mark.filterwarnings("ignore:the window is too short")
+def test_notebooks_show_sequences():
+    basis = infocap.delayed_basis("legendre", n_inputs=2, max_delay={1: 6, 2: 2})
+    network = infocap.systems.EchoState(8, n_inputs=2, noise=1e-2)
+    u = infocap.draw(basis, 800, seed=1)
+    result = infocap.estimate(u, network(u, seed=1), basis, washout=100)
+    shown = words(result._repr_html_())
+    for title in ("Memory function of u1: ", "Capacity by delay", "Capacity by degree"):
+        assert title in shown
+    assert "Capacity of each function" not in shown  # there are two inputs, but many delays of each
+    assert "u2 uniform −1 1" in words(basis._repr_html_())
+
+
 def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():
     result = FULL()
     page = infocap.report.page(result)

@@ -200,7 +200,8 @@ def delays(result: CapacityResult) -> Markup:
     if known.any() and (result.basis.indices[known, 0] == 0).any():
         memory = result.memory_function()
         tips = [f"delay {k}\ncapacity {plain(one)}" for k, one in memory["capacity"].items()]
-        words = f"Memory function: capacity {result.memory_capacity!r} of degree 1 in all"
+        of = f" of {result.basis.names[0]}" if result.basis.n_inputs > 1 else ""
+        words = f"Memory function{of}: capacity {result.memory_capacity!r} of degree 1 in all"
         picture = _curve(_sequences.memory_function, result, words, memory.index, memory["capacity"], tips)
         parts.append(figure("Memory function", picture, f"{words}; bands are two standard errors."))
     tips = [f"largest delay {k}\ncapacity {plain(one)}" for k, one in sums.items()]

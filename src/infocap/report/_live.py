@@ -94,7 +94,10 @@ def progress(now: Status, every_s: float, problem: str) -> Markup:
     elif not result.unreliable and now.width is not None:
         facts["95 % interval of the total"] = f"{plain(now.width)} wide"
     if result is not None and result.drift is not None:
-        facts["drift of the reference"] = f"{percent(result.drift.size)} of the readouts' spread"
+        moved = (
+            f"{percent(result.drift.size)} of the readouts' spread" if result.drift.size else "none beyond its noise"
+        )
+        facts["drift of the reference"] = moved
     return filled(
         "live.html",
         share=f"{100 * share:.2f}",
