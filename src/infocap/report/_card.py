@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
+from textwrap import shorten, wrap
 from typing import Any
 from urllib.parse import quote
 
@@ -100,6 +100,7 @@ def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str
     parts |= {"left": draw(partial(capacity_bars, total=False)), "right": right, "circle": _figures.circle(result)}
     parts |= {"facts": _lines(wrap(" · ".join(some), 160), 36, 16)}
     parts |= {"data": embedded(result, words["title"], "metadata")}
+    words |= {name: shorten(words[name], most, placeholder=" …") for name, most in (("title", 58), (WHAT, 125))}
     text = filled("card.svg", **parts, **words).replace(' href="#', ' xlink:href="#')
     return re.sub(r"var\(--([\w-]+)\)", lambda colour: _figures.LIGHT[colour[1]], text)
 

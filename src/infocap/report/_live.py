@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock, Thread
@@ -59,11 +59,12 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
         def do_GET(self) -> None:
             known = secrets.compare_digest(self.path.encode(), f"/{token}/".encode())
             text = look().encode() if known else b"not found"
-            self.send_response(200 if known else 404)
-            for name, value in (HEADERS | {"Content-Length": str(len(text))}).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(text)
+            with suppress(ConnectionError):  # the browser may have gone meanwhile
+                self.send_response(200 if known else 404)
+                for name, value in (HEADERS | {"Content-Length": str(len(text))}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text)
 
         def log_message(self, *_: object) -> None:
             """Say nothing of requests."""
