@@ -22,6 +22,7 @@ extensions = [
     "myst_nb",
     "catalogue",
     "console_cells",
+    "gallery",
     "mathml",
     "notebooks",
     "repository_links",

@@ -69,6 +69,25 @@ def many():
     )
 
 
+def slipped():
+    """Readouts that belong to the inputs of the row before, for a while: the page shows where."""
+    basis = infocap.product_basis("legendre", 2, 6)
+    u = infocap.draw(basis, 1024, seed=3)
+    x = infocap.systems.RandomFeatures(2, 12, noise=1e-3, seed=5)(u, seed=7)
+    x[400:700] = x[399:699].copy()
+    with warnings.catch_warnings(action="ignore", category=infocap.errors.DataWarning):
+        return infocap.estimate(u, x, basis)
+
+
+def sequence():
+    """A device with memory, each run of which was played twice."""
+    basis = infocap.delayed_basis("legendre", max_delay={1: 12, 2: 4, 3: 2})
+    network = infocap.systems.EchoState(12, radius=0.8, input_scale=0.4, bias=0.2, noise=1e-3)
+    u = infocap.draw(basis, 1500, seed=1)
+    with warnings.catch_warnings(action="ignore", category=infocap.errors.DataWarning):
+        return infocap.estimate(u, network(u, seed=1), basis, washout=100, repeats=network(u, seed=2))
+
+
 KINDS = {
     "two inputs, everything measured": cache(full),
     "five inputs, everything measured": cache(lambda: full(5)),
@@ -79,6 +98,8 @@ KINDS = {
     "no constant": cache(lambda: simple(2, constant=False)),
     "nothing found": cache(nothing),
     "43758 functions": cache(many),
+    "a slip": cache(slipped),
+    "a sequence": cache(sequence),
 }
 
 

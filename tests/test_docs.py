@@ -47,6 +47,7 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
     ),
     "report.md": ("result.nc",),
     "howto/matlab.md": ("lab.mat",),
+    "howto/share.md": ("result.nc",),
     "howto/mistakes.md": ("slipped.nc",),
 }
 MEASURE = """import numpy as np

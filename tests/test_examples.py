@@ -30,6 +30,7 @@ PROMISED = {
         ["line of 20 nodes, noise 0: memory 20.00", "simulated and exact differ by 0.0"],
         ["delay-line.png"],
     ),
+    "gallery": (["Fibre, −9.1 dBm: ", "Delay line: "], ["gallery/index.html", "gallery/qubits-30.html"]),
     "own_task": (["Demand of ring", "of the target is reachable"], ["demand-supply-network.png"]),
 }
 

@@ -31,17 +31,19 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Fitting a simulator to a measurement, the published twin, and the paper's W* and y* took 190.
 # Pictures for papers, inputs with names and units, and notebooks took 410.
 # One class of sums for all fits, one list of cuts for all executors, and notes that were written twice gave 150 back.
-MOST_LINES = 20_000
+# Capacity cards, galleries, the live page, and results read from pages took 445.
+MOST_LINES = 20_450
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
-# of data 900: more than they should, and to be made less.
-MOST_CORE_LINES = 9_090
+# of data 900: more than they should, and to be made less. Reading results from cards and reports took 18.
+MOST_CORE_LINES = 9_110
 # Lines of the default method; its paper (docs/estimators.md) is to be followed in an hour. It was 1,360.
 METHOD = ("_control_variate", "_fit", "_second_order", "_tuning")
 MOST_METHOD_LINES = 700
 # Python files; there were 186, which no table of contents makes plain.
 MOST_FILES = 120
 # Imports on the longest way from one module to another: each is a file to open when following a name; it was 28.
-LONGEST_CHAIN = 16
+# The command line serves the live page, which looks at the acquisition: one more than without.
+LONGEST_CHAIN = 17
 # What one default `estimate` runs: functions, the files they lie in, and calls inside each other. It was 259, 31, 17.
 # Ten of the twelve checks of data are among them; two want more samples than the walk takes.
 MOST_FUNCTIONS, MOST_FILES_RUN, DEEPEST_CALL = 130, 20, 12

@@ -327,3 +327,13 @@ def test_saved_figures_are_vectors_with_text_as_text_and_300_dots_per_inch(draw,
         assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1)
     with pytest.raises(ParameterError, match=r"'\.jpg'` is not one of"):
         infocap.plot.save(ax, tmp_path / "figure.jpg")
+
+
+def test_axes_of_delays_end_where_nothing_is_remembered_any_more():
+    basis = infocap.delayed_basis(max_delay={1: 40})
+    u = infocap.draw(basis, 2050, seed=1)
+    result = infocap.estimate(u, infocap.systems.DelayLine(4, noise=1e-3)(u, seed=1), basis, washout=50)
+    last = result.memory_function()["capacity"].loc[lambda column: column > 0.5].index.max()
+    assert last == 3
+    assert infocap.plot.memory_function(result).get_xlim() == (-0.5, 1.5 * last + 3.5)
+    assert infocap.plot.capacity_by_delay(result).get_xlim() == (-0.6, last + 0.6)

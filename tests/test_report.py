@@ -68,15 +68,17 @@ def test_every_kind_of_result_makes_a_well_formed_page(kind):
     assert not [pair for pair in found.attributes if "nan" in str(pair[1]).split() or "inf" in str(pair[1]).split()]
     said = words(page)
     assert f"of at most {result.maximum} linearly independent functions" in said
-    assert f"{result.total:.1f}" in said
+    assert (result.qualified_total or f"{result.total:.1f}") in said
     assert ("Capacity of each function" in said) == (result.basis.n_inputs == 2)
+    assert ("Memory function" in said) == (result.basis.memory > 0) == ("steps ago" in said)
+    assert ("Where readouts do not fit" in said) == (kind == "a slip")
     assert "Capacity by degree" in said
     assert ("gives no error bars" in said) == (result.total_standard_error is None)
     assert ("95 % interval" in said) == (result.total_standard_error is not None and not result.unreliable)
     assert ("p-value" in said) == (result.p_value is not None)
     assert "Where the numbers come from" in said
     assert result.method in said
-    assert len(page) < 5.5e6
+    assert len(page) < 7.5e6
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,10 +104,7 @@ def test_the_page_carries_exactly_the_numbers_of_the_result(kind):
             assert found["functions"][name] == column.tolist()
     assert found["functions"]["index"] == result.basis.indices.T.tolist()
     assert found["attributes"]["total"] == result.total
-    names = [one["names"] for one in found["inputs"]]
-    for row in range(0, len(result.basis), 1 + len(result.basis) // 50):
-        parts = [names[k][index] for k, index in enumerate(result.basis.indices[row].tolist()) if index]
-        assert ("·".join(parts) or "1") == result.basis.labels[row]
+    assert found["functions"]["label"] == result.basis.labels
 
 
 def test_everything_measured_is_shown():
@@ -157,6 +156,41 @@ def test_metadata_cannot_pass_for_the_estimation():
     said = words(infocap.report.page(replace(KINDS["raw"](), metadata=metadata)))
     assert "method raw" in said
     assert "method (recording) guesswork" in said
+
+
+def test_the_misfit_is_drawn_where_the_rows_slipped():
+    page = page_of("a slip")
+    drawing = re.search(r'<svg[^>]*aria-label="How far each readout.*?</svg>', page, re.DOTALL).group(0)
+    marks = re.findall(r'<rect x="(.*?)" y=".*?" width="(.*?)" height=".*?" class="(.*?)"(?: fill="(.*?)")?', drawing)
+    doubted = [float(x) for x, _, kind, _ in marks if kind == "doubt"]
+    left, right = min(doubted), max(doubted)
+    cells = [(float(x), float(width), fill) for x, width, kind, fill in marks if kind == "mark"]
+    share = lambda inside: sum(width for x, width, _ in cells if (left - 5 <= x <= right + 5) == inside)  # noqa: E731
+    assert share(inside=True) > 5 * share(inside=False)
+    ticks = {text: float(x) for x, text in re.findall(r'<text [^>]*x="([\d.]+)"[^>]*>(\d+)</text>', drawing)}
+    assert left < ticks["400"] + 0.1 * (ticks["600"] - ticks["400"])
+    assert ticks["600"] < right < ticks["800"]
+    assert "misfit, 1 is usual" in drawing
+    assert "The bar at the top marks the measurements" in words(page)
+    assert "Arrows at the left" not in words(page)  # no channel is worse than others
+
+
+def test_what_stands_in_backticks_is_set_as_code():
+    result = replace(KINDS["raw"](), checks=(Check("raise `max_delay` & wait."),))
+    assert "<li>Raise <code>max_delay</code> &amp; wait.</li>" in infocap.report.page(result)
+
+
+@pytest.mark.filterwarnings("ignore:the window is too short")
+def test_notebooks_show_sequences():
+    basis = infocap.delayed_basis("legendre", n_inputs=2, max_delay={1: 6, 2: 2})
+    network = infocap.systems.EchoState(8, n_inputs=2, noise=1e-2)
+    u = infocap.draw(basis, 800, seed=1)
+    result = infocap.estimate(u, network(u, seed=1), basis, washout=100)
+    shown = words(result._repr_html_())
+    for title in ("Memory function of u1: ", "Capacity by delay", "Capacity by degree"):
+        assert title in shown
+    assert "Capacity of each function" not in shown  # there are two inputs, but many delays of each
+    assert "u2 uniform −1 1" in words(basis._repr_html_())
 
 
 def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -32,7 +33,9 @@ def open_page(browser, tmp_path):
 
     def show(result, title=None, width=1200, **options):
         path = tmp_path / "report.html"
-        if isinstance(result, str):
+        if isinstance(result, Path):
+            path = result
+        elif isinstance(result, str):
             path.write_text(page_of(result), encoding="utf-8")
         else:
             infocap.report.save(result, path, title)
@@ -122,7 +125,9 @@ def download(page, button, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("kind", ["two inputs, everything measured", "five inputs, everything measured", "raw"])
+@pytest.mark.parametrize(
+    "kind", ["two inputs, everything measured", "five inputs, everything measured", "raw", "a sequence"]
+)
 def test_the_downloaded_csv_is_the_result(kind, open_page, tmp_path):
     result = KINDS[kind]()
     path = download(open_page(result, title="Tube 7: 40 m"), "#save-csv", tmp_path)
@@ -226,3 +231,40 @@ def test_every_figure_can_be_saved_as_svg_and_png_in_light_colours_with_text_as_
     for colour in ((0x8E, 0x97, 0x9F), (0x00, 0x72, 0xB2)):  # the constant, one variable
         assert (picture == colour).all(axis=2).sum() > 5000
     assert page.evaluate("document.documentElement.dataset.theme") is None  # the page is dark as before
+
+
+def test_a_saved_misfit_has_its_cells(open_page, tmp_path):
+    svg = download(open_page("a slip"), 'figure:has-text("do not fit") >> text=SVG', tmp_path)
+    rects = ElementTree.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}rect")
+    assert sum(one.get("fill") in ("rgb(34, 168, 132)", "rgb(68, 191, 112)") for one in rects) > 20  # 4 times and more
+
+
+def test_a_card_fits_a_telephone_and_a_sheet_and_tells_what_is_pointed_at(open_page, tmp_path):
+    card = infocap.report.save_card(FULL(), tmp_path / "card.html", "Tube 7", {"what": "A long glass tube. " * 6})
+    page = open_page(card, width=390, color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.hover('[data-degree="1"][data-kind="1"]')
+    assert "Degree 1, one variable: 1.99" in words(page.locator("#tip"))
+    assert page.pdf(format="A4").count(b"/Type /Page\n") <= 1
+
+
+def test_a_gallery_fits_a_telephone_sorts_and_leads_to_its_cards(open_page, tmp_path):
+    kinds = ("one input", "raw", "a sequence", "a slip")
+    for kind in kinds:
+        infocap.report.save_card(KINDS[kind](), tmp_path / f"{kind}.html", kind, {"what": "A device that was tested"})
+    infocap.report.save_gallery(tmp_path, tmp_path / "gallery.html")
+    narrow = open_page(tmp_path / "gallery.html", width=390)
+    assert narrow.evaluate("document.documentElement.scrollWidth") <= 390
+    page = open_page(tmp_path / "gallery.html")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1200
+    names = lambda: [words(one) for one in page.locator("tbody th a").all()]  # noqa: E731
+    assert names() == sorted(kinds, key=lambda kind: -KINDS[kind]().total)
+    page.click("button:has-text('inputs')")
+    assert set(names()[:2]) == {"raw", "a slip"}  # two inputs each
+    page.click("button:has-text('total')")
+    page.click("button:has-text('total')")
+    assert names() == sorted(kinds, key=lambda kind: KINDS[kind]().total)
+    page.hover("tbody tr:first-child rect.mark >> nth=1")
+    assert "of degree" in words(page.locator("#tip"))
+    page.click("tbody th a >> text=raw")
+    assert page.title() == "raw"

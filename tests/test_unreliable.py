@@ -120,11 +120,11 @@ def test_the_page_qualifies_the_total_and_gives_no_interval():
     fine, said = (html.unescape(re.sub("<[^>]+>", "", one)).replace("\xa0", " ") for one in read)
     whole, about = f"{sound().total:.3f} ± ", f"about {rounded(sound().total, None)}"
     assert f"The device computes {whole}" in fine
-    assert "doubtful" not in read[0]
+    assert 'stroke="var(--warn-edge)"' not in read[0]
     assert f"The device computes {headline(sound(), WHY, 'a < b')} of at most 10" in said
     assert "a < b" not in pages[1]  # only as text
     assert f"≈{rounded(sound().total, None)}" in said
-    assert 'class="ring found doubtful"' in pages[1]
+    assert 'stroke="var(--warn-edge)"' in read[1]  # the ring
     assert f"{about}found among the functions of this basis" in said
     for words in (whole, "95 % interval", "no more than chance"):
         assert words not in said

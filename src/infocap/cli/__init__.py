@@ -13,7 +13,7 @@ from ._estimate import estimate
 from ._lab import acquire, draw, export, import_, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
-from ._show import compare, report, show
+from ._show import card, compare, gallery, report, show
 from ._terminal import as_options, echo
 
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, watch, import_, export)
-for command in (*LAB, doctor, estimate, show, compare, report, simulate, reproduce, cite):
+for command in (*LAB, doctor, estimate, show, compare, report, card, gallery, simulate, reproduce, cite):
     main.add_command(command)
 
 

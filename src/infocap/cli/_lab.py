@@ -5,16 +5,18 @@ import json
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import click
 import numpy as np
 
-from .._words import HALF_WIDTH_95, decimals, duration
+from .._words import HALF_WIDTH_95, decimals
 from ..errors import ParameterError
 from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
@@ -22,6 +24,7 @@ from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
 from ..experiment._store import Store
 from ..recording._read import STORES, read
+from ..report._live import counts, live, pace
 from ..result._capacity_result import CapacityResult
 from ._outputs import check_name, refuse_existing
 from ._terminal import FILE, FORCE, PATH, Source, check_lines, echo, options
@@ -144,11 +147,18 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 @click.option("--json", "as_json", is_flag=True, help="With --once: print the state as JSON.")
 @click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds between updates.")
 @click.option("--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower.")
-def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float) -> None:
+@click.option("--web", is_flag=True, help="Show the report live in a browser of this machine. Ends with Ctrl-C.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 takes any that is free.")
+def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, web: bool, port: int) -> None:
     """Show rows, rate, time left, the total capacity and its interval, drift and warnings of a run.
 
     Works while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
+    if web:
+        with live(store, until=until, every_s=every_s, port=port) as address, suppress(KeyboardInterrupt):
+            echo(f"The report of {store}, live, for browsers of this machine: {address}\nCtrl-C ends it.")
+            Event().wait()
+        return
     now = status(store, until=until)
     if as_json or once:
         echo(json.dumps(_as_data(now)) if as_json else _screen(now))
@@ -180,14 +190,8 @@ def _screen(now: Status) -> str:
     title = f" · {now.plan.title}" if now.plan.title else ""
     share = now.stored / now.planned
     full = int(BAR * share)
-    kinds = ", ".join(f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
-    pace = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} rows/s"
-    if not now.complete and now.seconds_left is not None:
-        pace += f", {duration(now.seconds_left)} left"
-    if now.last_row_age_s is not None:
-        pace += f", last row {duration(now.last_row_age_s)} ago"
-    bar = f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {kinds}".replace("noises", "noise")
-    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", bar, f"  {pace}", ""]
+    bar = f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {counts(now)}"
+    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", bar, f"  {pace(now)}", ""]
     lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
     if now.checks:
         lines += ["", *(f"  {line}" for line in check_lines(now.checks))]

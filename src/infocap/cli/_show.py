@@ -1,4 +1,4 @@
-"""infocap show, compare and report: what files of infocap hold, in the terminal or as a page."""
+"""infocap show, compare, report, card and gallery: what files of infocap hold, in the terminal or as a page."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import click
 import numpy as np
 
 from .._files import replaced
-from .._words import listed
+from .._words import counted, listed
 from ..errors import ParameterError
 from ..experiment._plan import Plan
 from ..recording._recording import Recording
@@ -141,6 +141,42 @@ def report(result: Path, output: Path, title: str | None) -> None:
     """Show a RESULT (.nc or .csv, as `estimate` writes it) as one HTML page, which needs no network."""
     from ..report._page import save
 
-    ours = output.is_file() and PAGE in output.read_bytes()[:2000]
-    check_place(output, (".html", ".htm"), ours, "a report of infocap")
+    check_page(output, (".html", ".htm"))
     echo(f"written to {save(load_result(result), output, title)}")
+
+
+def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse to write a page or a card over anything else."""
+    ours = output.is_file() and (PAGE in output.read_bytes()[:2000] or is_result(output))
+    check_place(output, suffixes, ours, "a page of infocap")
+
+
+@click.command()
+@click.argument("result", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="File, .html (a page) or .svg (a picture).")
+@click.option("--title", help="Name of the device.  [default: the plan's title, or the file's name]")
+@click.option(
+    "--about", nargs=2, multiple=True, metavar="NAME TEXT", help="Say 'what' it is, its 'cost per inference', ..."
+)
+def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
+    """Show a RESULT as the capacity card of a device: one page to share, which holds its numbers.
+
+    infocap show, compare and report, and `load_result` in Python, read a card as they read a result.
+    """
+    from ..report._card import save_card
+
+    check_page(output, (".html", ".svg"))
+    echo(f"written to {save_card(load_result(result), output, title, dict(about))}")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
+@click.option("-o", "--output", type=FILE, required=True, help="File, .html")
+@click.option("--title", default="Gallery of devices", help="Headline of the page.")
+def gallery(folder: Path, output: Path, title: str) -> None:
+    """Compare all devices whose cards or results lie in FOLDER, on one HTML page with links to the cards."""
+    from ..report._card import save_gallery
+
+    check_page(output, (".html",))
+    names = save_gallery(folder, output, title)
+    echo(f"{counted(len(names), 'device')}: {listed(names)}\nwritten to {output}")

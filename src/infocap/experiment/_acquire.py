@@ -335,6 +335,9 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
     least = min(ENOUGH * (recording.readouts.shape[1] + 1), plan.n_samples)
     if n_samples < least or n_samples == 0:
         return None, f"{n_samples} samples are stored; {least} are the least that tell something."
+    again = recording.repeats
+    if again is not None and np.isfinite(again).all(axis=1).sum() <= again.shape[1] + 1:
+        recording = replace(recording, repeats=None)  # too few to tell the noise yet, and no reason to tell nothing
     with warnings.catch_warnings(action="ignore", category=DataWarning):  # kept in the result's checks
         try:
             split = "split" if np.iscomplexobj(recording.readouts) else None

@@ -12,6 +12,7 @@ from ..result._capacity_result import CapacityResult
 from ._style import COLOURS, GREY, SOFT, axes
 
 MOST_DEGREES = 4  # Lines of more degrees of one delayed input lie on each other near zero.
+VISIBLE = 0.005  # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
 SMALL = 0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
 
 
@@ -29,12 +30,14 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     """
     basis = result.basis
     alone = np.unique(basis.degrees[(basis.interactions == 1) & (basis.indices[:, 0] == input - 1)])
+    longest = 0
     with axes(ax) as ax:
         for degree, colour in zip(alone.tolist()[:MOST_DEGREES], COLOURS, strict=False):
             table = result.memory_function(degree, input)
             delays, values = table.index.to_numpy(), table["capacity"].to_numpy()
             if degree > 1 and not values.any():
                 continue
+            longest = max(longest, *delays[values > VISIBLE].tolist(), 0)
             ax.plot(delays, values, color=colour, label=f"degree {degree}")
             ax.plot(delays, values, "o", color=colour, markersize=2.5, markerfacecolor="white", markeredgewidth=0.6)
             ax.plot(delays[values > 0], values[values > 0], "o", color=colour, markersize=2.5)
@@ -42,7 +45,8 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
                 width = 2 * table["standard_error"].to_numpy()
                 low, high = np.clip(values - width, 0, 1), np.clip(values + width, 0, 1)
                 ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
-        ax.set(xlabel="delay", ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, None))
+        end = min(basis.memory, 1.5 * longest + 3) + 0.5  # where nothing is remembered any more, nothing is to be seen
+        ax.set(xlabel="delay", ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
     return ax
@@ -125,7 +129,7 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
             label = f"degree {degree}" if column.any() else None
             ax.bar(table.index, column, 1.0, bottom=base, color=colour, label=label, linewidth=0)
             base = base + column.to_numpy()
-        shown = np.flatnonzero(base)
+        shown = np.flatnonzero(base > VISIBLE * base.max())
         ax.set(xlabel="largest delay", ylabel="capacity", xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()

@@ -11,7 +11,8 @@ import matplotlib.style
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 from matplotlib.figure import Figure
 
 from .._words import counted, percent, rounded, short
@@ -21,9 +22,11 @@ from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
 from ._html import Markup, asset, drawing, element, figure, minus, plain, together, with_error
 
-RING = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100}
+RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
+Share = tuple[str, float, str, str]  # A part of the maximum: its colour, size, the size in words, and what it is.
 WIDTH, HEIGHT = 440, 300  # The size of most drawings, in which letters are 12.5 high.
+LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
 SQUARE = 366  # The height of the matrix.
 MOST_POINTS = 200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
 LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
@@ -49,22 +52,23 @@ LOOK: Any = {
 
 def circle(result: CapacityResult) -> Markup:
     """Total over maximum, as the paper shows it, in a ring: what was found (strong), what noise allows (faint)."""
-    most, total, ring = max(result.maximum, 1), minus(short(result.total, result.maximum)), "ring found"
+    most, total, colour = max(result.maximum, 1), minus(short(result.total, result.maximum)), "one"
     if result.unreliable:
-        total, ring = f"≈{rounded(result.total, result.total_standard_error)}", "ring found doubtful"
-    rings = [element("circle", **RING, class_="ring")]
-    for class_, found in (("ring allowed", result.noise_limited_total), (ring, result.total)):
+        total, colour = f"≈{rounded(result.total, result.total_standard_error)}", "warn-edge"
+    rings = [element("circle", **RING, stroke="var(--grid)")]
+    parts = [("outside", 0.45, result.noise_limited_total), (colour, None, result.total)]
+    for name, opacity, found in parts:
         if found is not None:  # a part of the ring, clockwise from the top
             dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
-            part = {"class_": class_, "stroke_dasharray": dash, "transform": "rotate(-90 100 100)"}
-            rings.append(element("circle", **RING, **part))
+            look = {"stroke": f"var(--{name})", "opacity": opacity, "transform": "rotate(-90 100 100)"}
+            rings.append(element("circle", **RING, stroke_dasharray=dash, **look))
     size = min(46.0, 200.0 / max(len(total), len(str(most))))
-    middle = {"x": 100, "text_anchor": "middle", "font_size": size}
+    middle = {"x": 100, "text_anchor": "middle", "font_size": size, "fill": "var(--ink)"}
     return element(
         "svg",
         *rings,
-        element("text", total, y=88.0, class_="numerator", **middle),
-        element("line", x1=52, x2=148, y1=101, y2=101, class_="fraction"),
+        element("text", total, y=88.0, font_weight=650, class_="numerator", **middle),
+        element("line", x1=52, x2=148, y1=101, y2=101, stroke="var(--ink)", stroke_width=2),
         element("text", most, y=110 + 0.78 * size, **middle),
         viewBox="0 0 200 200",
         role="img",
@@ -73,13 +77,13 @@ def circle(result: CapacityResult) -> Markup:
     )
 
 
-def budget(result: CapacityResult) -> Markup:
-    """A bar as long as the maximum capacity, and what its parts are."""
+def shares(result: CapacityResult) -> list[Share]:
+    """Where the maximum capacity went: found, outside the basis, lost to noise, dependent readouts."""
     total, error, limit = result.total, result.total_standard_error, result.noise_limited_total
-    parts = [("found", total, error, "found among the functions of this basis")]
+    parts = [("one", total, error, "found among the functions of this basis")]
     if limit is None:
         words = "not found: lost to noise, or in functions outside this basis. Measuring some inputs twice tells which."
-        parts.append(("unknown", result.rank - total, error, words))
+        parts.append(("lost", result.rank - total, error, words))
     else:
         both = hypot(result.noise_limited_standard_error or 0.0, error or 0.0) or None
         within = limit - total < 2 * (both or 0.0) and not result.unreliable
@@ -87,28 +91,46 @@ def budget(result: CapacityResult) -> Markup:
         words = f"in functions of the inputs outside this basis{chance}"
         parts.append(("outside", limit - total, both, words))
         words = "lost to noise, as repeated measurements show"
-        parts.append(("noise", result.rank - limit, result.noise_limited_standard_error, words))
+        parts.append(("lost", result.rank - limit, result.noise_limited_standard_error, words))
     shown = [
-        (kind, size, _amount(result, size, error), words)
-        for kind, size, error, words in parts
-        if size > NOTHING or kind in ("found", "outside")
+        (f"var(--{colour})", size, _amount(result, size, error), words)
+        for colour, size, error, words in parts
+        if size > NOTHING or colour in ("one", "outside")
     ]
     dependent = result.maximum - result.rank
     if dependent > 0:
         words = f"{counted(dependent, 'readout')} that {'is' if dependent == 1 else 'are'} a linear mix of the others"
-        shown.append(("dependent", dependent, str(dependent), words))
-    most = max(result.maximum, sum(max(size, 0.0) for _, size, _, _ in shown), 1e-9)
-    bars, lines, begin = [], [], 0.0
-    for kind, size, said, words in shown:
-        length = 100 * max(size, 0.0) / most
-        place = {"x": f"{begin:.3f}%", "width": f"{length:.3f}%", "height": "100%"}
-        bars.append(element("rect", **place, class_=f"mark part {kind}", data_tip=f"{said}\n{words}"))
-        swatch = element("span", class_=f"swatch {kind}")
-        lines.append(element("li", swatch, element("strong", said), element("span", words)))
-        begin += length
+        shown.append(("var(--dependent)", dependent, str(dependent), words))
+    return shown
+
+
+def budget(result: CapacityResult) -> Markup:
+    """A bar as long as the maximum capacity, and what its parts are."""
+    shown = shares(result)
     name = f"Of {result.maximum}: " + "; ".join(f"{said} {words}" for _, _, said, words in shown)
-    bar = element("svg", *bars, role="img", aria_label=name, class_="budget-bar", height="20")
-    return element("div", bar, element("ul", *lines, class_="budget-list"), class_="budget")
+    whole = max(result.maximum, sum(max(size, 0.0) for _, size, _, _ in shown))
+    lines = [
+        element("li", swatch(colour), element("strong", said), element("span", words))
+        for colour, _, said, words in shown
+    ]
+    return element("div", stacked(shown, whole, name), element("ul", *lines, class_="budget-list"), class_="budget")
+
+
+def stacked(parts: Iterable[Share], whole: float, name: str) -> Markup:
+    """Parts one after the other in a bar that stands for the `whole`, each with its tooltip."""
+    rects, begin = [element("rect", width="100%", height="100%", fill="var(--grid)")], 0.0
+    for colour, size, said, words in parts:
+        length = 100 * max(size, 0.0) / max(whole, 1e-9)
+        where = {"x": f"{begin:.3f}%", "width": f"{length:.3f}%", "height": "100%", "fill": colour}
+        rects.append(element("rect", **where, class_="mark", data_tip=f"{said}\n{words}"))
+        begin += length
+    return element("svg", *rects, role="img", aria_label=name, class_="stacked")
+
+
+def swatch(colour: str, words: str = "") -> Markup:
+    """A small square of a colour for a legend, and what it stands for."""
+    square = element("rect", width="100%", height="100%", rx=3, fill=colour)
+    return together([element("svg", square, class_="swatch"), words])
 
 
 def _amount(result: CapacityResult, size: float, error: float | None) -> str:
@@ -119,7 +141,9 @@ def _amount(result: CapacityResult, size: float, error: float | None) -> str:
 
 
 def matrix(result: CapacityResult) -> Markup:
-    """Capacities by the degrees in both inputs, as `plot.capacity_matrix` shows them."""
+    """Capacities by the degrees in two inputs, as `plot.capacity_matrix` shows them; nothing for other numbers."""
+    if result.basis.n_inputs != 2 or len(result.basis) > LARGEST_MATRIX or result.basis.memory:
+        return Markup()
 
     def cells(ax: Axes) -> Iterator[Markup]:
         for number, (column, row) in enumerate(result.basis.indices.tolist()):
@@ -151,7 +175,8 @@ def bars(result: CapacityResult) -> Markup:
 
     sums = table.sum(axis=1)
     words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
-    joined = "; colours say how many inputs a function has" if result.basis.n_inputs > 1 else ""
+    joins = "delayed inputs" if result.basis.memory else "inputs" if result.basis.n_inputs > 1 else ""
+    joined = joins and f"; colours say how many {joins} a function has"
     barred = "" if errors is None else " Error bars are standard errors."
     picture = drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
     said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
@@ -175,7 +200,8 @@ def delays(result: CapacityResult) -> Markup:
     if known.any() and (result.basis.indices[known, 0] == 0).any():
         memory = result.memory_function()
         tips = [f"delay {k}\ncapacity {plain(one)}" for k, one in memory["capacity"].items()]
-        words = f"Memory function: capacity {result.memory_capacity!r} of degree 1 in all"
+        of = f" of {result.basis.names[0]}" if result.basis.n_inputs > 1 else ""
+        words = f"Memory function{of}: capacity {result.memory_capacity!r} of degree 1 in all"
         picture = _curve(_sequences.memory_function, result, words, memory.index, memory["capacity"], tips)
         parts.append(figure("Memory function", picture, f"{words}; bands are two standard errors."))
     tips = [f"largest delay {k}\ncapacity {plain(one)}" for k, one in sums.items()]
@@ -240,29 +266,34 @@ def misfit(result: CapacityResult) -> Markup:
     picture, named = found.found["picture"], set(found.found.get("channels", ()))
     levels, names, first = picture["levels"], picture["channels"], picture["first"]
     step = (picture["last"] + 1 - first) / max(map(len, levels))  # measurements of a column
-    colours = colormaps["viridis"]
+    colours = [LIGHT["panel"], *map(to_hex, colormaps["viridis"](np.linspace(0.2, 1.0, 9)))]
+    doubted = [k for k, name in enumerate(names) if name in named]
 
-    def frame(_: CapacityResult, ax: Axes) -> Axes:
-        doubted = [k for k, name in enumerate(names) if name in named]
+    def misfits(_: CapacityResult, ax: Axes) -> Axes:
         ax.set_yticks(doubted, ["▸"] * len(doubted))
-        ax.set(xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=LIGHT["no-cell"])
+        ax.set(xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=colours[0])
         ax.set(xlabel="measurement", ylabel=counted(len(levels), "channel"))
         ax.grid(visible=False)
+        scale = ScalarMappable(BoundaryNorm(np.arange(11) / 3, 10), ListedColormap(colours))
+        bar: Any = ax.figure.colorbar(scale, ax=ax, label="misfit, 1 is usual", pad=0.03, fraction=0.046)
+        bar.set_ticks([0, 1, 2, 3], labels=["1", "2", "4", "8"])
+        bar.solids.set(rasterized=False, edgecolor="face")
         return ax
 
     def places(ax: Axes) -> Iterator[Markup]:
         for k, line in enumerate(levels):
             for run in re.finditer(r"([1-9])\1*", line):
                 tip = f"{names[k]}\nmisfit {2 ** (int(run[1]) / 3):.1f} times the usual"
-                fill = to_hex(colours(0.1 + int(run[1]) / 10))
                 size = (len(run[0]) * step, -1.0)
+                fill = colours[int(run[1])]
                 yield _box(ax, first + run.start() * step, k + 0.5, *size, fill=fill, data_tip=tip)
         for moment in picture["marked"]:
             yield _box(ax, first + moment * step, -0.7, step, -0.6, "doubt")
 
-    said = "How far readouts are from what their inputs give, by channel and time; bright is far. "
-    said += "Marks above are rows, and marks at the left channels, that the first such warning is about."
-    return figure("Where readouts do not fit their inputs", drawn(frame, result, f"{said} {found}", places), said)
+    said = "How far each readout is from what the inputs of its row predict, in units of its usual distance."
+    said += " The bar at the top marks the measurements that the warning is about." if picture["marked"] else ""
+    said += " Arrows at the left mark the channels that the warning is about." if doubted else ""
+    return figure("Where readouts do not fit their inputs", drawn(misfits, result, f"{said} {found}", places), said)
 
 
 def _curve(
@@ -286,14 +317,18 @@ def drawn(
     words: str,
     marks: Callable[[Axes], Iterable[Markup]],
     height: int = HEIGHT,
+    name: str = "",
 ) -> Markup:
-    """A figure of `infocap.plot` as a part of the page, with marks on it that can be pointed at."""
+    """A figure of `infocap.plot` as a part of the page, with marks on it that can be pointed at.
+
+    Ids in it begin with the `name`, by default that of the function that draws it.
+    """
     with matplotlib.style.context(["default", LOOK]):
         canvas = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
         ax = draw(shown, ax=canvas.subplots())
         file = StringIO()
         canvas.savefig(file, format="svg")
-    name = getattr(draw, "func", draw).__name__
+    name = name or getattr(draw, "func", draw).__name__
     return drawing(words, _inline(file.getvalue(), name), *marks(ax), height=height)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 from math import isfinite
+from string import Template
 
 from .. import _words
 from ..basis._family import FAMILIES
@@ -54,6 +55,11 @@ def drawing(name: str, *children: object, height: float = 300) -> Markup:
 def asset(name: str) -> str:
     """A file that lies beside this one: the page's skeleton, its style sheet or its script."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def filled(template: str, **parts: object) -> Markup:
+    """A file that lies beside this one, with every ``$name`` in it replaced by that part, as markup or escaped."""
+    return Markup(Template(asset(template)).substitute({name: markup(part) for name, part in parts.items()}))
 
 
 def markup(value: object) -> Markup:

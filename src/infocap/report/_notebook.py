@@ -12,7 +12,6 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..workflow._compare import Comparison
 from ._html import Markup, asset, element, minus, together
-from ._page import LARGEST_MATRIX
 
 # The page's style sheet, for what is inside one element of somebody else's page, which may be dark.
 DARK = 'body[data-jp-theme-light="false"], body.vscode-dark, html[data-theme="dark"]'
@@ -22,6 +21,7 @@ STYLE = f"""
 :is({DARK}) .infocap {{ color-scheme: dark; }}
 .infocap .pairs {{ grid-template-columns: repeat(auto-fit, minmax(280px, 400px)); gap: 12px 24px; margin-top: 8px; }}
 .infocap table {{ width: auto; }}
+.infocap pre {{ white-space: pre-wrap; }}
 .infocap :is(h3, figcaption, table) {{ font-size: 1em; }}
 """
 MOST_INPUTS = 12  # Inputs in a table; a notebook is for a glance.
@@ -49,12 +49,11 @@ def notebook(shown: Any) -> str:
 
 def _pictures(shown: CapacityResult | Comparison) -> list[Markup]:
     from ..plot._tasks import compare
-    from ._figures import bars, drawn, matrix
+    from ._figures import bars, delays, drawn, matrix
 
     if isinstance(shown, Comparison):
         return [drawn(compare, shown, "Capacity by degree of each device", lambda _: ())]
-    two = shown.basis.n_inputs == 2 and len(shown.basis) <= LARGEST_MATRIX
-    return [draw(shown) for draw in ([matrix, bars] if two else [bars])]
+    return [draw(shown) for draw in (matrix, delays, bars)]
 
 
 def _table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,15 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
+from ..basis._product import ProductBasis
 from ..checks._checks import CHECKS, DATA
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
 from ..typing import Integers
-from ._html import Markup, asset, basis_in_words, element, markup, minus, together, with_error
+from ._html import Markup, asset, basis_in_words, element, filled, markup, minus, together, with_error
 
 TITLE = "Information processing capacity"
-LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
 DEEPEST = 60  # Entries within entries of metadata; more are an accident or an attack.
 EXACT = 2**53  # Whole numbers beyond it are written as text: browsers would round them.
 
@@ -41,7 +40,11 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     """
     path = Path(path)
     one_of("path suffix", path.suffix, (".html", ".htm"))
-    text = page(result, title)
+    return write(path, page(result, title))
+
+
+def write(path: Path, text: str) -> Path:
+    """Put a text in place of a file at once."""
     with replaced(path) as beside:
         beside.write_text(text, encoding="utf-8")
     return path
@@ -56,41 +59,66 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
+    title = TITLE if title is None else str(title)
+    result = sound(result)
+    return framed(title, body(result, title), embedded(result, title))
+
+
+def sound(result: CapacityResult) -> CapacityResult:
+    """The result, refused where capacities are no numbers, and without an error of the total that is none."""
     if not np.isfinite([*result.capacity, result.total, result.noise_limited_total or 0.0]).all():
         raise DataError("result has capacities that are not finite numbers; estimate it again.")
     if result.total_standard_error is not None and not np.isfinite(result.total_standard_error):
-        result = replace(result, total_standard_error=None)
+        return replace(result, total_standard_error=None)
+    return result
+
+
+def framed(title: str, inside: Markup, data: str = "", *, live: bool = False) -> str:
+    """A whole page around its body: style, script, and a policy by which nothing is fetched and nothing else runs.
+
+    A `live` page may ask again where it came from.
+    """
+    style, script = asset("page.css"), asset("page.js")
+    digests = {"style_digest": _digest(style), "script_digest": _digest(script)}
+    policy = "; connect-src 'self'" if live else ""
+    parts = {"style": Markup(style), "script": Markup(script), "body": inside, "data": data}
+    return filled("frame.html", title=title, version=__version__, policy=policy, **digests, **parts)
+
+
+def body(result: CapacityResult, title: str) -> Markup:
+    """All that a page shows of a result."""
     from . import _figures, _tables  # matplotlib is heavy: commands that make no page do without it
 
-    title, basis = TITLE if title is None else str(title), result.basis
-    style, script = asset("page.css"), asset("page.js")
-    total, sure = _headline(result)
-    two = basis.n_inputs == 2 and len(basis) <= LARGEST_MATRIX and not basis.memory
+    basis = result.basis
     shown = [_figures.misfit, _figures.delays, _figures.bars, _tables.by_degree]
     shown += [_figures.growth, _figures.factors, _figures.drift]
-    pictures = [draw(result) for draw in ([_figures.matrix] if two else []) + shown]
-    parts = {
-        "title": title,
-        "version": __version__,
-        "style": Markup(style),
-        "script": Markup(script),
-        "style_digest": _digest(style),  # nothing may be fetched, and only our own script may run,
-        "script_digest": _digest(script),  # whatever text a file holds
-        "circle": _figures.circle(result),
-        "total": total,
-        "maximum": result.maximum,
-        "inputs": "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs",
-        "sure": sure,
-        "budget": _figures.budget(result),
-        "checks": _checks(result),
-        "pictures": together(pictures),
-        "degrees": _options(basis.degrees),
-        "variables": _options(basis.interactions),
-        "functions": _tables.functions(result),
-        "provenance": _tables.provenance(result),
-        "data": Markup(_embedded(result, title)),
-    }
-    return Template(asset("page.html")).substitute({name: markup(part) for name, part in parts.items()})
+    return filled(
+        "page.html",
+        title=title,
+        version=__version__,
+        headline=headline(result),
+        checks=checks(result),
+        pictures=together(draw(result) for draw in [_figures.matrix, *shown]),
+        degrees=_options(basis.degrees),
+        variables=_options(basis.interactions),
+        functions=_tables.functions(result),
+        provenance=_tables.provenance(result),
+    )
+
+
+def headline(result: CapacityResult) -> Markup:
+    """The total in its circle, in words, and as a part of the maximum."""
+    from . import _figures
+
+    total, sure = total_in_words(result)
+    words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": _inputs(result.basis)}
+    return filled("headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words)
+
+
+def _inputs(basis: ProductBasis) -> str:
+    """What the device computes functions of, in words."""
+    said = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
+    return f"{said}, now and up to {basis.memory} steps ago" if basis.memory else said
 
 
 def _digest(text: str) -> str:
@@ -101,7 +129,7 @@ def _options(values: Integers) -> Markup:
     return together(element("option", one, value=one) for one in np.unique(values))
 
 
-def _headline(result: CapacityResult) -> tuple[str, str]:
+def total_in_words(result: CapacityResult) -> tuple[str, str]:
     """The total, and how sure it is."""
     error = result.total_standard_error
     if result.unreliable:
@@ -117,18 +145,23 @@ def _headline(result: CapacityResult) -> tuple[str, str]:
     return total, sure
 
 
-def _checks(result: CapacityResult) -> Markup:
+def checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
         parts.append(element("p", fine, f"{_looked_at()}, and none found anything that weakens the answer."))
-    for title, checks in ((warned, result.warnings), ("Noted", result.notes)):
-        if checks:
-            lines = [element("li", one[:1].upper() + one[1:]) for one in checks]
+    for title, found in ((warned, result.warnings), ("Noted", result.notes)):
+        if found:
+            lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]
             parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
+
+
+def _with_code(text: str) -> list[Markup]:
+    """A sentence in which what stands in backticks is set as code."""
+    return [element("code", part) if k % 2 else markup(part) for k, part in enumerate(text.split("`"))]
 
 
 def _looked_at() -> str:
@@ -136,35 +169,29 @@ def _looked_at() -> str:
     return f"{len(DATA)} checks looked at the data, {len(CHECKS) - 1} at the answer"
 
 
-def _embedded(result: CapacityResult, title: str) -> str:
-    """The result as JSON; ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup."""
+def embedded(result: CapacityResult, title: str, name: str = "script") -> Markup:
+    """An element with the result as JSON, which `load_result` reads back.
+
+    ``<``, ``>`` and ``&`` are written as escapes, so no text in it can become markup.
+    """
     basis = result.basis
-    counts = basis.indices.max(axis=0, initial=0)[: len(basis.families)] + 1
     try:
         saved = attributes(result)
     except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
         names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
         saved = {name: getattr(result, name) for name in names}
-    functions: dict[str, Any] = {"degree": basis.degrees, "variables": basis.interactions, "index": basis.indices.T}
-    if basis.memory:  # the script names functions by the index of every input; those of delays come with their names
-        functions |= {"index": [], "label": basis.labels}
+    functions = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
     data = {
         "title": title,
         "attributes": saved,
         "checks": [check.to_dict() for check in result.checks],
-        "inputs": [
-            {
-                "family": family.name,
-                "domain": family.domain,
-                "names": ["", *(family.label(index, name) for index in range(1, count))],
-            }
-            for family, name, count in zip(basis.families, basis.names, counts.tolist(), strict=True)
-        ],
-        "functions": functions | per_term(result),
+        "columns": list(basis.index_columns),
+        "functions": functions | {"index": basis.indices.T} | per_term(result),
         "metadata": extras(result),
     }
     text = json.dumps(_plain(data), separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    text = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return element(name, Markup(text), type_="application/json", id="infocap-data")
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -14,6 +14,7 @@ from ._html import Markup, basis_in_words, element, minus, plain, together, with
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
+LEAST_ERROR = 5e-5  # A smaller error, as the constant has it, would take more digits than the column has.
 MOMENT = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
 NAMES = {"estimated": "date", "infocap": "infocap version"}
 
@@ -29,7 +30,8 @@ def by_degree(result: CapacityResult) -> Markup:
     for degree in np.flatnonzero(functions):
         values = table.loc[degree]
         total = float(values.sum())
-        shown = plain(total) if errors is None or total == 0 else with_error(total, float(errors[degree]))
+        error = 0.0 if errors is None else float(errors[degree])
+        shown = plain(total) if total == 0 or error < LEAST_ERROR else with_error(total, error)
         numbers = [plain(float(values[kind])) for kind in split]
         rows.append(_row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown))
     added = float(result.capacity.sum())
@@ -80,8 +82,8 @@ def functions(result: CapacityResult) -> Markup:
     return together([table, element("p", said, id="shown", class_="note")])
 
 
-def provenance(result: CapacityResult) -> Markup:
-    """Where the numbers come from: the estimation, then all that the recording brought along."""
+def estimation(result: CapacityResult) -> dict[str, Any]:
+    """What was asked, of what data, and how."""
     independent = "all" if result.rank == result.maximum else f"{result.rank} of {result.maximum}"
     # A user's own method may be a bare function, without a summary.
     summary = getattr(ESTIMATORS.get(result.method), "summary", None)
@@ -89,27 +91,43 @@ def provenance(result: CapacityResult) -> Markup:
     for name, family in zip(result.basis.names, result.basis.families, strict=True):
         (low, high), unit = (minus(f"{end:g}") for end in family.domain), name_and_unit(family.variable)[1]
         kinds.setdefault(f"{family.distribution}, domain {low} to {high} {unit}".strip(), []).append(name)
-    inputs = "; ".join(f"{listed(names)}: {kind}" for kind, names in kinds.items())
-    own = {
+    facts: dict[str, Any] = {
         "method": f"{result.method} ({summary})" if summary else result.method,
         "basis": basis_in_words(result),
-        "inputs": inputs,
+        "inputs": "; ".join(f"{listed(names)}: {kind}" for kind, names in kinds.items()),
         "samples": result.n_samples,
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
+    if result.noise_limited_total is not None:
+        facts["what noise allows"] = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+    if result.basis.memory:
+        facts["memory capacity"] = f"{result.memory_capacity!r}, the sum over functions of degree 1"
+    if result.factors is not None and result.factors.n_factors is not None:
+        facts["factors above the noise"] = result.factors.n_factors
+    return facts
+
+
+def told(result: CapacityResult) -> dict[str, Any]:
+    """All that the recording brought along, and when and with what it was estimated."""
     known = result.metadata.get("provenance", {})
-    found = known if isinstance(known, dict) else {"provenance": known}
+    return known if isinstance(known, dict) else {"provenance": known}
+
+
+def provenance(result: CapacityResult) -> Markup:
+    """Where the numbers come from: the estimation, then all that the recording brought along."""
+    own = estimation(result)
+    found = told(result)
     simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not isinstance(value, dict)}
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
-    groups = [_group("estimation", own | simple, "wide")]
-    groups += [_group(str(key), value) for key, value in found.items() if isinstance(value, dict)]
+    groups = [group("estimation", own | simple, "wide")]
+    groups += [group(str(key), value) for key, value in found.items() if isinstance(value, dict)]
     if not found:
         said = "Nothing more is known. The plan, seed and date come with results of infocap.analyse."
         groups.append(element("p", said, class_="note"))
     return together(groups)
 
 
-def _group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
+def group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Markup:
     lines = list(_flat(entries))
     shown = [(name.replace("_", " "), _short(value)) for name, value in lines[:MOST_ENTRIES]]
     parts = [element("div", element("dt", name), element("dd", text)) for name, text in shown]

@@ -1,8 +1,9 @@
 "use strict";
-(() => {
-  const data = JSON.parse(document.getElementById("infocap-data").textContent);
-  const functions = data.functions;
-  const total = functions.capacity.length;
+// All that makes a page respond; run again when a live page has got new contents, until the signal ends the last run.
+const begin = (signal) => {
+  const data = JSON.parse(document.getElementById("infocap-data")?.textContent ?? "null");
+  const functions = data?.functions;
+  const total = functions?.capacity.length;
   const QUANTILE = 1.959963984540054;
   const NBSP = "\u00a0";
   const root = document.documentElement;
@@ -31,8 +32,7 @@
 
   const column = (name, i) => (functions[name] ? functions[name][i] : null);
   const error = (i) => column("standard_error", i);
-  const label = (i) => functions.label?.[i] ||
-    data.inputs.map((input, k) => input.names[functions.index[k][i]]).filter(Boolean).join("·") || "1";
+  const label = (i) => functions.label[i];
   const shownLabel = (i) => (label(i) === "1" ? "constant" : label(i));
   const kind = (i) => (functions.variables[i] === 0 ? "0" : functions.variables[i] === 1 ? "1" : functions.variables[i] === 2 ? "2" : ">2");
 
@@ -113,16 +113,16 @@
     return show(mark, box.right - 8, box.top + Math.min(box.height / 2, 20));
   }
 
-  document.addEventListener("pointermove", pointed);
-  document.addEventListener("pointerdown", pointed);
-  document.addEventListener("focusin", focused);
-  document.addEventListener("focusout", hide);
+  document.addEventListener("pointermove", pointed, { signal });
+  document.addEventListener("pointerdown", pointed, { signal });
+  document.addEventListener("focusin", focused, { signal });
+  document.addEventListener("focusout", hide, { signal });
   document.addEventListener("scroll", () => {
     if (tip.hidden) return;
     const mark = pointer && markOf(document.elementFromPoint(...pointer));
     if (mark) show(mark, ...pointer);
     else focused();
-  }, { passive: true, capture: true });
+  }, { passive: true, capture: true, signal });
 
   // One mark of each drawing can be reached with Tab, its neighbours with the arrow keys.
   for (const drawing of document.querySelectorAll("svg")) {
@@ -147,7 +147,7 @@
     mark.setAttribute("tabindex", "-1");
     next.setAttribute("tabindex", "0");
     next.focus();
-  });
+  }, { signal });
 
   function neighbour(mark, [dx, dy]) {
     const centre = (one) => {
@@ -234,18 +234,38 @@
     byId("more").hidden = shown.length >= found.length || limit >= MOST_ROWS;
   }
 
-  for (const id of ["search", "by-degree", "by-variables", "zeros"]) {
-    byId(id).addEventListener("input", () => {
-      limit = PAGE;
+  if (byId("search")) {
+    for (const id of CONTROLS) {
+      byId(id).addEventListener("input", () => {
+        limit = PAGE;
+        fill();
+      });
+    }
+    document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
+    byId("more").hidden = functions.capacity.filter((value) => value > 0).length <= byId("rows").rows.length;
+    byId("more").addEventListener("click", () => {
+      if (order) limit += PAGE;
       fill();
     });
   }
-  document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
-  byId("more").hidden = functions.capacity.filter((value) => value > 0).length <= byId("rows").rows.length;
-  byId("more").addEventListener("click", () => {
-    if (order) limit += PAGE;
-    fill();
-  });
+
+  // ---- tables that sort: a click on a column's name
+
+  for (const heading of document.querySelectorAll(".sorts th")) {
+    const button = heading.querySelector("button");
+    button?.addEventListener("click", () => {
+      const down = heading.getAttribute("aria-sort") !== "descending";
+      const value = (row) => {
+        const cell = row.cells[heading.cellIndex];
+        return Number(cell.dataset.value ?? /\d[\d.]*/.exec(cell.textContent)?.[0] ?? -1);
+      };
+      const rows = [...heading.closest("table").tBodies[0].rows];
+      rows.sort((a, b) => (down ? value(b) - value(a) : value(a) - value(b)));
+      heading.closest("table").tBodies[0].append(...rows);
+      for (const other of heading.parentElement.cells) other.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+    });
+  }
 
   // ---- downloads
 
@@ -254,7 +274,7 @@
   function csv() {
     const present = COLUMNS.filter((name) => functions[name]);
     const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const head = ["label", "degree", "variables", ...functions.index.map((_, k) => `index_u${k + 1}`), ...present];
+    const head = ["label", "degree", "variables", ...data.columns, ...present];
     const lines = [head.join(",")];
     for (let i = 0; i < total; i += 1) {
       lines.push([
@@ -271,23 +291,18 @@
     return [...about, ...lines, ""].join("\n");
   }
 
-  function json() {
-    const label_ = Array.from({ length: total }, (_, i) => label(i));
-    return JSON.stringify({ ...data, functions: { label: label_, ...functions } });
-  }
-
   const slug = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-+|-+$/g, "").toLowerCase().slice(0, 60);
 
   function save(content, type, suffix, part = "") {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([content], { type }));
-    link.download = `${slug(`${data.title} ${part}`) || "capacity"}.${suffix}`;
+    link.download = `${slug(`${document.title} ${part}`) || "capacity"}.${suffix}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
 
-  byId("save-csv").addEventListener("click", () => save(csv(), "text/csv", "csv"));
-  byId("save-json").addEventListener("click", () => save(json(), "application/json", "json"));
+  byId("save-csv")?.addEventListener("click", () => save(csv(), "text/csv", "csv"));
+  byId("save-json")?.addEventListener("click", () => save(JSON.stringify(data), "application/json", "json"));
 
   // ---- figures as files: alone, so with all that the style sheet gives them; always light, as for paper
 
@@ -306,7 +321,7 @@
       for (const name of ["class", "role", "tabindex"]) copies[number].removeAttribute(name);
     });
     drawing.querySelectorAll("*").forEach((one, number) => {
-      if (one.classList.contains("mark")) copies[number + 1].remove();
+      if (one.classList.contains("mark") && !one.hasAttribute("fill")) copies[number + 1].remove();
     });
     if (theme) root.dataset.theme = theme;
     else delete root.dataset.theme;
@@ -357,8 +372,45 @@
     root.dataset.theme = dark() ? "light" : "dark";
     name();
   });
-  preferred.addEventListener("change", name);
+  preferred.addEventListener("change", name, { signal });
   name();
 
   for (const part of document.querySelectorAll(".needs-script")) part.hidden = false;
-})();
+};
+
+const CONTROLS = ["search", "by-degree", "by-variables", "zeros"];
+let running = new AbortController();
+begin(running.signal);
+
+// ---- a live page asks again and again, and takes what has changed
+
+async function follow() {
+  const byId = (id) => document.getElementById(id);
+  const numbers = (page) => page.getElementById("infocap-data")?.textContent;
+  for (;;) {
+    await new Promise((done) => { setTimeout(done, 1000 * Number(byId("live").dataset.every)); });
+    let text = null;
+    try {
+      const answer = await fetch(location.href, { cache: "no-store" });
+      text = answer.ok ? await answer.text() : null;
+    } catch { /* nobody listens any more: said below */ }
+    byId("unanswered").hidden = text !== null;
+    if (text === null) continue;
+    const next = new DOMParser().parseFromString(text, "text/html");
+    if (numbers(next) === numbers(document)) {
+      byId("live").replaceWith(next.getElementById("live"));
+      continue;
+    }
+    const kept = CONTROLS.map((id) => [id, byId(id)?.value, byId(id)?.checked]);
+    const parts = [...next.body.children].filter((part) => part.tagName !== "SCRIPT" || part.type);
+    const focused = document.activeElement?.id;
+    running.abort();
+    document.body.replaceChildren(...parts);
+    running = new AbortController();
+    begin(running.signal);
+    for (const [id, value, checked] of kept) if (byId(id) && value !== undefined) Object.assign(byId(id), { value, checked });
+    if (CONTROLS.includes(focused)) byId(focused)?.focus({ preventScroll: true });
+    if (kept.some(([, value, checked]) => checked || (value && value !== "on"))) byId("search")?.dispatchEvent(new Event("input"));
+  }
+}
+if (document.getElementById("live")) follow();

@@ -1,6 +1,7 @@
 """Results on disk: NetCDF4 holds everything, CSV what a spreadsheet can show; both come back exactly."""
 
 import json
+import re
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT = "infocap result 2"
 FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
+SUFFIXES = (".csv", ".nc", ".svg", ".html")  # what `load_result` reads: tables, NetCDF, and cards and reports
+CARRIED = re.compile(rb'id="infocap-data">(.*?)</', re.DOTALL)  # the numbers in a card or a report, as JSON
 COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
 TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
@@ -75,7 +78,7 @@ def save(result: CapacityResult, path: Path) -> Path:
 
 
 def load_result(path: str | Path) -> CapacityResult:
-    """Read what `CapacityResult.save` wrote.
+    """Read what `CapacityResult.save` wrote, or the numbers that a report or a card carries.
 
     >>> import tempfile
     >>> import infocap
@@ -87,9 +90,10 @@ def load_result(path: str | Path) -> CapacityResult:
     True
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, (".nc", ".csv"))
+    one_of("path suffix", path.suffix, SUFFIXES)
+    reader = {".nc": _read_netcdf, ".csv": _read_csv}.get(path.suffix, _read_page)
     try:
-        return _rebuild(*(_read_netcdf(path) if path.suffix == ".nc" else _read_csv(path)))
+        return _rebuild(*reader(path))
     except DataError:
         raise
     # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
@@ -142,6 +146,18 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
         raise changed(path)
     indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(dtype=int)
     return attributes, indices, columns, {}, attributes.pop("metadata", {})
+
+
+def _read_page(path: Path) -> tuple[Any, ...]:
+    readable(path)
+    refuse_too_large(path, "text", (path.stat().st_size,), TEXT_EXPANSION)
+    carried = CARRIED.search(path.read_bytes())
+    if carried is None:
+        raise DataError(f"{path} carries no numbers of infocap; give a report or a card that infocap wrote.")
+    data = json.loads(carried[1])
+    _refuse_other(path, data["attributes"])
+    columns = {name: np.array(data["functions"][name], float) for name in PER_TERM if name in data["functions"]}
+    return data["attributes"], np.array(data["functions"]["index"]).T, columns, {}, data["metadata"]
 
 
 def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
@@ -206,6 +222,8 @@ def is_result(path: str | Path) -> bool:
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
+        if path.suffix in (".svg", ".html"):
+            return CARRIED.search(path.read_bytes()) is not None
         with open_hdf5(path) as contents:
             return str(contents.attributes.get("format")) in FORMATS
     except (OSError, ValueError, DataError):
