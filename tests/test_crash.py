@@ -70,12 +70,16 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kills", [40, pytest.param(500, marks=pytest.mark.slow)])
-def test_kills_at_random_moments_lose_nothing_and_change_nothing(kills, whole, tmp_path):
-    done = python("kill.py", tmp_path, kills, 7)
+@pytest.mark.parametrize("batch", [1, 32])
+def test_kills_at_random_moments_lose_nothing_and_change_nothing(kills, batch, whole, tmp_path):
+    """While rows are measured one by one or many at once, and while the run is extended."""
+    done = python("kill.py", tmp_path, kills, 7, batch)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["kills"] == kills
+    assert found["underway"] > kills / 2  # rows were being stored then
     assert found["lost"] == []
+    assert found["torn"] == []  # of a batch all rows are there, or none
     assert found["amiss"] == []
     assert same_bytes(infocap.read(found["path"]), whole["large"])
 

@@ -1,24 +1,31 @@
 """What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
+import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from multiprocessing.pool import AsyncResult, ThreadPool
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._check import number
+from .._check import number, whole_number
 from ..errors import DataError, ParameterError, warn
-from ..systems._measure import measure, takes_seed
+from ..recording._recording import Measurement
+from ..recording._store import MEASURED
+from ..systems._measure import measure
 from ..systems._reservoirs import EchoState
 from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike, Floats, System
 from ._plan import BENCH, Plan
 
-FAULTS = ("latency_s", "dropout", "drift")
+FAULTS = ("latency_s", "dropout", "drift", "batch")
+# Rows that `measure_many` gets at once where the instrument does not say: few enough that a crash costs seconds.
+BATCH = 64
 # Mistakes in a driver's own code, which asking again does not mend.
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
+
+Fit = Callable[[Sequence[Measurement], Sequence[Any]], list[Floats]]
 
 
 @runtime_checkable
@@ -26,12 +33,20 @@ class Instrument(Protocol):
     """Anything that can be sent inputs and read out: a driver of your own, of any library.
 
     `measure` takes the inputs (inputs,) and gives the readouts (channels,); of a device with memory, those of a whole
-    run: (steps, inputs) and (steps, channels). More methods are called where they are there: ``recover()`` before a
-    failed measurement is tried again; ``safe()``, which should switch off what may do harm, and then ``close()``, at
-    the end of an acquisition, however it ends. After a crash, which calls nothing, the next acquisition begins with
-    ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one instrument from another;
-    without it the name of the class does. If `measure` has a parameter ``seed``, it gets one that belongs to the
-    measurement: simulated noise is then the same after a restart.
+    run: (steps, inputs) and (steps, channels). It may give a pair in place of the readouts: these, and a dictionary of
+    extra values of that moment, as ``{"Temperature [K]": 293.1}``, which are kept with the row.
+
+    More methods are called where they are there. ``measure_many(u)``, for a generator that plays a sequence or a scope
+    that takes frames, gets (rows, inputs) and gives (rows, channels), as many rows at once as the attribute ``batch``
+    says, else 64; they are stored as one step. ``dark()`` reads with the source off, for plans with `dark_every`.
+    ``recover()`` comes before a failed measurement is tried again; ``safe()``, which should switch off what may do
+    harm, and then ``close()``, at the end of an acquisition, however it ends. After a crash, which calls nothing, the
+    next acquisition begins with ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one
+    instrument from another; without it the name of the class does.
+
+    What a method has parameters for, it gets: ``settle_s`` and ``averages`` of the plan, to wait after setting the
+    inputs and to average by itself (else it is asked so many times, and the mean is stored); and ``seed``, one that
+    belongs to the measurement (for `measure_many`, a list of them): simulated noise is then the same after a restart.
 
     >>> class Wire:
     ...     def measure(self, u):
@@ -44,46 +59,89 @@ class Instrument(Protocol):
         """Readouts (channels,) at the inputs (inputs,)."""
 
 
+class Answer(NamedTuple):
+    """What came of one measurement."""
+
+    readouts: Floats
+    extra: dict[str, float]
+
+
 class Careful:
     """An instrument that is asked again when it fails, and not waited for longer than a time-out."""
 
     def __init__(
         self,
-        instrument: Instrument,
+        instrument: Any,
+        plan: Plan,
         retries: int,
         wait_s: float,
         timeout_s: float | None,
         failed: Callable[[str, str], None],
     ) -> None:
-        if not callable(getattr(instrument, "measure", None)):
+        one, many = (getattr(instrument, name, None) for name in ("measure", "measure_many"))
+        if not callable(one) and not callable(many):
             raise ParameterError(
                 f"`instrument={instrument!r}` has no method measure(u); give one, or wrap a simulator: "
                 "experiment.SimulatedBench(system)."
             )
-        self.instrument, self.retries, self.wait_s, self.timeout_s = instrument, retries, wait_s, timeout_s
-        self.failures, self.failed = 0, failed
+        self.instrument, self.plan, self.retries, self.wait_s = instrument, plan, retries, wait_s
+        self.failures, self.failed, self.timeout_s = 0, failed, timeout_s
         self.name = str(getattr(instrument, "identity", None) or type(instrument).__name__)
-        self._seeded = takes_seed(instrument.measure)
+        self.batch = whole_number("batch", getattr(instrument, "batch", BATCH), 1) if callable(many) else 1
+        self._many = self.batch > 1 or not callable(one)
+        self._method: Any = many if self._many else one
         # One thread makes all calls, one after the other; as a daemon it does not keep Python from ending.
         self._thread = None if timeout_s is None else ThreadPool(1)
         self._call: AsyncResult | None = None
 
-    def measure(
-        self, u: Floats, name: str, seed: list[int], fit: Callable[[Any], Floats], stop: threading.Event
-    ) -> Floats:
-        """Readouts, after as many attempts as allowed; the last failure is an error that names the measurement.
+    def refuse_lacking(self) -> None:
+        """Refuse an instrument that cannot do what the plan asks for."""
+        plan = self.plan
+        if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
+            said = f"`dark_every={plan.dark_every}` needs a method dark() of the instrument {self.name!r}"
+            raise ParameterError(f"{said}, which reads with the source off; write it, or plan without.")
+        if plan.settle_s and "settle_s" not in _parameters(self._method):
+            said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
+            raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
-        `fit` makes a vector of what came, or raises an error: part of a spectrum is a failure like any other.
+    def measure(self, some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> list[Answer]:
+        """Readouts and extra values of one measurement or a batch: the mean of as many readings as the plan says.
+
+        `fit` makes vectors of what came, or raises an error: part of a spectrum is a failure like any other.
         """
-        options = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
+        dark, plan = some[0].kind == "dark", self.plan
+        method, many = (self.instrument.dark, False) if dark else (self._method, self._many)
+        u = np.array([one.u.reshape(plan.steps, -1) if plan.runs else one.u for one in some])
+        taken = _parameters(method)
+        told: dict[str, Any] = {"settle_s": plan.settle_s, "averages": plan.averages}
+        readings = []
+        for k in range(1 if "averages" in taken else plan.averages):
+            names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
+            seeds = [np.random.SeedSequence(name) for name in names]
+            told["seed"] = seeds if many else seeds[0]
+            options = {name: value for name, value in told.items() if name in taken}
+
+            def ask(options: dict[str, Any] = options) -> list[Answer]:
+                inputs = () if dark else (u.copy() if many else u[0].copy(),)
+                return _answers(method(*inputs, **options), len(some), many)
+
+            readings.append(self._insist(ask, some, fit, stop))
+        return readings[0] if len(readings) == 1 else [_mean(each) for each in zip(*readings, strict=True)]
+
+    def _insist(
+        self, ask: Callable[[], list[Answer]], some: Sequence[Measurement], fit: Fit, stop: threading.Event
+    ) -> list[Answer]:
+        """What was asked for, after as many attempts as allowed; the last failure is an error that names the rows."""
+        name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
         failures = 0
         while True:
             try:
                 if failures:
                     self.call("recover")
-                readouts = fit(self._ask(u.copy(), options))
-                if np.isfinite(readouts).any():
-                    return readouts
+                found = self._ask(ask)
+                readouts = fit(some, [one.readouts for one in found])
+                if all(np.isfinite(one).any() for one in readouts):
+                    return [one._replace(readouts=x) for one, x in zip(found, readouts, strict=True)]
                 raise OSError("it gave no finite number")
             except MISTAKES as problem:
                 problem.add_note(
@@ -118,18 +176,18 @@ class Careful:
         if callable(method):
             method()
 
-    def _ask(self, u: Floats, options: dict[str, Any]) -> Any:
+    def _ask(self, ask: Callable[[], list[Answer]]) -> list[Answer]:
         if self._thread is None:
-            return self.instrument.measure(u, **options)
+            return ask()
 
-        def measure() -> Any:  # a thread would end of a SystemExit, and nobody would hear of it
+        def heard() -> Any:  # a thread would end of a SystemExit, and nobody would hear of it
             try:
-                return self.instrument.measure(u, **options)
+                return ask()
             except SystemExit as problem:
                 return problem
 
         if self._call is None:  # else an earlier call for this very input has not come back yet: wait on
-            self._call = self._thread.apply_async(measure)
+            self._call = self._thread.apply_async(heard)
         self._call.wait(self.timeout_s)
         if not self._call.ready():
             raise TimeoutError(f"no answer within {self.timeout_s:g} s")
@@ -138,6 +196,31 @@ class Careful:
         if isinstance(answer, SystemExit):
             raise answer
         return answer
+
+
+def _parameters(method: Callable[..., Any]) -> Collection[str]:
+    try:
+        return inspect.signature(method).parameters
+    except (TypeError, ValueError):  # built-in functions have no signature
+        return ()
+
+
+def _answers(found: Any, n: int, many: bool) -> list[Answer]:
+    """What an instrument gave, readouts or these and extra values, as one answer per measurement."""
+    extra: Any = {}
+    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
+        found, extra = found
+    found = found if many else [found]
+    if len(found) != n:
+        raise DataError(f"measure_many gave {len(found)} rows for {n} inputs")
+    columns = {str(name): np.broadcast_to(np.asarray(value, dtype=float), n).tolist() for name, value in extra.items()}
+    return [Answer(x, {name: values[k] for name, values in columns.items()}) for k, x in enumerate(found)]
+
+
+def _mean(readings: Sequence[Answer]) -> Answer:
+    names = dict.fromkeys(name for one in readings for name in one.extra)
+    extra = {name: float(np.mean([one.extra.get(name, np.nan) for one in readings])) for name in names}
+    return Answer(np.mean([one.readouts for one in readings], axis=0), extra)
 
 
 def in_one_line(problem: BaseException) -> str:
@@ -149,7 +232,8 @@ class SimulatedBench:
 
     `system` is a callable (samples, inputs) -> (samples, readouts), the photonic experiment by default. Every
     measurement takes `latency_s`, fails with an OSError with the probability `dropout`, and all readouts change by
-    the share `drift` over 1000 measurements. `seed` is that of the failures.
+    the share `drift` over 1000 measurements. `seed` is that of the failures. With a `batch` above 1 it takes so many
+    rows at once, as a generator with a memory does.
 
     >>> bench = SimulatedBench(lambda u: u**2)
     >>> bench.measure(np.array([1.0, 2.0]))
@@ -163,12 +247,14 @@ class SimulatedBench:
         latency_s: float = 0.0,
         dropout: float = 0.0,
         drift: float = 0.0,
+        batch: int = 1,
         seed: int = 0,
     ) -> None:
         self.system = FibreSystem() if system is None else system
         self.latency_s = number("latency_s", latency_s, 0.0)
         self.dropout = number("dropout", dropout, 0.0)
         self.drift = number("drift", drift)
+        self.batch = whole_number("batch", batch, 1)
         self._random = np.random.default_rng(seed)
         self._count = 0
 
@@ -182,6 +268,10 @@ class SimulatedBench:
         u = np.asarray(u, dtype=float)
         readouts = gain * np.asarray(measure(self.system, np.atleast_2d(u), seed))
         return readouts if u.ndim == 2 else readouts[0]
+
+    def measure_many(self, u: Floats, seed: Sequence[Any]) -> list[Floats]:
+        """Readouts at several vectors of inputs, or of several sequences."""
+        return [self.measure(*one) for one in zip(u, seed, strict=True)]
 
 
 def simulated(plan: Plan) -> SimulatedBench:
