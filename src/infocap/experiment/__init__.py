@@ -1,6 +1,7 @@
 """In the lab: plan what to measure, acquire it without losing anything."""
 
 from ..recording._recording import Measurement, Schedule
+from . import adapters
 from ._acquire import INTERRUPTED, Status, acquire, extend, status
 from ._doctor import Inspection, inspect
 from ._instrument import Instrument, SimulatedBench, simulated
@@ -9,5 +10,5 @@ from ._store import Store
 
 __all__ = [
     "INTERRUPTED", "Inspection", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
-    "acquire", "extend", "inspect", "simulated", "status",
+    "acquire", "adapters", "extend", "inspect", "simulated", "status",
 ]  # fmt: skip

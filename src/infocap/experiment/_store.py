@@ -140,8 +140,9 @@ class Store:
         moment = time.time() if measured is None else float(measured)
         if not 0 <= moment < LATEST_S:
             raise ParameterError(f"`measured={moment:g}` is no time of a measurement; give seconds since 1970.")
-        rows = zip(measurements, values, extra or [{}] * len(values), strict=True)
-        entries = [Entry(one.kind, one.number, moment, files.pack(one.u, x, more)) for one, x, more in rows]
+        rows = zip(measurements, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True)
+        # A microsecond apart: the order within a batch must not get lost.
+        entries = [Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u, x, more)) for one, x, more, k in rows]
         with self._lock:
             self._refuse_deleted()
             self._write(entries)
