@@ -94,16 +94,16 @@ def shim(tmp_path_factory):
     return str(library)
 
 
-@pytest.mark.parametrize("cuts", [120, pytest.param(2000, marks=pytest.mark.slow)])
-def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, shim, whole, tmp_path):
+@pytest.mark.parametrize(("cuts", "batch"), [(120, 1), (40, 32), pytest.param(2000, 1, marks=pytest.mark.slow)])
+def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     log = tmp_path / "log"
     environment = {"LD_PRELOAD": shim, "DISK_FOLDER": str(disk), "DISK_LOG": str(log)}
-    done = python("acquire_and_tell.py", disk, "large", env=environment)
+    done = python("acquire_and_tell.py", disk, "large", batch, env=environment)
     assert done.returncode == 0, done.stderr
     steps = read_log(log)
-    assert sum(step.what == "sync" for step in steps) > len(plan("large").schedule)
+    assert sum(step.what == "sync" for step in steps) > len(plan("large").schedule) / batch
     assert {Path(step.path).name for step in steps if step.what == "sync"} >= {"run.db", "run.db-wal"}
     chance = random.Random(3)
     for cut in range(cuts):
@@ -119,6 +119,7 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, shim, whole, 
             values = stored(again / "run.db")
             assert read_entries(again / "run.db").sound
             assert promised.items() <= values.items()
+            assert len(values) % batch == 0 or len(values) == len(plan("large").schedule)  # no part of a batch
         if cut % (cuts // 4) == 0:  # and the run goes on from there, to the same end
             assert same_bytes(acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"])
         shutil.rmtree(again)

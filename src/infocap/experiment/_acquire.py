@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from ..recording._recording import Measurement, Recording
 from ..recording._store import BEGUN, ENDED, FAILURE, MEASURED, StoreContents, read_entries, to_recording
 from ..result._capacity_result import CapacityResult
 from ..workflow._analyse import analyse
-from ._instrument import MISTAKES, Answer, Careful, Instrument, in_one_line
+from ._instrument import MISTAKES, Careful, Instrument, in_one_line
 from ._plan import Plan
 from ._store import Store
 
@@ -134,15 +133,14 @@ def _measure(store: Store, careful: Careful, until: float | None, stop: Event, p
     from tqdm.auto import tqdm
 
     n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal
-    if store.n_readouts is None and careful.batch == 1:
+    if store.n_readouts is None and careful.batch == 1 < n:
         _first_rows(store, careful, stop)
     look = len(store)
     with tqdm(total=n, initial=look, desc="Acquiring", unit="row", disable=quiet) as bar:
         for some in _batches(store.remaining(), careful.batch):
             if stop.is_set():
                 return INTERRUPTED
-            answers = careful.measure(some, store.checked, stop)
-            store.record_many(some, [one.readouts for one in answers], [one.extra for one in answers])
+            store.record_many(some, *careful.measure(some, store.checked, stop))
             if careful.failures:
                 bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
             bar.update(len(some))
@@ -162,21 +160,20 @@ def _batches(wanted: Iterator[Measurement], size: int) -> Iterator[list[Measurem
 
 
 def _first_rows(store: Store, careful: Careful, stop: Event) -> None:
-    """Measure until two rows have the same number of channels, which is then that of all; store those two."""
-    held: list[tuple[Measurement, Answer, float]] = []
-    for one in store.remaining():
+    """Measure until a row has as many channels as the one before, which is then the number of all; store these two."""
+    before: Any = ()
+    widths: list[int] = []
+    for one in itertools.islice(store.remaining(), FIRST):
         if stop.is_set():
             return
-        held.append((one, careful.measure([one], store.checked, stop)[0], time.time()))
-        n, times = Counter(len(x) for _, (x, _), _ in held).most_common(1)[0]
-        if times == min(2, len(store.schedule)):
-            for first, (x, extra), when in held:
-                if len(x) == n:
-                    store.record_many([first], [x], [extra], when)
+        (readouts,), (extra,) = careful.measure([one], store.checked, stop)
+        widths.append(len(readouts))
+        if widths[-2:-1] == widths[-1:]:
+            store.record_many([before[0], one], [before[1], readouts], [before[2], extra])
             return
-        if len(held) == FIRST:
-            said = f"the instrument gave {', '.join(str(len(x)) for _, (x, _), _ in held)} channels"
-            raise DataError(f"{said} in its first answers; say in the plan how many there are: n_readouts = ....")
+        before = one, readouts, extra
+    said = f"the instrument gave {', '.join(map(str, widths))} channels in its first answers"
+    raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
 
 
 @contextmanager

@@ -4,8 +4,9 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from multiprocessing.pool import AsyncResult, ThreadPool
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +26,7 @@ BATCH = 64
 # Mistakes in a driver's own code, which asking again does not mend.
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
 
+Rows = tuple[list[Any], list[dict[str, float]]]  # readouts and extra values, one of each per measurement
 Fit = Callable[[Sequence[Measurement], Sequence[Any]], list[Floats]]
 
 
@@ -57,13 +59,6 @@ class Instrument(Protocol):
 
     def measure(self, u: Floats) -> ArrayLike:
         """Readouts (channels,) at the inputs (inputs,)."""
-
-
-class Answer(NamedTuple):
-    """What came of one measurement."""
-
-    readouts: Floats
-    extra: dict[str, float]
 
 
 class Careful:
@@ -104,33 +99,37 @@ class Careful:
             said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
             raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
-    def measure(self, some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> list[Answer]:
-        """Readouts and extra values of one measurement or a batch: the mean of as many readings as the plan says.
+    def measure(self, some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
+        """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
 
         `fit` makes vectors of what came, or raises an error: part of a spectrum is a failure like any other.
         """
-        dark, plan = some[0].kind == "dark", self.plan
-        method, many = (self.instrument.dark, False) if dark else (self._method, self._many)
+        method = self.instrument.dark if some[0].kind == "dark" else self._method
+        times = 1 if "averages" in _parameters(method) else self.plan.averages
+        readings = [self._insist(partial(self._reading, method, some, k), some, fit, stop) for k in range(times)]
+        if times == 1:
+            return readings[0]
+        return list(np.mean([readouts for readouts, _ in readings], axis=0)), readings[-1][1]
+
+    def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
+        """What the instrument gives when it is asked for the k-th time."""
+        plan, n, is_dark = self.plan, len(some), some[0].kind == "dark"
+        names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
+        seeds = [np.random.SeedSequence(name) for name in names]
         u = np.array([one.u.reshape(plan.steps, -1) if plan.runs else one.u for one in some])
-        taken = _parameters(method)
-        told: dict[str, Any] = {"settle_s": plan.settle_s, "averages": plan.averages}
-        readings = []
-        for k in range(1 if "averages" in taken else plan.averages):
-            names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
-            seeds = [np.random.SeedSequence(name) for name in names]
-            told["seed"] = seeds if many else seeds[0]
-            options = {name: value for name, value in told.items() if name in taken}
+        many = self._many and not is_dark
+        told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
+        told = {name: value for name, value in told.items() if name in _parameters(method)}
+        found: Any = method(**told) if is_dark else method(u if many else u[0], **told)
+        is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)
+        found, more = found if is_pair else (found, {})
+        readouts = list(found) if many else [found]
+        if len(readouts) != n:
+            raise DataError(f"measure_many gave {len(readouts)} rows for {n} inputs")
+        spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
+        return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
 
-            def ask(options: dict[str, Any] = options) -> list[Answer]:
-                inputs = () if dark else (u.copy() if many else u[0].copy(),)
-                return _answers(method(*inputs, **options), len(some), many)
-
-            readings.append(self._insist(ask, some, fit, stop))
-        return readings[0] if len(readings) == 1 else [_mean(each) for each in zip(*readings, strict=True)]
-
-    def _insist(
-        self, ask: Callable[[], list[Answer]], some: Sequence[Measurement], fit: Fit, stop: threading.Event
-    ) -> list[Answer]:
+    def _insist(self, ask: Callable[[], Rows], some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
         """What was asked for, after as many attempts as allowed; the last failure is an error that names the rows."""
         name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
         failures = 0
@@ -138,10 +137,10 @@ class Careful:
             try:
                 if failures:
                     self.call("recover")
-                found = self._ask(ask)
-                readouts = fit(some, [one.readouts for one in found])
+                found, extra = self._ask(ask)
+                readouts = fit(some, found)
                 if all(np.isfinite(one).any() for one in readouts):
-                    return [one._replace(readouts=x) for one, x in zip(found, readouts, strict=True)]
+                    return readouts, extra
                 raise OSError("it gave no finite number")
             except MISTAKES as problem:
                 problem.add_note(
@@ -176,7 +175,7 @@ class Careful:
         if callable(method):
             method()
 
-    def _ask(self, ask: Callable[[], list[Answer]]) -> list[Answer]:
+    def _ask(self, ask: Callable[[], Rows]) -> Rows:
         if self._thread is None:
             return ask()
 
@@ -203,24 +202,6 @@ def _parameters(method: Callable[..., Any]) -> Collection[str]:
         return inspect.signature(method).parameters
     except (TypeError, ValueError):  # built-in functions have no signature
         return ()
-
-
-def _answers(found: Any, n: int, many: bool) -> list[Answer]:
-    """What an instrument gave, readouts or these and extra values, as one answer per measurement."""
-    extra: Any = {}
-    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping):
-        found, extra = found
-    found = found if many else [found]
-    if len(found) != n:
-        raise DataError(f"measure_many gave {len(found)} rows for {n} inputs")
-    columns = {str(name): np.broadcast_to(np.asarray(value, dtype=float), n).tolist() for name, value in extra.items()}
-    return [Answer(x, {name: values[k] for name, values in columns.items()}) for k, x in enumerate(found)]
-
-
-def _mean(readings: Sequence[Answer]) -> Answer:
-    names = dict.fromkeys(name for one in readings for name in one.extra)
-    extra = {name: float(np.mean([one.extra.get(name, np.nan) for one in readings])) for name in names}
-    return Answer(np.mean([one.readouts for one in readings], axis=0), extra)
 
 
 def in_one_line(problem: BaseException) -> str:

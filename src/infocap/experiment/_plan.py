@@ -42,21 +42,12 @@ BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
-LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0}
+LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0, "averages": 1, "extends": 0}
 LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "dark_every", "runs", "washout"), 0)
-LEAST |= {"averages": 1, "extends": 0}
 # What plans of earlier versions meant without saying so.
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
-# Entries that they did not have, and what they meant instead.
-LATER: dict[str, Any] = {
-    "weighted": False,
-    "shuffled": False,
-    "n_readouts": None,
-    "max_delay": None,
-    "runs": 0,
-    "washout": 0,
-}
-LATER |= {"dark_every": 0, "averages": 1, "settle_s": 0.0, "extends": 0}
+# Entries that they did not have, and that are no part of a fingerprint where they say nothing: 0, none, or false.
+LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout", "dark_every", "settle_s", "extends")
 COMMENTS = {
     "family": 'legendre (uniform inputs), hermite (normal), fourier, ...; or one per input: ["Bias [V]:0:5", ...]',
     "max_degree": "of the functions whose capacities are wanted",
@@ -264,8 +255,8 @@ class Plan:
             blocks = -(-n_samples // size)  # rounded up
             n_samples = blocks * size
         first = self.extends or self.n_samples
-        first = first if first < n_samples else 0
-        return replace(self, n_samples=n_samples, blocks=blocks, runs=runs, extends=first)
+        extends = first if first < n_samples else 0
+        return replace(self, n_samples=n_samples, blocks=blocks, runs=runs, extends=extends)
 
     def is_extension_of(self, other: "Plan") -> bool:
         """Whether this plan is the other one with more samples."""
@@ -338,9 +329,11 @@ class Plan:
     def fingerprint(self) -> str:
         """The same for plans that measure the same, whatever their title and metadata say."""
         measured = {key: value for key, value in self.to_dict().items() if key not in UNMEASURED}
-        for name, meant in LATER.items():  # plans of earlier versions keep the fingerprint that they had
-            if measured[name] == meant:
+        for name in LATER:  # plans of earlier versions keep the fingerprint that they had
+            if not measured[name]:
                 del measured[name]
+        if self.averages == 1:
+            del measured["averages"]
         if BENCH in self.metadata:  # words, but for the simulated bench
             measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()

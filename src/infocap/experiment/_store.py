@@ -107,46 +107,42 @@ class Store:
         """Everything not yet stored, in the order of acquisition: noise, samples, repeats, references, dark."""
         return (one for one in self.schedule if (one.kind, one.number) not in self._stored)
 
-    def record(
-        self,
-        index: int,
-        readouts: ArrayLike,
-        kind: str = "sample",
-        measured: float | None = None,
-        extra: dict[str, float] | None = None,
-    ) -> None:
+    def record(self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None) -> None:
         """Store what was measured at the input with this design index; return when it is safe.
 
         `kind` is ``"sample"``, ``"repeat"``, ``"noise"``, ``"reference"`` or ``"dark"``; `measured` the time, now by
-        default; `extra` other values of that moment by their names, such as ``{"Temperature [K]": 293.1}``.
+        default.
         """
         one_of("kind", kind, MEASURED)
         u = self._input.get((kind, int(index)))
         if u is None:
             raise ParameterError(f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows.")
-        self.record_many([Measurement(kind, int(index), u)], [readouts], [extra or {}], measured)
+        self.record_many([Measurement(kind, int(index), u)], [readouts], measured=measured)
 
     def record_many(
         self,
-        measurements: Sequence[Measurement],
+        some: Sequence[Measurement],
         readouts: Sequence[ArrayLike],
         extra: Sequence[dict[str, float]] | None = None,
         measured: float | None = None,
     ) -> None:
-        """Store several measurements of `remaining` as one step: after a crash all of them are there, or none."""
+        """Store several measurements of `remaining` as one step: after a crash all of them are there, or none.
+
+        `extra` has other values of each by their names, such as ``{"Temperature [K]": 293.1}``.
+        """
         if self._closed:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
-        values = self.checked(measurements, readouts)
+        values = self.checked(some, readouts)
         moment = time.time() if measured is None else float(measured)
         if not 0 <= moment < LATEST_S:
             raise ParameterError(f"`measured={moment:g}` is no time of a measurement; give seconds since 1970.")
-        rows = zip(measurements, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True)
+        rows = zip(some, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True)
         # A microsecond apart: the order within a batch must not get lost.
         entries = [Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u, x, more)) for one, x, more, k in rows]
         with self._lock:
             self._refuse_deleted()
             self._write(entries)
-            self._stored |= {(one.kind, one.number) for one in measurements}
+            self._stored |= {(one.kind, one.number) for one in some}
             self.n_readouts = len(values[0])
 
     def note(self, what: str, **words: Any) -> None:
@@ -156,16 +152,7 @@ class Store:
         self.events.append(event)
 
     def extend(self, n_samples: int) -> None:
-        """Plan so many samples in all, or a few more (`Plan.extended`); nothing that was planned or measured changes.
-
-        >>> import tempfile
-        >>> from infocap.experiment import Plan
-        >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64)
-        >>> with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/run.db", plan) as store:
-        ...     store.extend(100)
-        ...     store.plan.n_samples, len(store.schedule)
-        (128, 128)
-        """
+        """Plan so many samples in all, or a few more (`Plan.extended`); what was planned or measured stays."""
         if n_samples < self.plan.n_samples:
             said = f"`n_samples={n_samples}` is less than the {self.plan.n_samples} that {self.path} has planned"
             raise ParameterError(f"{said}; a plan can only grow.")
@@ -188,7 +175,8 @@ class Store:
             with self._lock, self._connection as connection:  # which undoes everything when something is raised
                 connection.execute("BEGIN IMMEDIATE")
                 for entry in entries:
-                    self._put_once(entry)
+                    if not self._is_stored(entry):
+                        _put(connection, entry)
                 connection.execute("COMMIT")
         except sqlite3.Error as problem:
             free, first = shutil.disk_usage(self.path.parent).free / 1e6, entries[0]
@@ -198,15 +186,14 @@ class Store:
                 "again to go on."
             ) from None
 
-    def _put_once(self, entry: Entry) -> None:
-        try:
-            _put(self._connection, entry)
-        except sqlite3.IntegrityError:
-            query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
-            (there,) = self._connection.execute(query, entry[:2]).fetchone()
-            if there != entry.data:  # the same twice is no harm
-                said = f"{entry.kind} {entry.number} is stored already with other readouts"
-                raise DataError(f"{said}; a measurement is never overwritten.") from None
+    def _is_stored(self, entry: Entry) -> bool:
+        """Whether it is there already, which does no harm; with other data it is an error."""
+        query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+        there = self._connection.execute(query, entry[:2]).fetchone()
+        if there not in (None, (entry.data,)):
+            said = f"{entry.kind} {entry.number} is stored already with other readouts"
+            raise DataError(f"{said}; a measurement is never overwritten.")
+        return there is not None
 
     @property
     def last_instrument(self) -> str | None:
@@ -283,27 +270,26 @@ class Store:
 
     def checked(self, measurements: Sequence[Measurement], readouts: Sequence[ArrayLike]) -> list[Floats]:
         """One vector of numbers per measurement, all as long as those before, or an error that says what is wrong."""
-        out: list[Floats] = []
-        for one, found in zip(measurements, readouts, strict=True):
-            values = self._vector(found, f"{'run' if self.plan.runs else one.kind} {one.number}")
-            expected = self.n_readouts or len((out or [values])[0])
+        out = [self._vector(found, one) for one, found in zip(measurements, readouts, strict=True)]
+        expected, steps = self.n_readouts or len(out[0]), self.plan.steps
+        for one, values in zip(measurements, out, strict=True):
             if len(values) != expected:
-                said = f"readouts of {one.kind} {one.number} have {len(values) // self.plan.steps} channels"
-                raise DataError(f"{said}; this store has {expected // self.plan.steps}.")
-            out.append(values)
+                said = f"readouts of {one.kind} {one.number} have {len(values) // steps} channels"
+                raise DataError(f"{said}; this store has {expected // steps}.")
         return out
 
-    def _vector(self, readouts: ArrayLike, name: str) -> Floats:
+    def _vector(self, readouts: ArrayLike, one: Measurement) -> Floats:
         masked = np.ma.isMA(readouts)
         values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
         steps = self.plan.steps
         if self.plan.runs and (values.size % steps or (values.ndim == 2 and len(values) != steps)):
-            raise DataError(f"readouts of {name} have shape {values.shape}; give one row per time step, {steps}.")
+            said = f"readouts of run {one.number} have shape {values.shape}"
+            raise DataError(f"{said}; give one row per time step, {steps}.")
         values = values.ravel() if self.plan.runs else values
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             found = f"shape {values.shape} and type {values.dtype}"
-            raise DataError(f"readouts of {name} have {found}; give one vector of numbers.")
+            raise DataError(f"readouts of {one.kind} {one.number} have {found}; give one vector of numbers.")
         return values
 
 

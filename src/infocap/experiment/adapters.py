@@ -1,11 +1,10 @@
-"""Instruments of other libraries as one instrument of infocap: functions that set and read, QCoDeS, PyMeasure.
-
-None of these libraries is imported here: what they made is used as it is.
-"""
+"""Instruments of other libraries as one instrument of infocap; none of these libraries is imported here."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,25 +14,12 @@ from ..typing import Floats
 
 
 class SetAndRead:
-    """An instrument made of functions: those that set the inputs, and those that read the outputs.
+    """An instrument made of functions: one per input that sets it, and functions that read.
 
-    Parameters
-    ----------
-    inputs
-        One function per input, which is called with its value.
-    readouts
-        Functions that give a number or an array; what they give together is the row.
-    extra
-        Functions that give extra values of each row, by name, as ``{"Temperature [K]": thermometer.read}``.
-    rest
-        Values that the inputs are set to at the end of an acquisition, however it ends; by default they are left.
-    shutdown
-        Functions that are called after that.
-    identity
-        What tells this instrument from another, such as a serial number.
+    What the `readouts` give, numbers or arrays, together is the row; `extra` reads further values by name, as
+    ``{"Temperature [K]": read_temperature}``. At the end of an acquisition, however it comes, the inputs are set to
+    `rest`, if that is given, and the functions `shutdown` are called. `identity` tells one instrument from another.
 
-    Examples
-    --------
     >>> voltage = []
     >>> device = SetAndRead([voltage.append], [lambda: voltage[-1] ** 2], extra={"T [K]": lambda: 293.0})
     >>> device.measure([0.5])
@@ -77,18 +63,17 @@ class SetAndRead:
 def qcodes(
     station: Any, inputs: Sequence[Any], readouts: Sequence[Any], extra: Sequence[Any] = (), **settings: Any
 ) -> SetAndRead:
-    """Parameters of a QCoDeS `Station` as one instrument.
+    """Parameters of a QCoDeS `Station` as one instrument, each given as itself or by its full name, as ``"dac_ch1"``.
 
-    `inputs`, `readouts` and `extra` are parameters, or their full names in the station, as ``"dac_ch1"``; extra values
-    are called by their label and unit. More `settings` are those of `SetAndRead`, as ``rest=[0, 0]``.
+    Extra values are called by their label and unit. More `settings` are those of `SetAndRead`, as ``rest=[0, 0]``.
     """
-
-    def parameters(names: Sequence[Any]) -> list[Any]:
-        return [station.get_component(one) if isinstance(one, str) else one for one in names]
-
-    named = {f"{one.label} [{one.unit}]" if one.unit else one.label: one for one in parameters(extra)}
-    settings = {"identity": f"QCoDeS station of {', '.join(station.components)}"} | settings
-    return SetAndRead(parameters(inputs), parameters(readouts), extra=named, **settings)
+    given = [
+        [station.get_component(one) if isinstance(one, str) else one for one in names]
+        for names in (inputs, readouts, extra)
+    ]
+    named = {f"{one.label} [{one.unit}]" if one.unit else one.label: one for one in given[2]}
+    known: dict[str, Any] = {"identity": f"QCoDeS station of {', '.join(station.components)}", "extra": named}
+    return SetAndRead(*given[:2], **known | settings)
 
 
 def pymeasure(
@@ -98,33 +83,27 @@ def pymeasure(
     extra: Sequence[str] = (),
     **settings: Any,
 ) -> SetAndRead:
-    """Properties of PyMeasure instruments as one instrument.
+    """Properties of PyMeasure instruments as one instrument, by their names, as ``"source.source_voltage"``.
 
-    `instruments` are named, and `inputs`, `readouts` and `extra` are names of their properties, as
-    ``"source.source_voltage"``. In the end the `shutdown()` of each instrument is called, which switches its outputs
-    off. More `settings` are those of `SetAndRead`.
+    In the end `shutdown()` of each instrument is called, which switches its outputs off. More `settings` are those of
+    `SetAndRead`, as ``rest=[0, 0]``.
     """
 
     def owner(name: str) -> tuple[Any, str]:
         path, _, last = name.rpartition(".")
-        first, _, more = path.partition(".")
-        found = instruments.get(first)
-        found = attrgetter(more)(found) if more and found is not None else found
+        try:
+            found = attrgetter(path)(SimpleNamespace(**instruments))
+        except AttributeError:
+            found = None
         if not hasattr(type(found), last):  # to set it would send nothing, and raise nothing
             raise ParameterError(f"{name!r} is no property of the instruments {', '.join(instruments)}.")
         return found, last
 
-    def setter(name: str) -> Callable[[float], None]:
-        thing, last = owner(name)
-        return lambda value: setattr(thing, last, value)
-
-    def getter(name: str) -> Callable[[], Any]:
-        thing, last = owner(name)
-        return lambda: getattr(thing, last)
-
-    names = {name: getter(name) for name in extra}
-    known: dict[str, Any] = {"identity": ", ".join(str(one.name) for one in instruments.values())}
-    known |= {"shutdown": [one.shutdown for one in instruments.values()]}
-    return SetAndRead(
-        [setter(one) for one in inputs], [getter(one) for one in readouts], extra=names, **known | settings
-    )
+    setters = [partial(setattr, *owner(name)) for name in inputs]
+    getters = [[partial(getattr, *owner(name)) for name in names] for names in (readouts, extra)]
+    known: dict[str, Any] = {
+        "identity": ", ".join(str(one.name) for one in instruments.values()),
+        "shutdown": [one.shutdown for one in instruments.values()],
+        "extra": dict(zip(extra, getters[1], strict=True)),
+    }
+    return SetAndRead(setters, getters[0], **known | settings)
