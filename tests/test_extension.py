@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -47,6 +47,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+@settings(max_examples=12)
 @given(between=st.integers(1, 300), more=st.integers(1, 300))
 def test_an_extended_plan_begins_with_the_shorter_one_and_forgets_the_lengths_in_between(plan, between, more):
     middle = plan.extended(plan.n_samples + between)

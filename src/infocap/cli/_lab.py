@@ -113,7 +113,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     except MISTAKES:  # in the user's own driver: they need the file and the line
         traceback.print_exc()
         raise SystemExit(3) from None
-    echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
+    echo(f"{recording}\nin {output}, plan {recording.metadata['fingerprint'][:12]}")
     why = recording.metadata.get("stopped")
     if why is not None:
         echo(f"Stopped before all was measured ({why}); the same command goes on from there.")

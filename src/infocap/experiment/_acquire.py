@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -93,15 +94,12 @@ def acquire(
             positive(name, limit)
     retries, wait_s, path = whole_number("retries", retries, 0), number("wait_s", wait_s, 0.0), Path(path)
     with _alone(path.resolve()), Store(path, plan) as store, _until_stopped() as stop:
-        if store.complete and not store.crashed:
+        methods = [getattr(instrument, name, None) for name in ("measure", "measure_many")]
+        is_made = any(methods) and not isinstance(instrument, type)
+        if store.complete and not store.crashed and not is_made:
             return store.recording()  # without disturbing any device
-        is_made = any(hasattr(instrument, name) for name in ("measure", "measure_many"))
-        made: Any = instrument if is_made and not isinstance(instrument, type) else _made(instrument)
-
-        def failed(name: str, reason: str) -> None:
-            store.note(FAILURE, at=name, reason=reason)
-
-        careful = Careful(made, store.plan, retries, wait_s, timeout_s, failed)
+        made: Any = instrument if is_made else _made(instrument)
+        careful = Careful(made, store.plan, retries, wait_s, timeout_s, partial(store.note, FAILURE))
         with _in_use(store, careful, other_instrument):
             why = _measure(store, careful, until, stop, progress)
         recording = store.recording()

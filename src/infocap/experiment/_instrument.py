@@ -40,11 +40,11 @@ class Instrument(Protocol):
 
     More methods are called where they are there. ``measure_many(u)``, for a generator that plays a sequence or a scope
     that takes frames, gets (rows, inputs) and gives (rows, channels), as many rows at once as the attribute ``batch``
-    says, else 64; they are stored as one step. ``dark()`` reads with the source off, for plans with `dark_every`.
-    ``recover()`` comes before a failed measurement is tried again; ``safe()``, which should switch off what may do
-    harm, and then ``close()``, at the end of an acquisition, however it ends. After a crash, which calls nothing, the
-    next acquisition begins with ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one
-    instrument from another; without it the name of the class does.
+    says, else 64. ``dark()`` reads with the source off, for plans with `dark_every`. ``recover()`` comes before a
+    failed measurement is tried again; ``safe()``, which should switch off what may do harm, and then ``close()``, at
+    the end of an acquisition, however it ends. After a crash, which calls nothing, the next acquisition begins with
+    ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one instrument from another;
+    without it the name of the class does.
 
     What a method has parameters for, it gets: ``settle_s`` and ``averages`` of the plan, to wait after setting the
     inputs and to average by itself (else it is asked so many times, and the mean is stored); and ``seed``, one that
@@ -71,7 +71,7 @@ class Careful:
         retries: int,
         wait_s: float,
         timeout_s: float | None,
-        failed: Callable[[str, str], None],
+        failed: Callable[..., None],
     ) -> None:
         one, many = (getattr(instrument, name, None) for name in ("measure", "measure_many"))
         if not callable(one) and not callable(many):
@@ -153,7 +153,7 @@ class Careful:
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 failures += 1
                 self.failures += 1
-                self.failed(name, in_one_line(problem))
+                self.failed(at=name, reason=in_one_line(problem))
                 if failures > self.retries or stop.wait(self.wait_s):
                     raise DataError(
                         f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "

@@ -79,7 +79,7 @@ class Store:
         known = len(measured[0].content[1]) if measured else plan.steps * (plan.n_readouts or len(plan.channel))
         self.n_readouts: int | None = known or None
         if wanted is not None and wanted.is_extension_of(plan):
-            self._extend(wanted)
+            self.extend(wanted.n_samples)
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -156,12 +156,10 @@ class Store:
         if n_samples < self.plan.n_samples:
             said = f"`n_samples={n_samples}` is less than the {self.plan.n_samples} that {self.path} has planned"
             raise ParameterError(f"{said}; a plan can only grow.")
-        if n_samples > self.plan.n_samples:
-            self._extend(self.plan.extended(n_samples))
-
-    def _extend(self, plan: Plan) -> None:
-        codes, inputs, known = plan.schedule.codes, plan.schedule.inputs, len(self.schedule)
-        added = Schedule(codes[known:], inputs[known:])
+        if n_samples == self.plan.n_samples:
+            return
+        plan, known = self.plan.extended(n_samples), len(self.schedule)
+        added = Schedule(plan.schedule.codes[known:], plan.schedule.inputs[known:])
         grown = [*self._story.get("extended", []), {"at": _now(), "n_samples": plan.n_samples}]
         story, moment = self._story | _story(plan) | {"extended": grown}, time.time()
         words = Entry("plan", len(grown), moment, json.dumps(story).encode())
