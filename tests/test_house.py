@@ -31,7 +31,7 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Fitting a simulator to a measurement, the published twin, and the paper's W* and y* took 190.
 # Pictures for papers, inputs with names and units, and notebooks took 410.
 # Batches, averages, dark references, extra values, runs that are extended, and adapters took 410.
-MOST_LINES = 20_570
+MOST_LINES = 20_575
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less.
 MOST_CORE_LINES = 9_280

@@ -125,6 +125,22 @@ def test_a_measurement_is_the_mean_of_as_many_readings_as_the_plan_says(batch, t
     assert plan.fingerprint != PLAN.fingerprint
 
 
+def test_readings_of_different_length_have_no_mean(tmp_path):
+    class Hasty:
+        count = 0
+
+        def measure(self, u):
+            self.count += 1
+            return u[: 1 if self.count == 1 else 2]
+
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=2)
+    with pytest.raises(DataError, match=r"have different numbers of channels; .* n_readouts"):
+        acquire(plan, Hasty(), tmp_path / "run.db", progress=False)
+    told = Plan.from_dict(plan.to_dict() | {"n_readouts": 2})
+    recording = acquire(told, Hasty(), tmp_path / "told.db", wait_s=0, progress=False)
+    assert_array_equal(recording.readouts, plan.inputs)
+
+
 def test_a_driver_may_average_and_wait_by_itself(tmp_path):
     asked = []
 

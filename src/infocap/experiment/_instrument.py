@@ -109,6 +109,9 @@ class Careful:
         readings = [self._insist(partial(self._reading, method, some, k), some, fit, stop) for k in range(times)]
         if times == 1:
             return readings[0]
+        if len({len(x) for readouts, _ in readings for x in readouts}) > 1:
+            said = f"readings of {some[0].kind} {some[0].number} have different numbers of channels"
+            raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
         return list(np.mean([readouts for readouts, _ in readings], axis=0)), readings[-1][1]
 
     def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:

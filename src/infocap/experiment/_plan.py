@@ -282,6 +282,7 @@ class Plan:
         inputs = self.inputs.reshape(n, -1)[codes]  # those of a run in one row
         quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
         noise, reference = (np.array(getattr(self, name) or quartile) for name in CONSTANT_INPUTS)
+        # Places between them, counted from the first of all; the one before the first new row belongs to the former.
         place, source_off = np.arange(done > 0, len(codes) + 1), np.full(self.n_inputs, np.nan)
         both = ((self.dark_every, DARK, source_off), (self.reference_every, REFERENCE, reference))
         between = [(one, *what) for every, *what in both if every for one in place[(done + place) % every == 0]]
