@@ -17,7 +17,7 @@ test: $(VENV)/.dev
 test-quick: $(VENV)/.dev
 	$(PYTEST) -m "not slow and not pages"
 
-test-slow: $(VENV)/.dev
+test-slow: $(VENV)/.dev $(VENV)/.qcodes
 	$(BIN)/python -m pytest -q -m slow
 
 lint: $(VENV)/.dev
@@ -52,6 +52,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.qcodes: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[qcodes]"
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python

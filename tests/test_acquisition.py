@@ -133,7 +133,7 @@ def test_after_a_crash_the_device_is_made_safe_at_the_next_start(lab, way):
     assert calls()[:4] == ["made", "safe", "recover", "measure"]
     Path("calls").unlink()
     assert ended(command())[0] == 0
-    assert calls() == ["made", "safe", "close"]  # nothing was left to measure, and nothing had crashed
+    assert not Path("calls").exists()  # nothing was left to measure, so no instrument was made
 
 
 def test_a_mistake_in_the_driver_stops_at_once_with_its_line(lab):

@@ -84,6 +84,14 @@ def test_a_plan_goes_to_other_software_and_comes_back(lab, monkeypatch, capsys):
     assert result.metadata["provenance"]["fingerprint"] == Plan.load("plan.toml").fingerprint
 
 
+def test_how_rows_are_read_stands_in_the_plan(lab, monkeypatch):
+    words = ["--inputs", 2, "--degree", 3, "--samples", 64, "--averages", 8, "--settle", 0.05, "--dark-every", 16]
+    assert call(monkeypatch, "plan", *words, "-o", "other.toml") == 0
+    plan = Plan.load("other.toml")
+    assert (plan.averages, plan.settle_s, plan.dark_every) == (8, 0.05, 16)
+    assert [kind for kind, _ in plan.schedule.names].count("dark") == 5
+
+
 def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -118,10 +126,14 @@ def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path)
     (["watch", "empty.db", "--once"], 3, "it holds nothing yet"),
     (["watch", "none.db"], 3, "does not exist"),
     (["export", "empty.db", "run.nc"], 3, "holds nothing yet"),
+    (["extend", "none.db", "--samples", "128"], 3, "none.db does not exist or holds nothing"),
+    (["extend", "begun.db", "--samples", "32"], 2, "--samples 32 is less than the 64 that begun.db has planned"),
+    (["extend", "begun.db", "--samples", "0"], 2, "--samples 0 must be a whole number, 1 or more"),
 ])  # fmt: skip
 def test_mistakes_in_the_lab_are_one_line_and_an_exit_code(lab, arguments, code, message, monkeypatch, capsys):
     Path("important.csv").write_text("a night\n")
     Path("empty.db").touch()
+    Store("begun.db", Plan.load("plan.toml")).close()
     assert call(monkeypatch, *arguments) == code
     said = capsys.readouterr().err
     assert message in said

@@ -70,12 +70,16 @@ def whole(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kills", [40, pytest.param(500, marks=pytest.mark.slow)])
-def test_kills_at_random_moments_lose_nothing_and_change_nothing(kills, whole, tmp_path):
-    done = python("kill.py", tmp_path, kills, 7)
+@pytest.mark.parametrize("batch", [1, 32])
+def test_kills_at_random_moments_lose_nothing_and_change_nothing(kills, batch, whole, tmp_path):
+    """While rows are measured one by one or many at once, and while the run is extended."""
+    done = python("kill.py", tmp_path, kills, 7, batch)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["kills"] == kills
+    assert found["underway"] > kills / 2  # rows were being stored then
     assert found["lost"] == []
+    assert found["torn"] == []  # of a batch all rows are there, or none
     assert found["amiss"] == []
     assert same_bytes(infocap.read(found["path"]), whole["large"])
 
@@ -90,16 +94,16 @@ def shim(tmp_path_factory):
     return str(library)
 
 
-@pytest.mark.parametrize("cuts", [120, pytest.param(2000, marks=pytest.mark.slow)])
-def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, shim, whole, tmp_path):
+@pytest.mark.parametrize(("cuts", "batch"), [(120, 1), (40, 32), pytest.param(2000, 1, marks=pytest.mark.slow)])
+def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     log = tmp_path / "log"
     environment = {"LD_PRELOAD": shim, "DISK_FOLDER": str(disk), "DISK_LOG": str(log)}
-    done = python("acquire_and_tell.py", disk, "large", env=environment)
+    done = python("acquire_and_tell.py", disk, "large", batch, env=environment)
     assert done.returncode == 0, done.stderr
     steps = read_log(log)
-    assert sum(step.what == "sync" for step in steps) > len(plan("large").schedule)
+    assert sum(step.what == "sync" for step in steps) > len(plan("large").schedule) / batch
     assert {Path(step.path).name for step in steps if step.what == "sync"} >= {"run.db", "run.db-wal"}
     chance = random.Random(3)
     for cut in range(cuts):
@@ -115,6 +119,7 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, shim, whole, 
             values = stored(again / "run.db")
             assert read_entries(again / "run.db").sound
             assert promised.items() <= values.items()
+            assert len(values) % batch == 0 or len(values) == len(plan("large").schedule)  # no part of a batch
         if cut % (cuts // 4) == 0:  # and the run goes on from there, to the same end
             assert same_bytes(acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"])
         shutil.rmtree(again)

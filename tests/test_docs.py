@@ -1,6 +1,6 @@
 """The documentation: its code runs, its links lead somewhere, it is spelled, and it says what the code says."""
 
-import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import infocap
+from conftest import absent
 
 pytestmark = pytest.mark.pages
 
@@ -32,6 +33,7 @@ RUN_AT_BUILD = "{code-cell}"
 RUN_HERE = ("python", "console")
 NOT_CODE = ("text", "toml", "matlab", "julia", "r", "{toctree}", "{glossary}", "{eval-rst}", "{include}")
 SLOW = ("lab.md", "photonics.md", "howto/matlab.md")  # their commands take many seconds
+LIBRARIES = {"howto/pyvisa.md": "pyvisa_sim", "howto/pymeasure.md": "pymeasure", "howto/qcodes.md": "qcodes"}
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
     "compare.md": ("run.nc", "other.nc"),
     "files.md": (
@@ -131,8 +133,11 @@ def desk(laboratory, tmp_path, monkeypatch):
     plt.close("all")
 
 
-@pytest.mark.parametrize("page", pages_with("python"))
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:qcodes", "ignore::DeprecationWarning:pymeasure")
+@pytest.mark.parametrize("page", pages_with("python", ("howto/qcodes.md",)))  # QCoDeS is large: make test-slow has it
 def test_the_python_of_a_page_runs(page, desk, request):
+    if page in LIBRARIES and importlib.util.find_spec(LIBRARIES[page]) is None:
+        absent(LIBRARIES[page])
     desk(page)
     names = {}
     for block in blocks(DOCS / page, "python"):

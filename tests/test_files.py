@@ -608,7 +608,7 @@ def test_missing_cells_are_nan_and_times_may_be_dates(tmp_path):
     ("u1,u2\n1,2\n", "has no column of readouts"),
     ("index,u1,a\n0.5,1,2\n", "no whole numbers"),
     ("index,u1,a\n,1,2\n", "no whole numbers"),
-    ("index,u1,a\n-3,1,2\n", "index in .* is -3 in row 1"),
+    ("index,u1,a\n-4,1,2\n", "index in .* is -4 in row 1"),
     ("index,u1,a\n-1,1,2\n", "no row of the design"),
     ("u1,a\n1+2j,2\n", "complex numbers among its inputs"),
     ("# infocap plan {\nindex,u1,a\n0,1,2\n", "something damaged"),

@@ -11,17 +11,20 @@ from infocap.experiment import Store, acquire
 
 folder, size = sys.argv[1], sys.argv[2]
 told = os.open(f"{folder}/told", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-record = Store.record
+batch = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+record = Store.record_many
 
 
-def record_and_tell(self, index, readouts, kind="sample", measured=None):
-    record(self, index, readouts, kind, measured)
-    os.write(told, f"{kind} {index} {np.asarray(readouts).tobytes().hex()}\n".encode())
+def record_and_tell(self, measurements, readouts, extra=None, measured=None):
+    record(self, measurements, readouts, extra, measured)
+    rows = zip(measurements, readouts, strict=True)
+    lines = [f"{one.kind} {one.number} {np.asarray(x).tobytes().hex()}\n" for one, x in rows]
+    os.write(told, "".join(lines).encode())
 
 
-Store.record = record_and_tell
+Store.record_many = record_and_tell
 try:
-    acquire(plan(size), bench(), f"{folder}/run.db", progress=False)
+    acquire(plan(size), bench(batch), f"{folder}/run.db", progress=False)
 except InfocapError as problem:
     print(problem)
     sys.exit(3)

@@ -10,7 +10,7 @@ from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
 from ._doctor import doctor
 from ._estimate import estimate
-from ._lab import acquire, draw, export, import_, watch
+from ._lab import acquire, draw, export, extend, import_, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
 from ._show import card, compare, gallery, report, show
@@ -35,7 +35,7 @@ def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-LAB = (plan, draw, acquire, watch, import_, export)
+LAB = (plan, draw, acquire, extend, watch, import_, export)
 for command in (*LAB, doctor, estimate, show, compare, report, card, gallery, simulate, reproduce, cite):
     main.add_command(command)
 

@@ -1,4 +1,4 @@
-"""infocap draw, acquire, watch, import and export: between plans, devices and files."""
+"""infocap draw, acquire, extend, watch, import and export: between plans, devices and files."""
 
 import inspect
 import json
@@ -20,6 +20,7 @@ from .._words import HALF_WIDTH_95, decimals
 from ..errors import ParameterError
 from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
+from ..experiment._acquire import extend as extend_store
 from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
 from ..experiment._store import Store
@@ -115,12 +116,22 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     except MISTAKES:  # in the user's own driver: they need the file and the line
         traceback.print_exc()
         raise SystemExit(3) from None
-    echo(f"{recording}\nin {output}, plan {made.fingerprint[:12]}")
+    echo(f"{recording}\nin {output}, plan {recording.metadata['fingerprint'][:12]}")
     why = recording.metadata.get("stopped")
     if why is not None:
         echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
     if why == INTERRUPTED:
         raise SystemExit(130)
+
+
+@click.command()
+@click.argument("store", type=FILE)
+@click.option("--samples", "n_samples", type=int, required=True, help="In all; a few more where blocks must be whole.")
+def extend(store: Path, n_samples: int) -> None:
+    """Plan more samples for the run in STORE, complete or not: the command that acquired it then goes on with them."""
+    longer = extend_store(store, n_samples)
+    echo(f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}")
+    echo("The same `infocap acquire` as before measures what is missing.")
 
 
 def _instrument(name: str, plan: Plan, folder: Path) -> Any:

@@ -64,6 +64,8 @@ def describe(recording: Recording) -> list[str]:
         facts["noise"] = f"{len(recording.noise)} measurements of the noise, each at a constant input"
     if recording.reference is not None:
         facts["reference"] = f"{len(recording.reference)} of the drift reference, each at a constant input"
+    if recording.extra is not None:
+        facts["extra"] = listed(recording.extra_names, 4)
     lines = [f"  {name:<9} {text}" for name, text in facts.items()]
     for name, value in recording.metadata.items():
         text = _planned(value) if name == "plan" else str(value)

@@ -1,7 +1,8 @@
 """In the lab: plan what to measure, acquire it without losing anything."""
 
 from ..recording._recording import Measurement, Schedule
-from ._acquire import INTERRUPTED, Status, acquire, status
+from . import adapters
+from ._acquire import INTERRUPTED, Status, acquire, extend, status
 from ._doctor import Inspection, inspect
 from ._instrument import Instrument, SimulatedBench, simulated
 from ._plan import Plan
@@ -9,5 +10,5 @@ from ._store import Store
 
 __all__ = [
     "INTERRUPTED", "Inspection", "Instrument", "Measurement", "Plan", "Schedule", "SimulatedBench", "Status", "Store",
-    "acquire", "inspect", "simulated", "status",
+    "acquire", "adapters", "extend", "inspect", "simulated", "status",
 ]  # fmt: skip

@@ -1,17 +1,17 @@
 """acquire: measure what a plan asks for, one safe step after the other; status: how that stands meanwhile."""
 
-import functools
 import inspect
+import itertools
 import signal
 import sqlite3
 import sys
 import threading
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -25,7 +25,6 @@ from ..errors import DataError, DataWarning, InfocapError
 from ..recording._recording import Measurement, Recording
 from ..recording._store import BEGUN, ENDED, FAILURE, MEASURED, StoreContents, read_entries, to_recording
 from ..result._capacity_result import CapacityResult
-from ..typing import Floats
 from ..workflow._analyse import analyse
 from ._instrument import MISTAKES, Careful, Instrument, in_one_line
 from ._plan import Plan
@@ -69,7 +68,8 @@ def acquire(
     ----------
     instrument
         Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function without arguments that makes one: it
-        is called when all else is found to be in order, so that no mistake in the plan disturbs a device.
+        is called when all else is found to be in order, so that no mistake in the plan disturbs a device, and not at
+        all when everything is measured already.
     retries, wait_s
         How often to ask again when it raises an error or gives no finite number, and the pause before. A mistake in the
         driver's own code (TypeError, NameError, ...) is raised at once.
@@ -94,17 +94,36 @@ def acquire(
             positive(name, limit)
     retries, wait_s, path = whole_number("retries", retries, 0), number("wait_s", wait_s, 0.0), Path(path)
     with _alone(path.resolve()), Store(path, plan) as store, _until_stopped() as stop:
-        is_made = hasattr(instrument, "measure") and not isinstance(instrument, type)
+        methods = [getattr(instrument, name, None) for name in ("measure", "measure_many")]
+        is_made = any(methods) and not isinstance(instrument, type)
+        if store.complete and not store.crashed and not is_made:
+            return store.recording()  # without disturbing any device
         made: Any = instrument if is_made else _made(instrument)
-
-        def failed(name: str, reason: str) -> None:
-            store.note(FAILURE, at=name, reason=reason)
-
-        careful = Careful(made, retries, wait_s, timeout_s, failed)
+        careful = Careful(made, store.plan, retries, wait_s, timeout_s, partial(store.note, FAILURE))
         with _in_use(store, careful, other_instrument):
             why = _measure(store, careful, until, stop, progress)
         recording = store.recording()
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
+
+
+def extend(path: str | Path, n_samples: int) -> Plan:
+    """Let the store at `path` plan so many samples in all, or a few more; return that plan, for `acquire`.
+
+    What was planned and measured stays as it is, also where the acquisition was interrupted: in the end there are the
+    same measurements as in one run of that length.
+
+    >>> import tempfile
+    >>> from infocap.experiment import Plan, SimulatedBench
+    >>> plan = Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = acquire(plan, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
+    ...     longer = extend(f"{folder}/run.db", 128)
+    ...     acquire(longer, SimulatedBench(lambda u: u), f"{folder}/run.db", progress=False)
+    Recording: 128 samples, 2 inputs, 2 readouts
+    """
+    with _alone(Path(path).resolve()), Store(path) as store:
+        store.extend(whole_number("n_samples", n_samples, 1))
+        return store.plan
 
 
 def _measure(store: Store, careful: Careful, until: float | None, stop: Event, progress: bool) -> str | None:
@@ -112,46 +131,47 @@ def _measure(store: Store, careful: Careful, until: float | None, stop: Event, p
     from tqdm.auto import tqdm
 
     n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal
-    if store.n_readouts is None:
+    if store.n_readouts is None and careful.batch == 1 < n:
         _first_rows(store, careful, stop)
-    with tqdm(total=n, initial=len(store), desc="Acquiring", unit="row", disable=quiet) as bar:
-        for one in store.remaining():
+    look = len(store)
+    with tqdm(total=n, initial=look, desc="Acquiring", unit="row", disable=quiet) as bar:
+        for some in _batches(store.remaining(), careful.batch):
             if stop.is_set():
                 return INTERRUPTED
-            store.record(one.number, _asked(store, careful, one, stop), one.kind)
+            store.record_many(some, *careful.measure(some, store.checked, stop))
             if careful.failures:
                 bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
-            bar.update()
-            if until is not None and len(store) % max(n // LOOKS, 1) == 0 and not store.complete:
+            bar.update(len(some))
+            if until is not None and len(store) >= look + n // LOOKS and not store.complete:
+                look = len(store)
                 result, _ = estimate_now(store.recording(), store.plan, growth=False)
                 if result is not None and not result.unreliable and width(result) < until:
                     return f"the 95 % interval of the total was narrower than {until:g}"
     return None
 
 
-def _asked(store: Store, careful: Careful, one: Measurement, stop: Event) -> Floats:
-    name, seed = f"{one.kind} {one.number}", [store.plan.seed, MEASURED.index(one.kind), one.number]
-    fit = functools.partial(store.checked, index=one.number, kind=one.kind)
-    u = one.u.reshape(store.plan.steps, -1) if store.plan.runs else one.u
-    return careful.measure(u, name, seed, fit, stop)
+def _batches(wanted: Iterator[Measurement], size: int) -> Iterator[list[Measurement]]:
+    """So many measurements at a time; one with the source off by itself."""
+    for is_dark, group in itertools.groupby(wanted, key=lambda one: one.kind == "dark"):
+        while some := list(itertools.islice(group, 1 if is_dark else size)):
+            yield some
 
 
 def _first_rows(store: Store, careful: Careful, stop: Event) -> None:
-    """Measure until two rows have the same number of channels, which is then that of all; store those two."""
-    held: list[tuple[Measurement, Floats, float]] = []
-    for one in store.remaining():
+    """Measure until a row has as many channels as the one before, which is then the number of all; store these two."""
+    before: Any = ()
+    widths: list[int] = []
+    for one in itertools.islice(store.remaining(), FIRST):
         if stop.is_set():
             return
-        held.append((one, _asked(store, careful, one, stop), time.time()))
-        n, times = Counter(len(x) for _, x, _ in held).most_common(1)[0]
-        if times == min(2, len(store.schedule)):
-            for first, x, when in held:
-                if len(x) == n:
-                    store.record(first.number, x, first.kind, measured=when)
+        (readouts,), (extra,) = careful.measure([one], store.checked, stop)
+        widths.append(len(readouts))
+        if widths[-2:-1] == widths[-1:]:
+            store.record_many([before[0], one], [before[1], readouts], [before[2], extra])
             return
-        if len(held) == FIRST:
-            said = f"the instrument gave {', '.join(str(len(x)) for _, x, _ in held)} channels"
-            raise DataError(f"{said} in its first answers; say in the plan how many there are: n_readouts = ....")
+        before = one, readouts, extra
+    said = f"the instrument gave {', '.join(map(str, widths))} channels in its first answers"
+    raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
 
 
 @contextmanager
@@ -162,6 +182,7 @@ def _in_use(store: Store, careful: Careful, other_instrument: bool) -> Iterator[
         if last not in (None, careful.name) and not other_instrument:
             said = f"{store.path} was measured with the instrument {last!r} so far, and this is {careful.name!r}"
             raise DataError(f"{said}; take that one, another store, or say that it is meant: `other_instrument=True`.")
+        careful.refuse_lacking()
         if store.crashed:
             for name in ("safe", "recover"):
                 careful.call(name)

@@ -146,7 +146,7 @@ def _order(recording: Recording) -> Integers:
 
 def _only(recording: Recording, rows: Integers) -> Recording:
     """The recording with these rows alone."""
-    names = ("inputs", "readouts", "index", "acquired", "repeats")
+    names = ("inputs", "readouts", "index", "acquired", "repeats", "extra")
     parts: dict[str, Any] = {name: getattr(recording, name) for name in names}
     parts = {name: None if one is None else np.asarray(one)[rows] for name, one in parts.items()}
     return replace(recording, **parts)

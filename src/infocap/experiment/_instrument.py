@@ -1,24 +1,33 @@
 """What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
+import inspect
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from multiprocessing.pool import AsyncResult, ThreadPool
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._check import number
+from .._check import number, whole_number
 from ..errors import DataError, ParameterError, warn
-from ..systems._measure import measure, takes_seed
+from ..recording._recording import Measurement
+from ..recording._store import MEASURED
+from ..systems._measure import measure
 from ..systems._reservoirs import EchoState
 from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike, Floats, System
 from ._plan import BENCH, Plan
 
-FAULTS = ("latency_s", "dropout", "drift")
+FAULTS = ("latency_s", "dropout", "drift", "batch")
+# Rows that `measure_many` gets at once where the instrument does not say: few enough that a crash costs seconds.
+BATCH = 64
 # Mistakes in a driver's own code, which asking again does not mend.
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
+
+Rows = tuple[list[Any], list[dict[str, float]]]  # readouts and extra values, one of each per measurement
+Fit = Callable[[Sequence[Measurement], Sequence[Any]], list[Floats]]
 
 
 @runtime_checkable
@@ -26,12 +35,20 @@ class Instrument(Protocol):
     """Anything that can be sent inputs and read out: a driver of your own, of any library.
 
     `measure` takes the inputs (inputs,) and gives the readouts (channels,); of a device with memory, those of a whole
-    run: (steps, inputs) and (steps, channels). More methods are called where they are there: ``recover()`` before a
+    run: (steps, inputs) and (steps, channels). It may give a pair in place of the readouts: these, and a dictionary of
+    extra values of that moment, as ``{"Temperature [K]": 293.1}``, which are kept with the row.
+
+    More methods are called where they are there. ``measure_many(u)``, for a generator that plays a sequence or a scope
+    that takes frames, gets (rows, inputs) and gives (rows, channels), as many rows at once as the attribute ``batch``
+    says, else 64. ``dark()`` reads with the source off, for plans with `dark_every`. ``recover()`` comes before a
     failed measurement is tried again; ``safe()``, which should switch off what may do harm, and then ``close()``, at
     the end of an acquisition, however it ends. After a crash, which calls nothing, the next acquisition begins with
     ``safe()`` and ``recover()``. A text ``identity``, such as a serial number, tells one instrument from another;
-    without it the name of the class does. If `measure` has a parameter ``seed``, it gets one that belongs to the
-    measurement: simulated noise is then the same after a restart.
+    without it the name of the class does.
+
+    What a method has parameters for, it gets: ``settle_s`` and ``averages`` of the plan, to wait after setting the
+    inputs and to average by itself (else it is asked so many times, and the mean is stored); and ``seed``, one that
+    belongs to the measurement (for `measure_many`, a list of them): simulated noise is then the same after a restart.
 
     >>> class Wire:
     ...     def measure(self, u):
@@ -49,41 +66,84 @@ class Careful:
 
     def __init__(
         self,
-        instrument: Instrument,
+        instrument: Any,
+        plan: Plan,
         retries: int,
         wait_s: float,
         timeout_s: float | None,
-        failed: Callable[[str, str], None],
+        failed: Callable[..., None],
     ) -> None:
-        if not callable(getattr(instrument, "measure", None)):
+        one, many = (getattr(instrument, name, None) for name in ("measure", "measure_many"))
+        if not callable(one) and not callable(many):
             raise ParameterError(
                 f"`instrument={instrument!r}` has no method measure(u); give one, or wrap a simulator: "
                 "experiment.SimulatedBench(system)."
             )
-        self.instrument, self.retries, self.wait_s, self.timeout_s = instrument, retries, wait_s, timeout_s
-        self.failures, self.failed = 0, failed
+        self.instrument, self.plan, self.retries, self.wait_s = instrument, plan, retries, wait_s
+        self.failures, self.failed, self.timeout_s = 0, failed, timeout_s
         self.name = str(getattr(instrument, "identity", None) or type(instrument).__name__)
-        self._seeded = takes_seed(instrument.measure)
+        self.batch = whole_number("batch", getattr(instrument, "batch", BATCH), 1) if callable(many) else 1
+        self._many = self.batch > 1 or not callable(one)
+        self._method: Any = many if self._many else one
         # One thread makes all calls, one after the other; as a daemon it does not keep Python from ending.
         self._thread = None if timeout_s is None else ThreadPool(1)
         self._call: AsyncResult | None = None
 
-    def measure(
-        self, u: Floats, name: str, seed: list[int], fit: Callable[[Any], Floats], stop: threading.Event
-    ) -> Floats:
-        """Readouts, after as many attempts as allowed; the last failure is an error that names the measurement.
+    def refuse_lacking(self) -> None:
+        """Refuse an instrument that cannot do what the plan asks for."""
+        plan = self.plan
+        if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
+            said = f"`dark_every={plan.dark_every}` needs a method dark() of the instrument {self.name!r}"
+            raise ParameterError(f"{said}, which reads with the source off; write it, or plan without.")
+        if plan.settle_s and "settle_s" not in _parameters(self._method):
+            said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
+            raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
-        `fit` makes a vector of what came, or raises an error: part of a spectrum is a failure like any other.
+    def measure(self, some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
+        """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
+
+        `fit` makes vectors of what came, or raises an error: part of a spectrum is a failure like any other.
         """
-        options = {"seed": np.random.SeedSequence(seed)} if self._seeded else {}
+        method = self.instrument.dark if some[0].kind == "dark" else self._method
+        times = 1 if "averages" in _parameters(method) else self.plan.averages
+        readings = [self._insist(partial(self._reading, method, some, k), some, fit, stop) for k in range(times)]
+        if times == 1:
+            return readings[0]
+        if len({len(x) for readouts, _ in readings for x in readouts}) > 1:
+            said = f"readings of {some[0].kind} {some[0].number} have different numbers of channels"
+            raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
+        return list(np.mean([readouts for readouts, _ in readings], axis=0)), readings[-1][1]
+
+    def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
+        """What the instrument gives when it is asked for the k-th time."""
+        plan, n, is_dark = self.plan, len(some), some[0].kind == "dark"
+        names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
+        seeds = [np.random.SeedSequence(name) for name in names]
+        u = np.array([one.u.reshape(plan.steps, -1) if plan.runs else one.u for one in some])
+        many = self._many and not is_dark
+        told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
+        told = {name: value for name, value in told.items() if name in _parameters(method)}
+        found: Any = method(**told) if is_dark else method(u if many else u[0], **told)
+        is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)
+        found, more = found if is_pair else (found, {})
+        readouts = list(found) if many else [found]
+        if len(readouts) != n:
+            raise DataError(f"measure_many gave {len(readouts)} rows for {n} inputs")
+        spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
+        return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
+
+    def _insist(self, ask: Callable[[], Rows], some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
+        """What was asked for, after as many attempts as allowed; the last failure is an error that names the rows."""
+        name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
         failures = 0
         while True:
             try:
                 if failures:
                     self.call("recover")
-                readouts = fit(self._ask(u.copy(), options))
-                if np.isfinite(readouts).any():
-                    return readouts
+                found, extra = self._ask(ask)
+                readouts = fit(some, found)
+                if all(np.isfinite(one).any() for one in readouts):
+                    return readouts, extra
                 raise OSError("it gave no finite number")
             except MISTAKES as problem:
                 problem.add_note(
@@ -96,7 +156,7 @@ class Careful:
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 failures += 1
                 self.failures += 1
-                self.failed(name, in_one_line(problem))
+                self.failed(at=name, reason=in_one_line(problem))
                 if failures > self.retries or stop.wait(self.wait_s):
                     raise DataError(
                         f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "
@@ -118,18 +178,18 @@ class Careful:
         if callable(method):
             method()
 
-    def _ask(self, u: Floats, options: dict[str, Any]) -> Any:
+    def _ask(self, ask: Callable[[], Rows]) -> Rows:
         if self._thread is None:
-            return self.instrument.measure(u, **options)
+            return ask()
 
-        def measure() -> Any:  # a thread would end of a SystemExit, and nobody would hear of it
+        def heard() -> Any:  # a thread would end of a SystemExit, and nobody would hear of it
             try:
-                return self.instrument.measure(u, **options)
+                return ask()
             except SystemExit as problem:
                 return problem
 
         if self._call is None:  # else an earlier call for this very input has not come back yet: wait on
-            self._call = self._thread.apply_async(measure)
+            self._call = self._thread.apply_async(heard)
         self._call.wait(self.timeout_s)
         if not self._call.ready():
             raise TimeoutError(f"no answer within {self.timeout_s:g} s")
@@ -138,6 +198,13 @@ class Careful:
         if isinstance(answer, SystemExit):
             raise answer
         return answer
+
+
+def _parameters(method: Callable[..., Any]) -> Collection[str]:
+    try:
+        return inspect.signature(method).parameters
+    except (TypeError, ValueError):  # built-in functions have no signature
+        return ()
 
 
 def in_one_line(problem: BaseException) -> str:
@@ -149,7 +216,8 @@ class SimulatedBench:
 
     `system` is a callable (samples, inputs) -> (samples, readouts), the photonic experiment by default. Every
     measurement takes `latency_s`, fails with an OSError with the probability `dropout`, and all readouts change by
-    the share `drift` over 1000 measurements. `seed` is that of the failures.
+    the share `drift` over 1000 measurements. `seed` is that of the failures. With a `batch` above 1 it takes so many
+    rows at once, as a generator with a memory does.
 
     >>> bench = SimulatedBench(lambda u: u**2)
     >>> bench.measure(np.array([1.0, 2.0]))
@@ -163,12 +231,14 @@ class SimulatedBench:
         latency_s: float = 0.0,
         dropout: float = 0.0,
         drift: float = 0.0,
+        batch: int = 1,
         seed: int = 0,
     ) -> None:
         self.system = FibreSystem() if system is None else system
         self.latency_s = number("latency_s", latency_s, 0.0)
         self.dropout = number("dropout", dropout, 0.0)
         self.drift = number("drift", drift)
+        self.batch = whole_number("batch", batch, 1)
         self._random = np.random.default_rng(seed)
         self._count = 0
 
@@ -182,6 +252,10 @@ class SimulatedBench:
         u = np.asarray(u, dtype=float)
         readouts = gain * np.asarray(measure(self.system, np.atleast_2d(u), seed))
         return readouts if u.ndim == 2 else readouts[0]
+
+    def measure_many(self, u: Floats, seed: Sequence[Any]) -> list[Floats]:
+        """Readouts at several vectors of inputs, or of several sequences."""
+        return [self.measure(*one) for one in zip(u, seed, strict=True)]
 
 
 def simulated(plan: Plan) -> SimulatedBench:

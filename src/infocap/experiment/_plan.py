@@ -29,8 +29,8 @@ from ..designs import (
 )
 from ..errors import DataError, ParameterError, warn
 from ..recording._own_file import to_json
-from ..recording._recording import NOISE, REFERENCE, Schedule, input_columns
-from ..typing import Floats
+from ..recording._recording import DARK, NOISE, REFERENCE, Schedule, input_columns, joined
+from ..typing import Floats, Integers
 
 ORDERS = ("random", "doubling", "design")
 # A larger file is no plan: the largest that make sense, with a family per input, have some hundred kilobytes.
@@ -42,11 +42,12 @@ BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
-LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0}
-LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "runs", "washout"), 0)
+LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0, "averages": 1, "extends": 0}
+LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "dark_every", "runs", "washout"), 0)
 # What plans of earlier versions meant without saying so.
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
-LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout")  # entries that they did not have
+# Entries that they did not have, and that are no part of a fingerprint where they say nothing: 0, none, or false.
+LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout", "dark_every", "settle_s", "extends")
 COMMENTS = {
     "family": 'legendre (uniform inputs), hermite (normal), fourier, ...; or one per input: ["Bias [V]:0:5", ...]',
     "max_degree": "of the functions whose capacities are wanted",
@@ -62,6 +63,10 @@ COMMENTS = {
     "noise_repeats": "measurements at noise_input before all others: the noise, for factor analysis",
     "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
     "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
+    "dark_every": "a measurement with the source off after so many others, subtracted from what follows; 0: none",
+    "averages": "readings of which a measurement is the mean",
+    "settle_s": "seconds between the setting of an input and the reading",
+    "extends": "samples of the plan that this one extends: they come first, as they were planned; 0: none",
 }
 
 
@@ -95,6 +100,13 @@ class Plan:
         One input in n, chosen at random, is measured twice, the second time at a random moment.
     reference_every, reference_input
         After so many measurements one at a constant input, which shows drift.
+    dark_every
+        After so many measurements one with the source off, by the method ``dark()`` of the instrument. The latest is
+        subtracted from the readouts of a recording; the store keeps both as they were measured.
+    averages, settle_s
+        A measurement is the mean of so many readings, so many seconds after its input was set.
+    extends
+        The number of samples of the plan that this one extends, as `extended` says; 0 for none.
     n_readouts
         How many channels a measurement has; without it the first two rows that agree decide.
     input_unit, readout_unit, channel
@@ -130,6 +142,10 @@ class Plan:
     repeat_every: int = 0
     reference_every: int = 0
     reference_input: Sequence[float] | None = None
+    dark_every: int = 0
+    averages: int = 1
+    settle_s: float = 0.0
+    extends: int = 0
     input_unit: str = ""
     readout_unit: str = ""
     channel: Sequence[str] = ()
@@ -151,7 +167,9 @@ class Plan:
         plain |= {name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()}
         plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
         plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
-        plain["channel"] = tuple(str(one) for one in self.channel)
+        plain |= {"channel": tuple(map(str, self.channel)), "settle_s": number("settle_s", self.settle_s, 0.0)}
+        if plain["extends"] >= plain["n_samples"]:
+            raise ParameterError(f"`extends={self.extends}` must be below `n_samples={self.n_samples}`.")
         if self.n_readouts is not None:
             plain["n_readouts"] = whole_number("n_readouts", self.n_readouts, 1)
             if self.channel and len(self.channel) != self.n_readouts:
@@ -224,26 +242,64 @@ class Plan:
         return weights_at(self.basis, self.inputs) if self.weighted else None
 
     def extended(self, n_samples: int) -> Self:
-        """The same plan with so many samples, or a few more: blocks keep their size, the first rows stay the same."""
-        n_samples, blocks = whole_number("n_samples", n_samples, 1), self.blocks or 1
-        if self.runs:  # more of the same length
+        """The same plan with so many samples, or a few more: blocks keep their size, the first rows stay the same.
+
+        What was planned comes first, in the order that it had; what follows does not depend on the sizes in between.
+        """
+        n_samples, blocks, runs = whole_number("n_samples", n_samples, 1), self.blocks or 1, self.runs
+        if runs:  # more of the same length
             size = self.steps - self.washout
-            return replace(self, n_samples=-(-n_samples // size) * size, runs=-(-n_samples // size))
-        # Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
-        if self.design != "random" and (self.shuffled or blocks > 1):
-            size = self.n_samples // blocks
+            runs = -(-n_samples // size)
+            n_samples = runs * size
+        elif size := self._block_size:
             blocks = -(-n_samples // size)  # rounded up
             n_samples = blocks * size
-        return replace(self, n_samples=n_samples, blocks=blocks)
+        first = self.extends or self.n_samples
+        extends = first if first < n_samples else 0
+        return replace(self, n_samples=n_samples, blocks=blocks, runs=runs, extends=extends)
+
+    def is_extension_of(self, other: "Plan") -> bool:
+        """Whether this plan is the other one with more samples."""
+        return other.n_samples < self.n_samples and self.extended(other.n_samples).fingerprint == other.fingerprint
+
+    @property
+    def _block_size(self) -> int:
+        """Samples per block; 0 for designs that can be extended by any number.
+
+        Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
+        """
+        blocks = self.blocks or 1
+        return self.n_samples // blocks if self.design != "random" and (self.shuffled or blocks > 1) else 0
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Every measurement in the order of acquisition: noise, then samples and repeats, the reference in between.
+        """Every measurement in the order of acquisition: noise, then samples and repeats, references in between."""
+        former = self.extended(self.extends).schedule if self.extends else None
+        n, start, done = self.runs or self.n_samples, 0, 0
+        if former is not None:
+            start, done = int(former.codes.max()) + 1, int((former.codes >= 0).sum())
+        codes = self._further_codes(start, n) if start else self._first_codes(n)
+        inputs = self.inputs.reshape(n, -1)[codes]  # those of a run in one row
+        quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
+        noise, reference = (np.array(getattr(self, name) or quartile) for name in CONSTANT_INPUTS)
+        # Places between them, counted from the first of all; the one before the first new row belongs to the former.
+        place, source_off = np.arange(done > 0, len(codes) + 1), np.full(self.n_inputs, np.nan)
+        both = ((self.dark_every, DARK, source_off), (self.reference_every, REFERENCE, reference))
+        between = [(one, *what) for every, *what in both if every for one in place[(done + place) % every == 0]]
+        if between:
+            places, kinds, sent = zip(*between, strict=True)
+            codes, inputs = np.insert(codes, places, kinds), np.insert(inputs, places, sent, axis=0)
+        if former is not None:
+            return joined([former, Schedule(codes, inputs)])
+        first = Schedule(np.full(self.noise_repeats, NOISE), np.tile(noise, (self.noise_repeats, 1)))
+        return joined([first, Schedule(codes, inputs)]) if self.noise_repeats else Schedule(codes, inputs)
+
+    def _first_codes(self, n: int) -> Integers:
+        """Design indices, repeats among them, in the order of acquisition.
 
         A repeat comes at a moment of its own: noise that lasts longer than one measurement would else look too small.
         The inputs to repeat are random too.
         """
-        n = self.runs or self.n_samples
         rng = np.random.default_rng([self.seed, n])
         chosen = rng.permutation(n)[: -(-n // self.repeat_every)] if self.repeat_every else np.arange(0)
         codes = np.concatenate([np.arange(n), np.sort(chosen)])
@@ -253,17 +309,22 @@ class Plan:
         if self.order == "doubling":  # the first 2^k blocks come before all others; 2^k points in old plans
             number = codes // (n // (self.blocks or 1)) if self.shuffled else np.maximum(codes, n / 16 - 1)
             moments += np.ceil(np.log2(number + 1))
-        codes = codes[np.argsort(moments, kind="stable")]
-        inputs = self.inputs.reshape(n, -1)[codes]  # those of a run in one row
-        quartile = [float(family.quantile(np.array([0.75]))[0]) for family in self.basis.families]
-        noise, reference = (np.array(getattr(self, name) or quartile) for name in CONSTANT_INPUTS)
-        if self.reference_every:
-            places = np.arange(0, len(codes) + 1, self.reference_every)
-            codes = np.insert(codes, places, REFERENCE)
-            inputs = np.insert(inputs, places, reference, axis=0)
-        codes = np.concatenate([np.full(self.noise_repeats, NOISE), codes])
-        first = np.tile(noise, (self.noise_repeats, 1))
-        return Schedule(codes, np.vstack([first, inputs]) if len(first) else inputs)
+        return codes[np.argsort(moments, kind="stable")]
+
+    def _further_codes(self, start: int, n: int) -> Integers:
+        """Design indices from `start` to n that extend a plan; those of a larger n begin in the same way.
+
+        One block after the other, each in random order; after every `repeat_every` rows one of these is repeated.
+        """
+        codes, every, size = np.arange(start, n), self.repeat_every, self._block_size
+        if size and self.order != "design":
+            rng = np.random.default_rng([self.seed, start])
+            codes = np.concatenate([rng.permutation(block) for block in codes.reshape(-1, size)])
+        if every:
+            ends = np.arange(every, len(codes) + 1, every)
+            back = every * np.random.default_rng([self.seed, start, 1]).random(len(ends))
+            codes = np.insert(codes, ends, codes[ends - 1 - back.astype(int)])
+        return codes
 
     @cached_property
     def fingerprint(self) -> str:
@@ -272,6 +333,8 @@ class Plan:
         for name in LATER:  # plans of earlier versions keep the fingerprint that they had
             if not measured[name]:
                 del measured[name]
+        if self.averages == 1:
+            del measured["averages"]
         if BENCH in self.metadata:  # words, but for the simulated bench
             measured[BENCH] = self.metadata[BENCH]
         return hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
@@ -340,7 +403,8 @@ class Plan:
 
         The column of an input with a name is called, for example, ``u1: Voltage A [V]``.
 
-        An index that appears a second time is a repeat of that input; -1 is the noise input, -2 the reference.
+        An index that appears a second time is a repeat of that input; -1 is the noise input, -2 the reference, -3 a
+        measurement with the source off, which has no inputs.
         """
         import pandas
 
@@ -370,7 +434,7 @@ def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
         raise ParameterError(
             f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays, as {{1: 100, 2: 40}}."
         )
-    for name in ("noise_repeats", "reference_every", "max_interactions", "weighted"):
+    for name in ("noise_repeats", "reference_every", "dark_every", "max_interactions", "weighted"):
         if getattr(plan, name):
             raise ParameterError(f"`{name}={getattr(plan, name)!r}` has no meaning for a sequence; leave it out.")
     delays = {int(degree): whole_number("max_delay", delay, 0) for degree, delay in plan.max_delay.items()}

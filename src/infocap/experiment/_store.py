@@ -5,12 +5,12 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from .._files import blame, replaced, sync
 from .._version import __version__
 from ..errors import DataError, ParameterError, warn
 from ..recording import _store as files
-from ..recording._recording import Measurement, Recording, Schedule
+from ..recording._recording import Measurement, Recording, Schedule, joined
 from ..recording._store import BEGUN, ENDED, LATEST_S, MEASURED, PAGE_BYTES, Entry, StoreContents
 from ..typing import ArrayLike, Floats
 from ._plan import Plan
@@ -48,11 +48,11 @@ class Store:
 
     def __init__(self, path: str | Path, plan: Plan | None = None) -> None:
         self.path = Path(path)
-        self._lock = Lock()
+        self._lock = RLock()
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        found = files.read_entries(self.path) if self.path.exists() else StoreContents()
+        found, wanted = files.read_entries(self.path) if self.path.exists() else StoreContents(), plan
         log = self.path.with_name(f"{self.path.name}-wal")
         if not found.entries:
             # SQLite would throw away a log without its file, and the measurements in it.
@@ -64,22 +64,22 @@ class Store:
         else:
             with blame(self.path, "an acquisition store"):
                 there = Plan.from_dict(found.story["plan"])
-            plan = there if plan is None else self._same(plan, there)
+            plan = self._same(plan or there, there)
         if plan is None:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         self.plan = plan
         self.schedule = found.schedule or plan.schedule
-        begun = datetime.now(UTC).isoformat(timespec="seconds")
-        story = {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "begun": begun}
-        story |= {"design": plan.design_fingerprint, "acquired_with": f"infocap {__version__}"}
-        self._connection = _connect(self.path, None if found.entries else story, self.schedule)
+        self._story = found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | _story(plan)
+        self._connection = _connect(self.path, None if found.entries else self._story, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._file = os.stat(self.path)
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
-        self._stored = {(entry.kind, entry.number) for entry in measured}
+        self._stored = {(entry.kind, entry.number) for entry in measured} & self._input.keys()
         self.events: list[dict[str, Any]] = found.contents("event")
         known = len(measured[0].content[1]) if measured else plan.steps * (plan.n_readouts or len(plan.channel))
         self.n_readouts: int | None = known or None
+        if wanted is not None and wanted.is_extension_of(plan):
+            self.extend(wanted.n_samples)
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -104,56 +104,94 @@ class Store:
         return ((one.number, one.u) for one in self.remaining() if one.kind == "sample")
 
     def remaining(self) -> Iterator[Measurement]:
-        """Everything not yet stored, in the order of acquisition: noise, samples, repeats, reference."""
+        """Everything not yet stored, in the order of acquisition: noise, samples, repeats, references, dark."""
         return (one for one in self.schedule if (one.kind, one.number) not in self._stored)
 
     def record(self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None) -> None:
         """Store what was measured at the input with this design index; return when it is safe.
 
-        `kind` is ``"sample"``, ``"repeat"``, ``"noise"`` or ``"reference"``; `measured` the time, now by default.
+        `kind` is ``"sample"``, ``"repeat"``, ``"noise"``, ``"reference"`` or ``"dark"``; `measured` the time, now by
+        default.
         """
         one_of("kind", kind, MEASURED)
-        name = (kind, int(index))
-        if name not in self._input:
+        u = self._input.get((kind, int(index)))
+        if u is None:
             raise ParameterError(f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows.")
+        self.record_many([Measurement(kind, int(index), u)], [readouts], measured=measured)
+
+    def record_many(
+        self,
+        some: Sequence[Measurement],
+        readouts: Sequence[ArrayLike],
+        extra: Sequence[dict[str, float]] | None = None,
+        measured: float | None = None,
+    ) -> None:
+        """Store several measurements of `remaining` as one step: after a crash all of them are there, or none.
+
+        `extra` has other values of each by their names, such as ``{"Temperature [K]": 293.1}``.
+        """
         if self._closed:
             raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
-        values = self.checked(readouts, index, kind)
+        values = self.checked(some, readouts)
         moment = time.time() if measured is None else float(measured)
         if not 0 <= moment < LATEST_S:
             raise ParameterError(f"`measured={moment:g}` is no time of a measurement; give seconds since 1970.")
-        entry = Entry(*name, moment, files.pack(self._input[name], values))
+        rows = zip(some, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True)
+        # A microsecond apart: the order within a batch must not get lost.
+        entries = [Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u, x, more)) for one, x, more, k in rows]
         with self._lock:
             self._refuse_deleted()
-            try:
-                _put(self._connection, entry)
-            except sqlite3.IntegrityError:
-                query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
-                (there,) = self._connection.execute(query, name).fetchone()
-                if there != entry.data:  # the same twice is no harm
-                    said = f"{kind} {index} is stored already with other readouts"
-                    raise DataError(f"{said}; a measurement is never overwritten.") from None
-            except sqlite3.Error as problem:
-                free = shutil.disk_usage(self.path.parent).free / 1e6
-                raise DataError(
-                    f"{kind} {index} could not be stored ({problem}; {free:,.0f} MB are free there); the {len(self)} "
-                    f"before it are safe in {self.path}. Make room, then give the same command again to go on."
-                ) from None
-            self._stored.add(name)
-            self.n_readouts = len(values)
+            self._write(entries)
+            self._stored |= {(one.kind, one.number) for one in some}
+            self.n_readouts = len(values[0])
 
     def note(self, what: str, **words: Any) -> None:
         """Store that something happened: an acquisition began or ended, a measurement failed."""
         event = {"what": what, **words}
-        entry = Entry("event", len(self.events), time.time(), json.dumps(event).encode())
-        with self._lock:
-            try:
-                _put(self._connection, entry)
-            except sqlite3.Error as problem:
-                raise DataError(
-                    f"{what!r} could not be stored ({problem}) in {self.path}; make room on the disk."
-                ) from None
+        self._write([Entry("event", len(self.events), time.time(), json.dumps(event).encode())])
         self.events.append(event)
+
+    def extend(self, n_samples: int) -> None:
+        """Plan so many samples in all, or a few more (`Plan.extended`); what was planned or measured stays."""
+        if n_samples < self.plan.n_samples:
+            said = f"`n_samples={n_samples}` is less than the {self.plan.n_samples} that {self.path} has planned"
+            raise ParameterError(f"{said}; a plan can only grow.")
+        if n_samples == self.plan.n_samples:
+            return
+        plan, known = self.plan.extended(n_samples), len(self.schedule)
+        added = Schedule(plan.schedule.codes[known:], plan.schedule.inputs[known:])
+        grown = [*self._story.get("extended", []), {"at": _now(), "n_samples": plan.n_samples}]
+        story, moment = self._story | _story(plan) | {"extended": grown}, time.time()
+        words = Entry("plan", len(grown), moment, json.dumps(story).encode())
+        self._write([words, Entry("schedule", len(grown), moment, files.pack_schedule(added))])
+        self.plan, self._story, self.schedule = plan, story, joined([self.schedule, added])
+        self._input = {(one.kind, one.number): one.u for one in self.schedule}
+
+    def _write(self, entries: Sequence[Entry]) -> None:
+        """Store entries as one step: when it returns all of them are on the disk, when it raises none."""
+        try:
+            with self._lock, self._connection as connection:  # which undoes everything when something is raised
+                connection.execute("BEGIN IMMEDIATE")
+                for entry in entries:
+                    if not self._is_stored(entry):
+                        _put(connection, entry)
+                connection.execute("COMMIT")
+        except sqlite3.Error as problem:
+            free, first = shutil.disk_usage(self.path.parent).free / 1e6, entries[0]
+            raise DataError(
+                f"{first.kind} {first.number} could not be stored ({problem}; {free:,.0f} MB are free there); the "
+                f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same command "
+                "again to go on."
+            ) from None
+
+    def _is_stored(self, entry: Entry) -> bool:
+        """Whether it is there already, which does no harm; with other data it is an error."""
+        query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+        there = self._connection.execute(query, entry[:2]).fetchone()
+        if there not in (None, (entry.data,)):
+            said = f"{entry.kind} {entry.number} is stored already with other readouts"
+            raise DataError(f"{said}; a measurement is never overwritten.")
+        return there is not None
 
     @property
     def last_instrument(self) -> str | None:
@@ -201,7 +239,7 @@ class Store:
             raise DataError(f"the plan of {damaged} is lost; export its rows to a .nc file.")
         if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        schedule = found.schedule or Plan.from_dict(found.story["plan"]).schedule
+        schedule = found.schedule or Plan.from_dict(found.story["plan"]).schedule  # of extensions, as one
         with replaced(Path(path)) as beside:
             connection = _connect(beside, found.story, schedule)
             with connection:
@@ -213,7 +251,9 @@ class Store:
         return cls(path)
 
     def _same(self, plan: Plan, there: Plan) -> Plan:
-        """The store's plan, if it is the one given but for words."""
+        """The store's plan, if it is the one given but for words, or one extends the other."""
+        if plan.is_extension_of(there) or there.is_extension_of(plan):
+            return there
         both = {one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)}
         pairs = {name: (old, new) for name, (old, new) in both.items() if old != new}
         if plan.fingerprint != there.fingerprint:
@@ -226,23 +266,37 @@ class Store:
             warn(f"{self.path} keeps its {name} {old!r}, though the plan says {new!r}; give another path for that.")
         return there
 
-    def checked(self, readouts: ArrayLike, index: int, kind: str) -> Floats:
-        """One vector of numbers, as long as all others, or an error that says what is wrong."""
+    def checked(self, measurements: Sequence[Measurement], readouts: Sequence[ArrayLike]) -> list[Floats]:
+        """One vector of numbers per measurement, all as long as those before, or an error that says what is wrong."""
+        out = [self._vector(found, one) for one, found in zip(measurements, readouts, strict=True)]
+        expected, steps = self.n_readouts or len(out[0]), self.plan.steps
+        for one, values in zip(measurements, out, strict=True):
+            if len(values) != expected:
+                said = f"readouts of {one.kind} {one.number} have {len(values) // steps} channels"
+                raise DataError(f"{said}; this store has {expected // steps}.")
+        return out
+
+    def _vector(self, readouts: ArrayLike, one: Measurement) -> Floats:
         masked = np.ma.isMA(readouts)
         values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
         steps = self.plan.steps
         if self.plan.runs and (values.size % steps or (values.ndim == 2 and len(values) != steps)):
-            raise DataError(f"readouts of run {index} have shape {values.shape}; give one row per time step, {steps}.")
+            said = f"readouts of run {one.number} have shape {values.shape}"
+            raise DataError(f"{said}; give one row per time step, {steps}.")
         values = values.ravel() if self.plan.runs else values
         values = values[0] if values.ndim == 2 and len(values) == 1 else values
         if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
             found = f"shape {values.shape} and type {values.dtype}"
-            raise DataError(f"readouts of {kind} {index} have {found}; give one vector of numbers.")
-        n, expected = len(values), self.n_readouts
-        if expected is not None and n != expected:
-            said = f"readouts of {kind} {index} have {n // steps} channels"
-            raise DataError(f"{said}; this store has {expected // steps}.")
+            raise DataError(f"readouts of {one.kind} {one.number} have {found}; give one vector of numbers.")
         return values
+
+
+def _story(plan: Plan) -> dict[str, Any]:
+    return {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "design": plan.design_fingerprint}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sqlite3.Connection:

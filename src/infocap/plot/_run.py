@@ -11,6 +11,7 @@ from matplotlib.ticker import LogFormatterSciNotation
 from .._words import HALF_WIDTH_95, short
 from ..dimension._spectra import Indicator
 from ..errors import ParameterError
+from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult, Drift, Factors
 from ..typing import Floats
 from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
@@ -141,13 +142,37 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
 
 
 def clock(found: Drift) -> tuple[Floats, str]:
-    """Times of the reference and their unit: the largest of which the run lasts more than two, or "" for an order."""
+    """Times of the reference and their unit, or "" for an order."""
     time = np.array(found.time, dtype=float)
-    if found.clock != "s":
-        return time, ""
+    return _since_first(time) if found.clock == "s" else (time, "")
+
+
+def _since_first(time: Floats) -> tuple[Floats, str]:
+    """Times since the first, and their unit: the largest of which the run lasts more than two."""
     since = time - time[0]
     seconds, unit = next((one for one in CLOCKS if since.max() > 2 * one[0]), CLOCKS[-1])
     return since / seconds, unit
+
+
+def extra_value(recording: Recording, name: str | None = None, ax: Axes | None = None) -> Axes:
+    """An extra value of each row, such as a temperature, in the order of acquisition; the first, or that of a name.
+
+    >>> import infocap
+    >>> warm = np.linspace(293, 294, 8)[:, None]
+    >>> run = infocap.Recording(np.zeros((8, 1)), np.ones((8, 2)), range(8), extra=warm, extra_names=("Room [K]",))
+    >>> infocap.plot.extra_value(run).get_ylabel()
+    'Room [K]'
+    """
+    names = recording.extra_names
+    if recording.extra is None or (name or names[0]) not in names:
+        raise ParameterError(f"`name={name!r}` is no extra value of this recording, which has {list(names)}.")
+    when = np.arange(len(recording.index)) if recording.acquired is None else np.asarray(recording.acquired)
+    order = np.argsort(when, kind="stable")
+    time, unit = _since_first(when[order]) if when.dtype.kind == "f" else (when[order], "")
+    with axes(ax) as ax:
+        ax.plot(time, recording.extra[order, names.index(name or names[0])], ".", color=COLOURS[0], markersize=2.5)
+        ax.set(xlabel=f"time ({unit})" if unit else "number of measurement", ylabel=name or names[0])
+    return ax
 
 
 def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:

@@ -11,7 +11,7 @@ from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
 from .._version import __version__
 from ..errors import Check, DataError, ParameterError
 from ._array_files import in_place
-from ._recording import DIMENSIONS, NOISE, REFERENCE, Recording, input_columns, whole_numbers
+from ._recording import DIMENSIONS, NAMES, NOISE, REFERENCE, Recording, input_columns, whole_numbers
 
 FORMAT = "infocap recording 1"
 NEEDED = ("inputs", "readouts", "index")
@@ -43,8 +43,8 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
     checks = [one.to_dict() if isinstance(one, Check) else one for one in recording.checks]
     variables["checks"] = ((), to_json("checks", checks))
-    words = {"channel": recording.channel, "input": recording.input_names}
-    channel = {name: np.array(names, dtype=object) for name, names in words.items() if names}
+    words = {axis: getattr(recording, name) for name, axis, _ in NAMES}
+    channel = {axis: np.array(names, dtype=object) for axis, names in words.items() if names}
     attributes = {"format": FORMAT, "infocap_version": __version__}
     save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
 
@@ -101,7 +101,7 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
         return None
     if not matlab:
         words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
-        words |= {name: json.dumps(contents.text(name)) for name in ("channel", "input") if name in contents}
+        words |= {axis: json.dumps(contents.text(axis)) for _, axis, _ in NAMES if axis in contents}
     arrays: dict[str, Any] = {}
     for name, dimensions in DIMENSIONS.items():
         here = MATLAB_NAMES.get(name, name) if matlab else name
@@ -119,10 +119,9 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
         raise DataError(f"{path} is damaged or cut short: it has no {', '.join(lost)}, and holds {contents}.")
     arrays["index"] = whole_numbers(path, arrays["index"])
     arrays |= {unit: str(words.get(unit, "")) for unit in UNITS.values()}
+    arrays |= {name: tuple(map(str, from_json(path, axis, words, []))) for name, axis, _ in NAMES}
     return Recording(
         **arrays,
-        channel=tuple(map(str, from_json(path, "channel", words, []))),
-        input_names=tuple(map(str, from_json(path, "input", words, []))),
         metadata=from_json(path, "metadata", words, {}),
         checks=tuple(_check(one) for one in from_json(path, "checks", words, [])),
     )

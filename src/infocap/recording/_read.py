@@ -223,6 +223,12 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
     if any(part.repeats is not None for part in parts):
         again = [(part.repeats, np.full(part.readouts.shape, np.nan)) for part in parts]
         joined["repeats"] = np.concatenate([gap if one is None else one for one, gap in again])[order]
+    if any(part.extra is not None for part in parts):
+        import pandas
+
+        tables = [pandas.DataFrame(part.extra, range(len(part.index)), list(part.extra_names)) for part in parts]
+        extra = pandas.concat(tables)  # a value that a file does not tell is NaN
+        joined |= {"extra": extra.to_numpy(float)[order], "extra_names": tuple(extra.columns)}
     for name in ("noise", "reference"):
         held = [getattr(part, name) for part in parts if getattr(part, name) is not None]
         joined[name] = np.concatenate(held) if held else None

@@ -15,7 +15,8 @@ from ..basis._classical import find_families
 from ..errors import DataError, printable
 from ..typing import ArrayLike, Floats, Integers
 
-NOISE, REFERENCE = -1, -2  # in place of a design index
+NOISE, REFERENCE, DARK = -1, -2, -3  # in place of a design index
+CONSTANT = {NOISE: "noise", REFERENCE: "reference", DARK: "dark"}
 DIMENSIONS = {
     "inputs": ("sample", "input"),
     "readouts": ("sample", "channel"),
@@ -25,7 +26,15 @@ DIMENSIONS = {
     "noise": ("noise_repeat", "channel"),
     "reference": ("reference_repeat", "channel"),
     "reference_acquired": ("reference_repeat",),
+    "extra": ("sample", "extra_value"),
 }
+
+# Fields that name the columns along a dimension, that dimension, and what it counts.
+NAMES = (
+    ("channel", "channel", "readouts"),
+    ("input_names", "input", "inputs"),
+    ("extra_names", "extra_value", "extra values"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +58,8 @@ class Recording:
         Readouts (any number, channels), all at one constant input: what factor analysis takes the noise from.
     reference, reference_acquired
         Readouts (any number, channels) at another constant input, and when: what shows drift.
+    extra, extra_names
+        Other values of each row (samples, extra values), such as a temperature, and their names: ``Temperature [K]``.
     checks
         What the file was found to lack, in plain words; passed on to the result.
 
@@ -73,6 +84,8 @@ class Recording:
     reference_acquired: Floats | None = None
     checks: tuple[str, ...] = ()
     input_names: tuple[str, ...] = ()
+    extra: Floats | None = None
+    extra_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sizes: dict[str, int] = {}
@@ -85,12 +98,12 @@ class Recording:
             ):
                 said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
-        if self.channel and len(self.channel) != sizes["channel"]:
-            raise DataError(f"channel has {len(self.channel)} names for {sizes['channel']} readouts.")
         if not self.input_names:
             object.__setattr__(self, "input_names", _planned_names(self.metadata.get("plan"), sizes["input"]))
-        elif len(self.input_names) != sizes["input"]:
-            raise DataError(f"input_names has {len(self.input_names)} names for {sizes['input']} inputs.")
+        for name, axis, what in NAMES:
+            given, n = len(getattr(self, name)), sizes.get(axis, 0)
+            if given not in (0, n):
+                raise DataError(f"{name} has {given} names for {n} {what}.")
 
     def __repr__(self) -> str:
         unit = f" in {self.readout_unit}" if self.readout_unit else ""
@@ -156,6 +169,8 @@ def arrange(rows: Rows) -> Recording:
             said = f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}"
             raise DataError(f"{said}; what is read in blocks must be sorted: read it whole, or write it so.")
         return Recording(u, x, index, acquired=when, **rows.told)
+    if (dark := index == DARK).any():
+        x = less_dark(x, when, x[dark], when[dark])
     first, second = _appearances(path, index, u)
     twice, repeats = second >= 0, None
     if twice.any():
@@ -185,7 +200,7 @@ class Measurement(NamedTuple):
     ('sample', 0, (1,))
     """
 
-    kind: str  # "sample", "repeat", "noise" or "reference"
+    kind: str  # "sample", "repeat", "noise", "reference" or "dark"
     number: int  # the design index of a sample and of its repeat, else a running number
     u: Floats
 
@@ -194,8 +209,8 @@ class Measurement(NamedTuple):
 class Schedule:
     """Measurements in the order of acquisition.
 
-    `codes` are design indices, the second time for a repeat, -1 for noise and -2 for the reference; `inputs` what
-    to send (measurements, inputs).
+    `codes` are design indices, the second time for a repeat, -1 for noise, -2 for the reference and -3 for a
+    measurement with the source off; `inputs` what to send (measurements, inputs).
 
     >>> from infocap.experiment import Plan
     >>> schedule = Plan(n_inputs=1, max_degree=2, n_samples=8, seed=1, noise_repeats=2, repeat_every=4).schedule
@@ -215,7 +230,7 @@ class Schedule:
         seen: Counter[int] = Counter()
         out = []
         for code in self.codes.tolist():
-            kind = {NOISE: "noise", REFERENCE: "reference"}.get(code, "repeat" if seen[code] else "sample")
+            kind = CONSTANT.get(code, "repeat" if seen[code] else "sample")
             out.append((kind, seen[code] if code < 0 else code))
             seen[code] += 1
         return out
@@ -223,6 +238,18 @@ class Schedule:
     def __iter__(self) -> Iterator[Measurement]:
         for name, u in zip(self.names, self.inputs, strict=True):
             yield Measurement(*name, u)
+
+
+def joined(parts: Sequence[Schedule]) -> Schedule:
+    """Schedules one after the other as one."""
+    return Schedule(np.concatenate([one.codes for one in parts]), np.concatenate([one.inputs for one in parts]))
+
+
+def less_dark(x: Floats, when: Floats, dark: Floats, dark_when: Floats) -> Floats:
+    """Subtract from each row of readouts the latest one with the source off, or the first where none came before."""
+    order = np.argsort(dark_when, kind="stable")
+    latest = np.searchsorted(dark_when[order], when, side="right") - 1
+    return x - dark[order[np.maximum(latest, 0)]]
 
 
 def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
@@ -248,10 +275,10 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
 
 def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
     """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
-    if index.min() < REFERENCE:
-        row = int(np.argmax(index < REFERENCE))
+    if index.min() < DARK:
+        row = int(np.argmax(index < DARK))
         said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
-        raise DataError(f"{said}, {NOISE} for noise repeats or {REFERENCE} for references.")
+        raise DataError(f"{said}, {NOISE} for noise repeats, {REFERENCE} for references or {DARK} for the source off.")
     if index.max() < 0:
         raise DataError(f"{path} has no row of the design, only noise repeats and references.")
     order = np.argsort(index, kind="stable")

@@ -21,7 +21,7 @@ from .._files import blame, refuse_too_large
 from .._words import listed
 from ..errors import Check, DataError
 from ..typing import Floats
-from ._recording import Recording, Schedule
+from ._recording import Recording, Schedule, joined, less_dark
 
 PAGE_BYTES = 4096  # of the stores we write; that of most file systems, so that a page is written in one piece
 WAL_HEADER, FRAME_HEADER = 32, 24
@@ -29,14 +29,14 @@ SALT = slice(16, 24)  # of the log's head
 MAGIC = b"SQLite format 3\0"
 SCHEMA = """CREATE TABLE entry (
     id INTEGER PRIMARY KEY,  -- counts what is stored, without gaps
-    kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise, reference or event
+    kind TEXT NOT NULL,  -- plan, schedule, sample, repeat, noise, reference, dark or event
     number INTEGER NOT NULL,  -- the design index of a sample and of its repeat
     time REAL NOT NULL,  -- seconds since 1970
     data BLOB NOT NULL,
     crc INTEGER NOT NULL,
     UNIQUE (kind, number)
 )"""
-MEASURED = ("sample", "repeat", "noise", "reference")
+MEASURED = ("sample", "repeat", "noise", "reference", "dark")
 KINDS = (*MEASURED, "plan", "schedule", "event")
 BEGUN, ENDED, FAILURE = "begun", "ended", "failure"  # events of an acquisition
 # The latest time that a measurement can have, in the year 5138: milliseconds since 1970 are later by far.
@@ -99,13 +99,14 @@ class StoreContents:
 
     @property
     def story(self) -> dict[str, Any]:
-        """The plan as plain data, its fingerprint, and how the store began."""
-        return next(iter(self.contents("plan")), {})
+        """The plan as plain data, its fingerprint, and how the store began; the latest, where it was extended."""
+        return next(iter(self.contents("plan")[::-1]), {})
 
     @property
     def schedule(self) -> Schedule | None:
-        """Every measurement planned, if that is still there."""
-        return next(iter(self.contents("schedule")), None)
+        """Every measurement planned, if that is still there: what each plan added to the one before it."""
+        parts = self.contents("schedule")
+        return joined(parts) if parts and len(parts) == len(self.contents("plan")) else None
 
     @property
     def times(self) -> dict[int, float]:
@@ -159,21 +160,28 @@ class StoreContents:
         )
 
 
-def pack(u: Floats, x: Floats) -> bytes:
-    """One measurement: what was sent and what came back, real or complex."""
+def pack(u: Floats, x: Floats, extra: dict[str, float] | None = None) -> bytes:
+    """One measurement: what was sent and what came back, real or complex; a capital announces extra values as JSON."""
     kind = b"c" if np.iscomplexobj(x) else b"f"
     values = np.asarray(x, dtype="<c16" if kind == b"c" else "<f8")
-    return struct.pack("<cI", kind, len(u)) + np.asarray(u, dtype="<f8").tobytes() + values.tobytes()
+    words = json.dumps(extra).encode() if extra else b""
+    told = struct.pack("<I", len(words)) + words if extra else b""
+    head = struct.pack("<cI", kind.upper() if extra else kind, len(u))
+    return head + told + np.asarray(u, dtype="<f8").tobytes() + values.tobytes()
 
 
-def unpack(data: bytes) -> tuple[Floats, Floats]:
-    """The inputs and the readouts of one measurement, from what `pack` made."""
+def unpack(data: bytes) -> tuple[Floats, Floats, dict[str, float]]:
+    """The inputs, the readouts and the extra values of one measurement, from what `pack` made."""
     kind, n_inputs = struct.unpack_from("<cI", data)
-    middle = 5 + 8 * n_inputs
+    start, extra = 5, {}
+    if kind.isupper():
+        start = 9 + struct.unpack_from("<I", data, 5)[0]
+        extra = {str(name): float(value) for name, value in json.loads(data[9:start]).items()}
+    middle = start + 8 * n_inputs
     if len(data) <= middle:
         raise ValueError(f"{n_inputs} inputs in {len(data)} bytes")
-    u = np.frombuffer(data[5:middle], dtype="<f8").astype(float)
-    return u, np.frombuffer(data[middle:], dtype="<c16" if kind == b"c" else "<f8").copy()
+    u = np.frombuffer(data[start:middle], dtype="<f8").astype(float)
+    return u, np.frombuffer(data[middle:], dtype="<c16" if kind.lower() == b"c" else "<f8").copy(), extra
 
 
 def pack_schedule(schedule: Schedule) -> bytes:
@@ -266,30 +274,39 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
 
 
 def _sorted(found: StoreContents, path: Path) -> Recording:
-    parts: dict[str, dict[int, tuple[float, Floats, Floats]]] = {kind: {} for kind in MEASURED}
+    parts: dict[str, dict[int, tuple[float, Floats, Floats, dict[str, float]]]] = {kind: {} for kind in MEASURED}
     told, story = found.times, found.story
     plan = story.get("plan", {})
     when: dict[int, Any] = told if found.clock_is_right else {one: rank for rank, one in enumerate(told)}
     for one, entry in sorted(found.entries.items(), key=lambda pair: pair[1].number):
         if entry.kind in parts:
-            u, x = entry.content
+            u, x, extra = entry.content
             steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
             rows = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
             first, own = entry.number * steps, parts[entry.kind]
-            own.update({first + step: (when[one], *row) for step, row in enumerate(rows)})
+            own.update({first + step: (when[one], *row, extra) for step, row in enumerate(rows)})
     times = {kind: np.array([one[0] for one in part.values()]) for kind, part in parts.items()}
     every = [one for part in parts.values() for one in part.values()]
-    for what, counts in (("inputs", {len(u) for _, u, _ in every}), ("channels", {len(x) for _, _, x in every})):
+    for what, counts in (("inputs", {len(one[1]) for one in every}), ("channels", {len(one[2]) for one in every})):
         if len(counts) > 1:
             raise DataError(f"{path} has measurements of {listed(sorted(map(str, counts)))} {what}; it is no store.")
     readouts = {kind: np.array([one[2] for one in part.values()]) for kind, part in parts.items() if part}
+    checks = found.checks(path)
+    if "dark" in readouts:
+        dark = readouts.pop("dark")
+        readouts = {kind: less_dark(x, times[kind], dark, times["dark"]) for kind, x in readouts.items()}
+        said = (
+            f"{len(dark)} measurements with the source off: from each other one, the latest before it was subtracted."
+        )
+        checks += (Check(said, "note", dark=len(dark)),)
     samples = parts["sample"]
     u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
     width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
     x = readouts.get("sample", np.empty((0, width)))
-    gap = (np.nan, u[:0], np.full(width, np.nan))
-    again = [parts["repeat"].get(index, gap)[2] for index in samples]
-    repeats = np.array(again, x.dtype).reshape(x.shape) if parts["repeat"] else None
+    again, gap = dict(zip(parts["repeat"], readouts.get("repeat", ()), strict=True)), np.full(width, np.nan)
+    repeats = np.array([again.get(index, gap) for index in samples], x.dtype).reshape(x.shape) if again else None
+    names = tuple(dict.fromkeys(name for row in samples.values() for name in row[3]))
+    extra = np.array([[row[3].get(name, np.nan) for name in names] for row in samples.values()]) if names else None
     if told and found.clock_is_right:
         ends = [datetime.fromtimestamp(time, UTC) for time in (min(told.values()), max(told.values()))]
         story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
@@ -306,7 +323,9 @@ def _sorted(found: StoreContents, path: Path) -> Recording:
         noise=readouts.get("noise"),
         reference=readouts.get("reference"),
         reference_acquired=times["reference"] if parts["reference"] else None,
-        checks=found.checks(path),
+        checks=checks,
+        extra=extra,
+        extra_names=names,
     )
 
 
