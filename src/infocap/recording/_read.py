@@ -1,8 +1,10 @@
 """read: a recording from a file, from one of inputs and one of readouts, or from several; the suffix decides how."""
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -10,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from .._check import one_of, yes_or_no
+from .._files import readable
 from ..designs import design_fingerprint
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
 from ._others import rows_of, table_rows
 from ._own_file import load_own
-from ._recording import Recording, Rows, arrange, table
+from ._recording import Recording, Rows, arrange, tables
 from ._store import MAGIC, load_store
 
-TEXTS = (".csv", ".txt", ".tsv", ".dat")
+TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 STORES = (".db", ".sqlite")
+SPLIT = re.compile(r"(\d+)")  # names of files at their numbers
 WORDS = ("readout_unit", "input_unit", "channel", "input_names")
 
 
@@ -30,13 +34,14 @@ def read(
     *,
     u: str | None = None,
     x: str | None = None,
+    axes: str | None = None,
     in_memory: bool = True,
 ) -> Recording:
     """Read a recording from a file, or from two: the first with the inputs, the second with the readouts.
 
     Formats: ``.nc`` (what `Recording.save` wrote comes back in full), ``.h5``, ``.hdf5``, ``.mat``, ``.zarr``,
-    ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, and the store of an acquisition, ``.db``. Arrays keep
-    their type; text becomes float64. No pickle is ever loaded.
+    ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, ``.lvm``, ``.asc``, and the store of an acquisition,
+    ``.db``. Arrays keep their type; text becomes float64. No pickle is ever loaded.
 
     Parameters
     ----------
@@ -44,11 +49,15 @@ def read(
         A file, or a list of files that together are one recording: their rows in the order given, or sorted by design
         index where no index comes twice. They must agree in inputs, channels and units.
     readouts
-        A second file with the readouts, when the first holds only the inputs.
+        A second file with the readouts, when the first holds only the inputs; or a folder with one file per sample,
+        in the order of the numbers in their names, or as a column of names in the first file says.
     u, x
         Names of the inputs and of the readouts in a file of somebody else's: a variable (``"run1/spectra"``,
         ``"data.u"``), or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without
         them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and ``x``, ``readouts``, ``outputs`` are looked for.
+    axes
+        What the axes of the readouts are, where they are not ``"samples,channels"``: ``"channels,samples"``, or
+        ``"samples,averages,channels"``, of which the mean over the averages is taken.
     in_memory
         False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr and NumPy
         files; others, and complex or packed numbers, are read whole all the same.
@@ -57,7 +66,7 @@ def read(
     -----
     A variable or column ``index`` is the number of the row in the design, by which rows are sorted; the second time
     it appears the row is a repeat, -1 marks measurements at a constant input, -2 drift references. ``acquired`` or
-    ``time`` tells when the row was measured.
+    ``time`` tells when the row was measured. ``metadata["read_from"]`` tells what became what, and what was left out.
 
     Examples
     --------
@@ -70,29 +79,31 @@ def read(
     """
     in_memory = yes_or_no("in_memory", in_memory)
     if isinstance(path, str | os.PathLike):
-        return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, in_memory)
+        return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, axes, in_memory)
     paths = [Path(one) for one in path]
     if readouts is not None:
         said = f"readouts={str(readouts)!r} goes with one file of inputs, not with a list"
         raise ParameterError(f"{said}; give files that hold both, `infocap import` makes them.")
-    return _join(paths, [_read_one(one, None, u, x, in_memory) for one in paths])
+    return _join(paths, [_read_one(one, None, u, x, axes, in_memory) for one in paths])
 
 
-def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
+def _read_one(
+    path: Path, readouts: Path | None, u: str | None, x: str | None, axes: str | None, in_memory: bool
+) -> Recording:
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
         return load_store(path)
     one_of("path suffix", suffix, (*OPENERS, *TEXTS, *STORES))
     if readouts is not None:
-        return _read_two(path, readouts, u, x, in_memory)
+        return _read_two(path, readouts, u, x, axes, in_memory)
     if suffix == ".npy":
         said = f"path={str(path)!r} holds a single array; give two files"
         raise ParameterError(f"{said}, inputs and readouts: read('inputs.npy', 'readouts.npy').")
     if suffix in TEXTS:
-        return arrange(table_rows(path, {"u": u, "x": x}))
+        return arrange(replace(table_rows(path, {"u": u, "x": x}), axes=axes))
     with OPENERS[suffix](path) as contents:
         own = load_own(contents, in_memory) if u is None and x is None else None
-        return own or arrange(rows_of(contents, {"u": u, "x": x}, in_memory))
+        return own or arrange(replace(rows_of(contents, {"u": u, "x": x}, in_memory), axes=axes))
 
 
 def _is_store(path: Path) -> bool:
@@ -101,15 +112,18 @@ def _is_store(path: Path) -> bool:
     return False
 
 
-def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: bool) -> Recording:
+def _read_two(
+    path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool
+) -> Recording:
     """Read inputs from one file and readouts from another, with what each tells beside them."""
-    given, measured = _half(path, "u", u, in_memory), _half(other, "x", x, in_memory)
-    inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
+    given = _half(path, "u", u, in_memory)
+    measured = _shots(other, x, given.words) if is_folder(other) else _half(other, "x", x, in_memory)
+    inputs, readouts = tables(path, given.u, other, measured.x, axes)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
-        return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
+        return _read_two(path, other, u, x, axes, True)  # rows are left out, or the inputs of both files compared
     if cut:
         said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, "
         said += "taken for the first in the order of acquisition"
@@ -125,7 +139,9 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
     names = given.told.get("input_names", ())
-    told = measured.told | {"metadata": metadata, "checks": checks, "input_names": names}
+    choices = [*metadata.get("read_from", []), *measured.told.get("metadata", {}).get("read_from", [])]
+    told = measured.told | {"metadata": metadata | {"read_from": choices}, "input_names": names}
+    told["checks"] = (*checks, *given.told.get("checks", ()), *measured.told.get("checks", ()))
     plan = metadata.get("plan")
     if isinstance(plan, dict):
         told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}
@@ -144,6 +160,55 @@ def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
         return table_rows(path, {role: name})
     with OPENERS[suffix](path) as contents:
         return rows_of(contents, {role: name}, in_memory)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether readouts are a folder with one file per sample."""
+    return path.is_dir() and path.suffix.lower() != ".zarr"
+
+
+def _shots(folder: Path, name: str | None, named: list[list[str]]) -> Rows:
+    """Read a folder with one file per sample, in the order of the names in a table or of the numbers in their names."""
+    found = {one.name: one for one in readable(folder, folder=True).iterdir() if one.suffix.lower() in (*TEXTS, *OPENERS)}
+    by_name = {one.stem: one for one in found.values()} | found
+    chosen = [[by_name[Path(cell).name] for cell in cells if Path(cell).name in by_name] for cells in named]
+    told = next((one for one, cells in zip(chosen, named, strict=True) if len(one) == len(cells)), None)
+    files = told or sorted(found.values(), key=lambda one: [int(k) if k.isdigit() else k for k in SPLIT.split(one.name)])
+    if not files:
+        raise DataError(f"{folder} holds no file of readouts; give a folder with one file per sample.")
+    if told is None:
+        _refuse_gaps(files)
+    shots = [_half(one, "x", name, True) for one in files]
+    axis, rest = _common_axis(shots)
+    for one, values in zip(shots, rest, strict=True):
+        if values.shape != rest[0].shape or values.ndim != 1:
+            said = f"{one.path} has readouts of shape {values.shape}, and {shots[0].path.name} of {rest[0].shape}"
+            raise DataError(f"{said}; name the column of readouts by x=... (--x), or take the file out.")
+    rows = Rows(folder, x=np.stack(rest), told={key: shots[0].told[key] for key in ("readout_unit",) if key in shots[0].told})
+    rows.told["channel"] = () if axis is None else tuple(f"{one:.10g}" for one in axis)
+    rows.keep_choice(f"folder of {len(files)} files", {"readouts": [files[0].name, "...", files[-1].name]}, {
+        one.name: "not named in the table" for one in found.values() if one not in files
+    })
+    return rows
+
+
+def _refuse_gaps(files: list[Path]) -> None:
+    """Refuse files whose numbers leave one out: all after it would belong to other inputs."""
+    numbers = [SPLIT.findall(one.stem) for one in files]
+    for (file, mine), (other, its) in pairwise(zip(files, numbers, strict=True)):
+        if mine and its and int(its[-1]) != int(mine[-1]) + 1:
+            said = f"no file is numbered between {file.name} and {other.name}"
+            raise DataError(f"{said}; give the names of the files in a column of the table of inputs.")
+
+
+def _common_axis(shots: list[Rows]) -> tuple[Floats | None, list[np.ndarray]]:
+    """Split what all files have alike, such as wavelengths, off the readouts of each."""
+    tables_ = [np.atleast_2d(np.asarray(one.x)) for one in shots]
+    axis = shots[0].acquired
+    first = tables_[0][:, 0]
+    if first.size > 1 and tables_[0].shape[1] == 2 and all(np.array_equal(one[:, 0], first) for one in tables_):
+        axis, tables_ = first, [one[:, 1:] for one in tables_]
+    return axis, [one.ravel() if 1 in one.shape else one for one in tables_]
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:

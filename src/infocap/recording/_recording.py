@@ -12,7 +12,7 @@ import numpy as np
 
 from .._check import one_of
 from ..basis._classical import find_families
-from ..errors import DataError, printable
+from ..errors import DataError, ParameterError, printable
 from ..typing import ArrayLike, Floats, Integers
 
 NOISE, REFERENCE = -1, -2  # in place of a design index
@@ -131,16 +131,24 @@ class Rows:
     index: Integers | None = None
     acquired: Floats | None = None
     told: dict[str, Any] = field(default_factory=dict)  # channel, metadata, checks and units of a recording
+    words: list[list[str]] = field(default_factory=list)  # columns of text that are nothing else
+    axes: str | None = None  # what the axes of x are, if the user said
+
+    def keep_choice(self, kind: str, chosen: dict[str, list[str]], left_out: dict[str, str]) -> None:
+        """Write down in the metadata how the file was read: which names became what, which did not and why."""
+        choice = {"file": self.path.name, "as": kind} | chosen | ({"left out": left_out} if left_out else {})
+        self.told["metadata"] = self.told.get("metadata", {}) | {"read_from": [choice]}
 
 
 def arrange(rows: Rows) -> Recording:
     """Sort rows into a recording in design order; without an index, in the order of the rows."""
     path = rows.path
-    u, x = table(path, "u", rows.u), table(path, "x", rows.x)
+    u, x = tables(path, rows.u, path, rows.x, rows.axes)
     n = u.shape[0]
     if n != x.shape[0]:
         flip = "x" if x.shape[1] == n else "u" if u.shape[1] == x.shape[0] else ""
-        agree = f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): write it so"
+        agree = f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): say what the axes of x are, "
+        agree += "`axes='channels,samples'`" if flip == "x" else "`axes='samples,channels'`"
         said = f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
         raise DataError(f"{said}; {agree if flip else 'give one row for each sample'}.")
     acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
@@ -240,10 +248,38 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
         raise DataError(f"{path} has no {name}; name it by {name}=... (--{name} on the command line).")
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
-    if len(values.shape) != 2 or 0 in values.shape:
-        what = "is empty: its shape is" if 0 in values.shape else "has shape"
-        raise DataError(f"{name} in {path} {what} {values.shape}; give two dimensions, (samples, channels).")
+    if 0 in values.shape:
+        raise DataError(f"{name} in {path} is empty: its shape is {values.shape}.")
+    if len(values.shape) != 2:
+        said = f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels)"
+        raise DataError(f"{said}, or say what the axes of x are, such as `axes='samples,averages,channels'`.")
     return values
+
+
+def tables(path: Path, u: ArrayLike | None, other: Path, x: ArrayLike | None, axes: str | None) -> tuple[Any, Any]:
+    """Inputs and readouts with one row per sample each; where the axes of x are told, u follows if only so it fits."""
+    if axes is None or x is None:
+        return table(path, "u", u), table(other, "x", x)
+    readouts, inputs = table(other, "x", _along(other, x, axes)), table(path, "u", u)
+    if inputs.shape[0] != len(readouts) == inputs.shape[1]:
+        inputs = np.ascontiguousarray(inputs[:].T)
+    return inputs, readouts
+
+
+def _along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
+    """Bring readouts into the order (samples, channels): means over averages, several axes of channels as one."""
+    words = [word.strip() for word in axes.split(",")]
+    if words.count("samples") != 1 or {*words} - {"samples", "averages", "channels"}:
+        raise ParameterError(f"`axes={axes!r}` needs samples once, and otherwise channels and averages.")
+    if len(words) != len(x.shape):
+        raise DataError(f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(words)} axes; name each.")
+    values = np.asarray(x[:])
+    if "averages" in words:
+        over = tuple(k for k, word in enumerate(words) if word == "averages")
+        values = values.mean(axis=over, dtype=np.result_type(values, np.float64))
+    left = [word for word in words if word != "averages"]
+    values = np.moveaxis(values, left.index("samples"), 0)
+    return np.ascontiguousarray(values.reshape(len(values), -1))
 
 
 def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
