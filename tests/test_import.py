@@ -1,7 +1,6 @@
 """Messy files of many makes, written here by other means than infocap's: the right total from each, in two commands."""
 
 import csv
-import re
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -10,7 +9,6 @@ from click.testing import CliRunner
 
 import infocap
 from infocap.cli import main
-from infocap.errors import DataError, ParameterError
 
 BASIS = infocap.product_basis("legendre", 2, 4)
 DEVICE = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.3, seed=3)
@@ -28,8 +26,20 @@ ORDER = RNG.permutation(N)
 
 def write_labview(folder):
     """Two headers, a column X_Value, and a column Comment that has a name and no cells."""
-    lines = ["LabVIEW Measurement\t", "Writer_Version\t2", "Separator\tTab", "Date\t2026/01/31", "***End_of_Header***\t"]
-    lines += ["\t", "Channels\t8\t", "Samples" + 8 * "\t512", "X_Dimension" + 8 * "\tTime", "***End_of_Header***" + 8 * "\t"]
+    lines = [
+        "LabVIEW Measurement\t",
+        "Writer_Version\t2",
+        "Separator\tTab",
+        "Date\t2026/01/31",
+        "***End_of_Header***\t",
+    ]
+    lines += [
+        "\t",
+        "Channels\t8\t",
+        "Samples" + 8 * "\t512",
+        "X_Dimension" + 8 * "\tTime",
+        "***End_of_Header***" + 8 * "\t",
+    ]
     lines.append("\t".join(["X_Value", "Voltage A", "Voltage B", *(f"PD {k}" for k in range(6)), "Comment"]))
     for k in range(N):
         lines.append("\t".join(f"{value:.6f}" for value in (0.5 * k, *VOLTS[k], *X[k])))
@@ -52,7 +62,12 @@ def european(value, digits):
 
 def write_european(folder):
     """Decimal commas, points between thousands, a time stamp with the day first, Latin-1."""
-    lines = ["Messung;7", "Bediener;Müller", "", "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6))]
+    lines = [
+        "Messung;7",
+        "Bediener;Müller",
+        "",
+        "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6)),
+    ]
     for k in range(N):
         cells = [european(value, 5) for value in VOLTS[k]] + [european(5000 + 1000 * value, 2) for value in X[k]]
         lines.append(";".join([f"{TIMES[k]:%d.%m.%Y %H:%M:%S},{500 * (k % 2):03d}", *cells]))
@@ -87,7 +102,7 @@ def write_spectra(folder):
     rows = ["file,V_A,V_B,operator"]
     for k in range(N):
         name = f"shot{ORDER[k]}.txt"
-        head = f"Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
+        head = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
         body = "".join(f"{w:.2f}\t{value:.6f}\n" for w, value in zip(wavelengths, X[k], strict=True))
         (folder / "spectra" / name).write_text(head + body)
         rows.append(f"{name},{VOLTS[k, 0]:.8f},{VOLTS[k, 1]:.8f},Ada")
@@ -102,7 +117,9 @@ def write_excel(folder):
     with (folder / "book.csv").open("w", encoding="utf-16", newline="") as file:
         file.write("sep=,\r\n")
         table = csv.writer(file)
-        table.writerow(["Timestamp", "Set A (V)", "Set B (V)", *(f"Det {k} (mV)" for k in range(6)), "Remarks", "Checked"])
+        table.writerow(
+            ["Timestamp", "Set A (V)", "Set B (V)", *(f"Det {k} (mV)" for k in range(6)), "Remarks", "Checked"]
+        )
         for k in range(N):
             numbers = [f"{value:.9g}" for value in (*VOLTS[k], *X[k])]
             table.writerow([f"{TIMES[k]:%m/%d/%Y %I:%M:%S %p}", *numbers, comments.get(k, ""), ""])
@@ -111,7 +128,9 @@ def write_excel(folder):
 
 def write_npz(folder):
     """Arrays under names of their own, a single array for each input, labels as text."""
-    np.savez_compressed(folder / "sim.npz", va=VOLTS[:, 0], vb=VOLTS[:, 1], det=X.T.astype("f4"), labels=np.array(["a", "b"]))
+    np.savez_compressed(
+        folder / "sim.npz", va=VOLTS[:, 0], vb=VOLTS[:, 1], det=X.T.astype("f4"), labels=np.array(["a", "b"])
+    )
     return "sim.npz", "--u", "va,vb", "--x", "det", "--axes", "channels,samples"
 
 
@@ -144,17 +163,23 @@ def write_lines_per_channel(folder):
     """One line per channel, its unit beside its name."""
     rows = [["name", "unit", *(f"shot {k}" for k in range(N))]]
     names = ["Voltage A", "Voltage B", *(f"PD{k}" for k in range(6))]
-    rows += [[name, "V", *map(repr, values)] for name, values in zip(names, np.column_stack([VOLTS, X]).T.tolist(), strict=True)]
+    rows += [
+        [name, "V", *map(repr, values)]
+        for name, values in zip(names, np.column_stack([VOLTS, X]).T.tolist(), strict=True)
+    ]
     with (folder / "wide.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
-    return "wide.csv", "--u", "Voltage*"
+    return "wide.csv", "--u", "Voltage*", "--axes", "channels,samples"
 
 
 def write_counts(folder):
     """Photon counts with commas between thousands, beside plain ones below a thousand."""
     lines = ["shot;time;A;B;" + ";".join(f"SPAD{k}" for k in range(6))]
     for k in range(N):
-        counts = [f"{round(2_000_000 + 500_000 * value):,}" if j else f"{round(1_000 + 300 * value):,}" for j, value in enumerate(X[k])]
+        counts = [
+            f"{round(2_000_000 + 500_000 * value):,}" if j else f"{round(1_000 + 300 * value):,}"
+            for j, value in enumerate(X[k])
+        ]
         lines.append(";".join([str(k + 1), f"{0.01 * k:.2f}", *(f"{value:.5f}" for value in VOLTS[k]), *counts]))
     (folder / "counts.csv").write_text("\n".join(lines))
     return "counts.csv", "--u", "A,B", "--x", "SPAD*"

@@ -28,7 +28,11 @@ class Commands(click.Group):
             quiet = click.Context(command, parent=ctx, info_name=name, resilient_parsing=True)
             _, _, given = command.make_parser(quiet).parse_args(list(rest))
             for option in given:
-                if isinstance(option, click.Option) and not (option.multiple or option.is_flag) and given.count(option) > 1:
+                if (
+                    isinstance(option, click.Option)
+                    and not (option.multiple or option.is_flag)
+                    and given.count(option) > 1
+                ):
                     said = f"{max(option.opts, key=len)} is given {given.count(option)} times"
                     raise click.UsageError(f"{said}, and only one value can be used; give it once.", quiet)
         return name, command, rest

@@ -7,11 +7,14 @@ import click
 import numpy as np
 
 from ..errors import DataError, ParameterError
+from ..experiment._plan import Plan
 from ..recording._recording import Recording
 from ._outputs import refuse_existing
-from ._terminal import FORCE, PATH, Source, check_lines, echo, options
+from ._terminal import FORCE, PATH, Source, echo, options, say
 
 MOST_SHOWN = 8  # Readouts shown one by one; the others are summed up in one line, so that all fits on a screen.
+# Seconds since 1970 that are fewer would be of 1973: smaller numbers are seconds of the run, or count its rows.
+EARLIEST_S = 1e8
 
 
 @click.command("import")
@@ -32,62 +35,75 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
     try:
         recording = source.read()
     except DataError as problem:
-        if preview:
-            echo("\n".join(getattr(problem, "__notes__", [])))
+        for note in getattr(problem, "__notes__", []) if preview else []:
+            echo(note)
         raise
     if output is None:
-        echo("\n".join([*_taken(recording), str(recording).split("\n")[0], *check_lines(recording.checks)]))
+        told = [one for one in recording.checks if "left_out" not in getattr(one, "found", {})]  # shown line by line
+        say(describe(recording), told, [])
         echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
     else:
         recording.save(output)
         echo(f"{recording}\nwritten to {output}")
 
 
-def _taken(recording: Recording) -> list[str]:
-    """Return a line per input, readout and whatever else the files hold: its role, its name, its range."""
-    lines, choices = [], recording.metadata.get("read_from", [])
-    lines += [f"{one['file']}: {one['as']}" for one in choices]
-    for role, names, values, unit in (
-        ("input", recording.input_names, recording.inputs, recording.input_unit),
-        ("readout", recording.channel, recording.readouts, recording.readout_unit),
-    ):
-        letter = "u" if role == "input" else "x"
-        shown = list(names) or [f"{letter}{k + 1}" for k in range(values.shape[1])]
-        ranges = [_range(column) + (f" {unit}" if unit else "") for column in np.asarray(values).T]
-        named = list(zip(shown, ranges, strict=True))
-        lines += [_line(role, *one) for one in named[:MOST_SHOWN]]
-        if len(named) > MOST_SHOWN:
-            more = f"... {shown[-1]} ({len(named) - MOST_SHOWN} more)"
-            lines.append(_line(role, more, _range(np.asarray(values)[:, MOST_SHOWN:]) + (f" {unit}" if unit else "")))
-    if recording.acquired is not None:
-        lines.append(_line("time", _of(choices, "time"), _times(recording.acquired)))
-    lines += [_line("index", name, _range(recording.index)) for name in [_of(choices, "index")] if name]
-    left_out = {name: why for one in choices for name, why in one.get("left out", {}).items()}
-    return lines + [_line("left out", name, why) for name, why in left_out.items()]
+def describe(recording: Recording) -> list[str]:
+    """Return what a recording holds and where it comes from, one line per thing: its role, its name, its range."""
+    u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
+    metadata = dict(recording.metadata)
+    choices = metadata.pop("read_from", [])
+    lines = [f"{one['file']}: {one['as']}" for one in choices]
+    lines.append(f"Recording of {len(u)} samples, {u.shape[1]} inputs, {x.shape[1]} readouts")
+    lines += _columns(
+        "input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u, recording.input_unit
+    )
+    names = recording.channel or [f"x{k + 1}" for k in range(x.shape[1])]
+    lines += _columns("readout", names, x, recording.readout_unit)
+    facts: list[tuple[str, str]] = []
+    bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
+    if bad:
+        facts.append(("missing", f"{bad} samples have NaN or infinite values"))
+    if recording.acquired is not None and len(u):
+        as_designed = np.all(np.diff(np.asarray(recording.acquired)) > 0)
+        order = "the order of the design" if as_designed else "another order than the design's"
+        facts.append(("time", f"{_span(np.asarray(recording.acquired))}, acquired in {order}"))
+    if recording.repeats is not None:
+        twice = np.isfinite(recording.repeats).all(axis=1).sum()
+        facts.append(("repeats", f"{twice} samples were measured twice"))
+    if recording.noise is not None:
+        facts.append(("noise", f"{len(recording.noise)} measurements of the noise, each at a constant input"))
+    if recording.reference is not None:
+        facts.append(("reference", f"{len(recording.reference)} of the drift reference, each at a constant input"))
+    facts += [("left out", f"{name}: {why}") for one in choices for name, why in one.get("left out", {}).items()]
+    for name, value in metadata.items():
+        text = _planned(value) if name == "plan" else str(value)
+        facts.append((name, text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
+    return lines + [f"  {name:<9} {text}" for name, text in facts]
 
 
-def _line(role: str, name: str, said: str) -> str:
-    return f"  {role:<8}  {name:<28}  {said}"
+def _columns(role: str, names: Any, values: np.ndarray, unit: str) -> list[str]:
+    """Return a line per column, its name and its range; where there are many, one for all after the first few."""
+    shown = [(name, values[:, k]) for k, name in enumerate(names[:MOST_SHOWN])]
+    if len(names) > MOST_SHOWN:
+        shown.append((f"... {names[-1]}, {len(names) - MOST_SHOWN} more", values[:, MOST_SHOWN:]))
+    width = max(len(name) for name, _ in shown)
+    return [f"  {role:<9} {name:<{width}}  {_span(own)} {unit}".rstrip() for name, own in shown]
 
 
-def _of(choices: list[dict[str, Any]], role: str) -> str:
-    return ", ".join(name for one in choices for name in one.get(role, []))
-
-
-def _range(values: np.ndarray) -> str:
-    """Return the smallest and the largest value, how many are missing, and whether they only count."""
-    size = np.abs(values) if values.dtype.kind == "c" else values
-    bad = int((~np.isfinite(size)).sum())
-    if bad == size.size:
+def _span(values: np.ndarray) -> str:
+    """Return the smallest and the largest value, as dates where they are such times, and whether they count rows."""
+    sizes = np.abs(values) if values.dtype.kind == "c" else values
+    if not np.isfinite(sizes).any():
         return "no numbers"
-    said = f"{np.nanmin(size):.5g} to {np.nanmax(size):.5g}" + (" (absolute)" if values.dtype.kind == "c" else "")
-    said += f", {bad} missing" if bad else ""
-    return said + (", counts the rows" if size.ndim == 1 and len(size) > 2 and (np.diff(size) == 1).all() else "")
+    ends = [np.nanmin(sizes), np.nanmax(sizes)]
+    if ends[0] > EARLIEST_S and values.ndim == 1:
+        return " to ".join(str(np.datetime64(int(one), "s")).replace("T", " ") for one in ends)
+    counts = values.ndim == 1 and len(values) > 2 and (np.diff(sizes) == 1).all()
+    return f"{ends[0]:.5g} to {ends[1]:.5g}{', counts the rows' if counts else ''}"
 
 
-def _times(acquired: np.ndarray) -> str:
-    """Return the first and the last time, dates where seconds since 1970 are meant."""
-    first, last = np.nanmin(acquired), np.nanmax(acquired)
-    if first < 1e8:  # Seconds since 1970 that are fewer would be of 1973: these are seconds of the run, or an order.
-        return f"{first:g} to {last:g}"
-    return " to ".join(str(np.datetime64(int(one), "s")).replace("T", " ") for one in (first, last))
+def _planned(data: Any) -> str:
+    try:
+        return Plan.from_dict(data).in_words()
+    except ValueError as problem:
+        return f"cannot be used: {problem}"

@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from ..errors import Check, DataWarning, InfocapError, printable
-from ..recording._read import is_folder, read
+from ..recording._folder import is_folder
+from ..recording._read import read
 from ..recording._recording import Recording
 
 FILE = click.Path(dir_okay=False, path_type=Path)

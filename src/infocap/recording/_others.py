@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._files import NUMBERS, Contents, Variable
+from .._files import NUMBERS, Contents, Variable, blame
 from .._words import listed
 from ..errors import Check, DataError
 from ._array_files import in_place
 from ._own_file import FORMAT, from_json
 from ._recording import Rows, whole_numbers
-from ._tables import IN_NAME, Column, Sheet, load_sheet, unit_of
+from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
@@ -25,13 +25,12 @@ NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+)|(\s+[
 PLAN = "# infocap plan "  # the first words of what `infocap draw` writes above the inputs
 OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote as tables
 OLD_END = "# end"  # their last line
-NOT_ASKED = "not asked for"
 
 
-def rows_of(contents: Contents, wanted: dict[str, str | None], in_memory: bool) -> Rows:
+def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
     """Find u and x, or one of them, by the names wanted or the usual ones; and index and times if there are."""
     names = list(contents.variables)
-    rows, chosen = Rows(contents.path), dict[str, list[str]]()
+    rows, chosen = Rows(contents.path, axes=axes), dict[str, list[str]]()
     try:
         found = {role: _chosen(contents, role, asked, alone=len(wanted) == 1) for role, asked in wanted.items()}
     except DataError as problem:
@@ -54,13 +53,15 @@ def rows_of(contents: Contents, wanted: dict[str, str | None], in_memory: bool) 
                 chosen["time" if field == "acquired" else field] = [name]
                 taken.add(name)
     left_out = {name: _described(one) for name, one in contents.variables.items() if name not in taken}
-    rows.keep_choice(contents.kind, chosen, left_out)
+    said = listed([f"{name} {contents.variables[name].shape}" for own in found.values() for name in own], 6)
+    rows.keep_choice(f"{contents.kind}, from {said}", chosen, left_out)
     return rows
 
 
 def _described(variable: Variable) -> str:
     unit = variable.attributes.get("units", "")
-    return f"{variable.shape} {variable.dtype}{unit and f' in {unit}'}"
+    kind = str(variable.dtype) if variable.dtype.kind in NUMBERS else "text"
+    return f"{variable.shape} {kind}{unit and f' in {unit}'}"
 
 
 def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str) -> list[int]:
@@ -126,27 +127,30 @@ def _joined(contents: Contents, role: str, names: list[str], in_memory: bool) ->
     return np.hstack(columns)
 
 
-def table_rows(path: Path, wanted: dict[str, str | None]) -> Rows:
+def table_rows(path: Path, wanted: dict[str, str | None], axes: str | None = None) -> Rows:
     """Take the columns of u and x, or of one, by their names; all other columns of numbers are readouts."""
-    sheet = _upright(load_sheet(path), wanted)
+    with blame(path, "a table"):
+        sheet = load_sheet(path)
+    if axes is not None and "x" in wanted and axes.replace(" ", "") == "channels,samples":
+        sheet, axes = sheet.turned(), "samples,channels"
     try:
-        return _assigned(sheet, wanted)
+        return _assigned(sheet, wanted, axes)
     except DataError as problem:
-        columns = [f"  {one.label:<24} {one}" for one in sheet.columns]
+        columns = [f"  {name:<24} {sheet.described(k)}" for k, name in enumerate(sheet.labels)]
         problem.add_note("\n".join([f"{path}: {sheet.dialect}", *columns]))
         raise
 
 
-def _assigned(sheet: Sheet, wanted: dict[str, str | None]) -> Rows:
+def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> Rows:
     """Decide for every column what it is, and keep the decision."""
-    path, names, columns = sheet.path, sheet.labels, sheet.columns
-    held = listed(names, 20)
-    index = [k for k in one_of_these(names, ("index",)) if columns[k].bad is None]
+    path, names, held = sheet.path, sheet.labels, listed(sheet.labels, 20)
+    text = [k for k in range(len(names)) if sheet.is_text(k)]
+    index = [k for k in one_of_these(names, ("index",)) if k not in text]
     named = {role: matching(path, names, one, role, held) for role, one in wanted.items() if one is not None}
     asked = {k for chosen in named.values() for k in chosen}
     times = _times(sheet, {*index, *asked})
-    left = [k for k, one in enumerate(columns) if k not in (*index, *times, *asked)]
-    usable = [k for k in left if not (columns[k].is_text or columns[k].is_empty)]
+    empty = [k for k in range(len(names)) if sheet.described(k) == "empty"]
+    usable = [k for k in range(len(names)) if k not in (*index, *times, *asked, *text, *empty)]
     inputs = named.get("u") or numbered(names) or one_of_these(names, INPUTS)
     if not inputs and "x" not in wanted:
         inputs = usable
@@ -155,74 +159,45 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None]) -> Rows:
         said += "" if sheet.has_names else "; without a header line columns are numbered from 1"
         raise DataError(f"{said}.")
     readouts = named.get("x", [k for k in usable if k not in inputs]) if "x" in wanted else []
-    rows = Rows(path, told=_told(sheet))
-    rows.told["checks"] = (*rows.told.get("checks", ()), *sheet.checks)
+    taken = {*inputs, *readouts, *index, *times}
+    left = [k for k in range(len(names)) if k not in taken]
+    left_out = {names[k]: sheet.described(k) + (", not asked for" if k in usable else "") for k in left}
+    rows = Rows(path, told=_told(sheet), axes=axes)
+    rows.words = [list(sheet.frame.iloc[:, k].astype(str)) for k in left if k in text]
+    checks = [*rows.told.get("checks", ()), *sheet.checks]
     rows.index = whole_numbers(path, sheet.real(index, "index")[:, 0]) if index else None
     rows.acquired = next(iter(times.values()), None)
     rows.u = sheet.real(inputs, "inputs") if inputs else None
     rows.told |= _input_names([names[k] for k in inputs]) if sheet.has_names else {}
-    taken = {*inputs, *readouts, *index, *times}
-    why = {k: NOT_ASKED if k in usable else "" for k in range(len(columns)) if k not in taken}
-    left_out = {names[k]: f"{columns[k]}{said and f', {said}'}" for k, said in why.items()}
-    rows.words = [columns[k].values.tolist() for k in why if columns[k].is_text]
     if "x" in wanted:
+        said = listed([f"{name} ({one})" for name, one in left_out.items()], 6)
         if not readouts:
-            others = "".join(f", {name} ({said})" for name, said in left_out.items())
-            raise DataError(f"{path} has no column of readouts; it holds {held}{others and '; left out' + others[1:]}.")
+            raise DataError(f"{path} has no column of readouts; it holds {held}{said and f'; left out: {said}'}.")
         rows.x = sheet.numbers(readouts)
-        rows.told |= _channels([columns[k] for k in readouts], sheet.has_names)
+        rows.told["channel"] = tuple(names[k] for k in readouts) if sheet.has_names else ()
+        units = {unit_of(names[k]) for k in readouts}
+        rows.told |= {"readout_unit": units.pop()} if len(units) == 1 and "" not in units else {}
         if left_out and "x" not in named:
-            said = listed([f"{name} ({one})" for name, one in left_out.items()], 6)
-            note = Check(f"columns of {path.name} were left out: {said}.", "note")
-            rows.told["checks"] += (note,)
+            checks.append(Check(f"columns of {path.name} were left out: {said}.", "note", left_out=list(left_out)))
+    rows.told["checks"] = tuple(checks)
+    if sheet.words(OLD):
+        return rows
     roles = {"inputs": inputs, "readouts": readouts, "time": times, "index": index}
-    chosen = {role: [names[k] for k in found] for role, found in roles.items() if found}
-    rows.keep_choice(sheet.dialect, chosen, left_out)
+    rows.keep_choice(sheet.dialect, {role: [names[k] for k in own] for role, own in roles.items() if own}, left_out)
     return rows
-
-
-def _upright(sheet: Sheet, wanted: dict[str, str | None]) -> Sheet:
-    """The table with one row per measurement; one with a line per channel has the names in its first column."""
-    first = sheet.columns[0]
-    if not first.is_text or first.seconds() is not None or len(set(first.values)) < len(first.values):
-        return sheet
-
-    def has_inputs(names: list[str]) -> bool:
-        asked = wanted.get("u")
-        if asked is None:
-            return bool(numbered(names) or one_of_these(names, INPUTS))
-        return any(fnmatchcase(name, part.strip()) for name in names for part in asked.split(","))
-
-    across = [str(one) for one in first.values]
-    alone = not sheet.has_names and all(not one.is_text for one in sheet.columns[1:])
-    return sheet.turned() if alone or (has_inputs(across) and not has_inputs(sheet.labels)) else sheet
 
 
 def _times(sheet: Sheet, taken: set[int]) -> dict[int, Any]:
     """Find the column that tells when rows were measured: by its name, by dates in it, or as seconds that only grow."""
     plain = [_plain(one) for one in sheet.labels]
-    date = next((one for one, name in zip(sheet.columns, plain, strict=True) if name == "date"), None)
+    date = plain.index("date") if "date" in plain else None
     known = [plain.index(name) for name in TIMES if name in plain]
-    for k in [*known, *range(len(plain))]:
-        column = sheet.columns[k]
-        if k in taken or column.is_empty and k not in known:
-            continue
-        found = column.seconds(date if k in known else None)
-        if found is not None and (k in known or column.is_text or _is_clock(column)):
+    for k in [one for one in (*known, *range(len(plain))) if one not in taken]:
+        found = sheet.seconds(k, date if k in known else None)
+        grows = unit_of(sheet.labels[k]).lower() in SECONDS and found is not None and (np.diff(found) > 0).all()
+        if found is not None and (k in known or sheet.is_text(k) or (grows and len(found) > 2)):
             return {k: found}
     return {}
-
-
-def _is_clock(column: Column) -> bool:
-    in_seconds = (column.unit or unit_of(column.name)).lower() in SECONDS
-    return in_seconds and len(column.values) > 2 and bool((np.diff(column.values) > 0).all())
-
-
-def _channels(columns: list[Column], named: bool) -> dict[str, Any]:
-    """Names of the readouts, and their unit where all have the same one."""
-    units = {one.unit or unit_of(one.name) for one in columns}
-    unit = {"readout_unit": units.pop()} if len(units) == 1 and "" not in units else {}
-    return unit | {"channel": tuple(one.name if unit else one.label for one in columns) if named else ()}
 
 
 def _input_names(columns: list[str]) -> dict[str, tuple[str, ...]]:
@@ -239,7 +214,7 @@ def _told(sheet: Sheet) -> dict[str, Any]:
         found = sheet.words(PLAN)
         return {"metadata": {name: found[name] for name in ("plan", "fingerprint", "design") if name in found}}
     if sheet.comments[-1] != OLD_END:
-        said = f"{sheet.path} is cut short after {len(sheet.columns[0].values)} rows"
+        said = f"{sheet.path} is cut short after {len(sheet.frame)} rows"
         raise DataError(f"{said}; without its first line those can be read.")
     units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
     checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))

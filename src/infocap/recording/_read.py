@@ -1,10 +1,8 @@
 """read: a recording from a file, from one of inputs and one of readouts, or from several; the suffix decides how."""
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._check import one_of, yes_or_no
-from .._files import readable
 from ..designs import design_fingerprint
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
+from ._folder import folder_rows, is_folder
 from ._others import rows_of, table_rows
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, tables
@@ -24,7 +22,6 @@ from ._store import MAGIC, load_store
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 STORES = (".db", ".sqlite")
-SPLIT = re.compile(r"(\d+)")  # names of files at their numbers
 WORDS = ("readout_unit", "input_unit", "channel", "input_names")
 
 
@@ -100,10 +97,10 @@ def _read_one(
         said = f"path={str(path)!r} holds a single array; give two files"
         raise ParameterError(f"{said}, inputs and readouts: read('inputs.npy', 'readouts.npy').")
     if suffix in TEXTS:
-        return arrange(replace(table_rows(path, {"u": u, "x": x}), axes=axes))
+        return arrange(table_rows(path, {"u": u, "x": x}, axes))
     with OPENERS[suffix](path) as contents:
         own = load_own(contents, in_memory) if u is None and x is None else None
-        return own or arrange(replace(rows_of(contents, {"u": u, "x": x}, in_memory), axes=axes))
+        return own or arrange(rows_of(contents, {"u": u, "x": x}, axes, in_memory))
 
 
 def _is_store(path: Path) -> bool:
@@ -112,13 +109,14 @@ def _is_store(path: Path) -> bool:
     return False
 
 
-def _read_two(
-    path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool
-) -> Recording:
+def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool) -> Recording:
     """Read inputs from one file and readouts from another, with what each tells beside them."""
-    given = _half(path, "u", u, in_memory)
-    measured = _shots(other, x, given.words) if is_folder(other) else _half(other, "x", x, in_memory)
-    inputs, readouts = tables(path, given.u, other, measured.x, axes)
+    given = _rows(path, {"u": u}, None, in_memory)
+    if is_folder(other):
+        measured = folder_rows(other, given.words, lambda file: _rows(file, {"x": x}, None, True))
+    else:
+        measured = _rows(other, {"x": x}, axes, in_memory)
+    inputs, readouts = tables(path, given.u, other, measured.x, measured.axes)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
@@ -138,9 +136,8 @@ def _read_two(
     _refuse_other_design(path, other, metadata, measured.told.get("metadata", {}))
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
-    names = given.told.get("input_names", ())
-    choices = [*metadata.get("read_from", []), *measured.told.get("metadata", {}).get("read_from", [])]
-    told = measured.told | {"metadata": metadata | {"read_from": choices}, "input_names": names}
+    told = measured.told | {name: given.told[name] for name in ("input_names", "input_unit") if name in given.told}
+    told["metadata"] = metadata | {"read_from": [*metadata["read_from"], *measured.told["metadata"]["read_from"]]}
     told["checks"] = (*checks, *given.told.get("checks", ()), *measured.told.get("checks", ()))
     plan = metadata.get("plan")
     if isinstance(plan, dict):
@@ -153,62 +150,14 @@ def _read_two(
     return arrange(Rows(other, inputs, readouts, index, acquired, told))
 
 
-def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
+def _rows(path: Path, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
+    """Read inputs, readouts or both from a file that another program wrote."""
     suffix = path.suffix.lower()
-    one_of("path suffix" if role == "u" else "readouts suffix", suffix, (*OPENERS, *TEXTS))
+    one_of("path suffix" if "u" in wanted else "readouts suffix", suffix, (*OPENERS, *TEXTS))
     if suffix in TEXTS:
-        return table_rows(path, {role: name})
+        return table_rows(path, wanted, axes)
     with OPENERS[suffix](path) as contents:
-        return rows_of(contents, {role: name}, in_memory)
-
-
-def is_folder(path: Path) -> bool:
-    """Whether readouts are a folder with one file per sample."""
-    return path.is_dir() and path.suffix.lower() != ".zarr"
-
-
-def _shots(folder: Path, name: str | None, named: list[list[str]]) -> Rows:
-    """Read a folder with one file per sample, in the order of the names in a table or of the numbers in their names."""
-    found = {one.name: one for one in readable(folder, folder=True).iterdir() if one.suffix.lower() in (*TEXTS, *OPENERS)}
-    by_name = {one.stem: one for one in found.values()} | found
-    chosen = [[by_name[Path(cell).name] for cell in cells if Path(cell).name in by_name] for cells in named]
-    told = next((one for one, cells in zip(chosen, named, strict=True) if len(one) == len(cells)), None)
-    files = told or sorted(found.values(), key=lambda one: [int(k) if k.isdigit() else k for k in SPLIT.split(one.name)])
-    if not files:
-        raise DataError(f"{folder} holds no file of readouts; give a folder with one file per sample.")
-    if told is None:
-        _refuse_gaps(files)
-    shots = [_half(one, "x", name, True) for one in files]
-    axis, rest = _common_axis(shots)
-    for one, values in zip(shots, rest, strict=True):
-        if values.shape != rest[0].shape or values.ndim != 1:
-            said = f"{one.path} has readouts of shape {values.shape}, and {shots[0].path.name} of {rest[0].shape}"
-            raise DataError(f"{said}; name the column of readouts by x=... (--x), or take the file out.")
-    rows = Rows(folder, x=np.stack(rest), told={key: shots[0].told[key] for key in ("readout_unit",) if key in shots[0].told})
-    rows.told["channel"] = () if axis is None else tuple(f"{one:.10g}" for one in axis)
-    rows.keep_choice(f"folder of {len(files)} files", {"readouts": [files[0].name, "...", files[-1].name]}, {
-        one.name: "not named in the table" for one in found.values() if one not in files
-    })
-    return rows
-
-
-def _refuse_gaps(files: list[Path]) -> None:
-    """Refuse files whose numbers leave one out: all after it would belong to other inputs."""
-    numbers = [SPLIT.findall(one.stem) for one in files]
-    for (file, mine), (other, its) in pairwise(zip(files, numbers, strict=True)):
-        if mine and its and int(its[-1]) != int(mine[-1]) + 1:
-            said = f"no file is numbered between {file.name} and {other.name}"
-            raise DataError(f"{said}; give the names of the files in a column of the table of inputs.")
-
-
-def _common_axis(shots: list[Rows]) -> tuple[Floats | None, list[np.ndarray]]:
-    """Split what all files have alike, such as wavelengths, off the readouts of each."""
-    tables_ = [np.atleast_2d(np.asarray(one.x)) for one in shots]
-    axis = shots[0].acquired
-    first = tables_[0][:, 0]
-    if first.size > 1 and tables_[0].shape[1] == 2 and all(np.array_equal(one[:, 0], first) for one in tables_):
-        axis, tables_ = first, [one[:, 1:] for one in tables_]
-    return axis, [one.ravel() if 1 in one.shape else one for one in tables_]
+        return rows_of(contents, wanted, axes, in_memory)
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:

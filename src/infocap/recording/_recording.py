@@ -136,6 +136,7 @@ class Rows:
 
     def keep_choice(self, kind: str, chosen: dict[str, list[str]], left_out: dict[str, str]) -> None:
         """Write down in the metadata how the file was read: which names became what, which did not and why."""
+        kind = kind if self.axes is None else f"{kind}, readouts as {self.axes}"
         choice = {"file": self.path.name, "as": kind} | chosen | ({"left out": left_out} if left_out else {})
         self.told["metadata"] = self.told.get("metadata", {}) | {"read_from": [choice]}
 
@@ -146,11 +147,13 @@ def arrange(rows: Rows) -> Recording:
     u, x = tables(path, rows.u, path, rows.x, rows.axes)
     n = u.shape[0]
     if n != x.shape[0]:
-        flip = "x" if x.shape[1] == n else "u" if u.shape[1] == x.shape[0] else ""
-        agree = f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): say what the axes of x are, "
-        agree += "`axes='channels,samples'`" if flip == "x" else "`axes='samples,channels'`"
         said = f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
-        raise DataError(f"{said}; {agree if flip else 'give one row for each sample'}.")
+        for flip, agree in (("x", x.shape[1] == n), ("u", u.shape[1] == len(x)), ("both", u.shape[1] == x.shape[1])):
+            if agree:
+                axes = "samples,channels" if flip == "u" else "channels,samples"
+                said = f"{said}; the lengths agree with {flip} transposed"
+                raise DataError(f"{said}: tell what the axes of x are, `axes={axes!r}`.")
+        raise DataError(f"{said}; give one row for each sample.")
     acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
     if acquired is not None and np.isnan(acquired).all():
         acquired = None  # a column left empty

@@ -1,5 +1,7 @@
 """Text tables of any make: where the numbers begin and how they are written is found, then pandas reads them."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
@@ -8,8 +10,9 @@ import warnings
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +20,14 @@ from .._files import blame, readable, refuse_too_large
 from ..errors import DataError
 from ..typing import Floats
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COMMENT = ("#", "%")
-MISSING = ("na", "NAN", "none", "NONE", "Null")  # beside those that pandas knows
-# Bytes of memory per byte of text, at most: the text itself, its lines, and 8 bytes for each digit and comma.
-EXPANSION = 8
+MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
+# Bytes of memory per byte of text, at most: a cell of two digits and its comma takes 72.
+EXPANSION = 24
+LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
 PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
@@ -37,73 +44,21 @@ IN_NAME = re.compile(r"[\[(]([^\[\]()]*)[\])]\s*$")  # the unit in a name such a
 
 
 @dataclass
-class Column:
-    """A column of numbers, or of words: `values` are then the cells as they stand."""
-
-    name: str
-    unit: str
-    values: np.ndarray
-    lines: list[int]  # the number of every row's line in the file
-    bad: int | None = None  # the first row that holds something else than a number
-
-    @property
-    def label(self) -> str:
-        """The name, with the unit that a line of its own tells."""
-        return f"{self.name} [{self.unit}]" if self.unit and not IN_NAME.search(self.name) else self.name
-
-    @property
-    def is_text(self) -> bool:
-        """Whether fewer than half of its cells are numbers; one with more is a column of numbers with mistakes."""
-        return self.bad is not None and self.values.dtype.kind == "U"
-
-    @property
-    def is_empty(self) -> bool:
-        return self.values.dtype.kind in "fc" and bool(np.isnan(self.values).all())
-
-    def seconds(self, date: "Column | None" = None) -> Floats | None:
-        """Times in seconds: numbers as they are, dates since 1970; None where other words are. A day may stand apart."""
-        import pandas as pd
-
-        if not self.is_text:
-            return self.values if self.bad is None and self.values.dtype.kind == "f" else None
-        cells = pd.Series(self.values).str.replace(",", ".").replace("", None)
-        if date is not None and date.is_text:
-            cells = pd.Series(date.values) + " " + cells
-        if not cells.dropna().str.contains(r"\d").all():
-            return None  # pandas takes "now" for a date
-        with_dots = bool(cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all())  # as in Europe, the day first
-        for form in ("ISO8601", None):
-            with warnings.catch_warnings(action="ignore"):
-                when = pd.to_datetime(cells, utc=True, errors="coerce", format=form, dayfirst=with_dots and not form)
-            if when.notna().sum() == cells.notna().sum():
-                return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
-        return None
-
-    def __str__(self) -> str:
-        if self.is_empty:
-            return "empty"
-        if self.bad is not None:
-            said = f"{str(self.values[self.bad])!r:.40} in line {self.lines[self.bad]}"
-            return f"text such as {said}" if self.is_text else f"numbers, and {said}"
-        if self.values.dtype.kind == "c":
-            return "complex numbers"
-        return f"{np.nanmin(self.values):.6g} to {np.nanmax(self.values):.6g}"
-
-
-@dataclass
 class Sheet:
-    """The columns of a table, and how they were found in the file."""
+    """A table as a pandas.DataFrame, rows by their lines in the file, and how it was found there."""
 
     path: Path
-    columns: list[Column]
+    frame: pd.DataFrame
     has_names: bool
+    decimal: str
     comments: list[str]
     dialect: str  # in words
     checks: tuple[str, ...] = ()
 
     @property
     def labels(self) -> list[str]:
-        return [column.label for column in self.columns]
+        """The names of the columns, with their units if there are."""
+        return [str(name) for name in self.frame.columns]
 
     def words(self, start: str) -> dict[str, Any]:
         """The data in a comment that starts so; empty when there is none."""
@@ -114,14 +69,19 @@ class Sheet:
             said = f"{self.path} starts with {start!r} and then something damaged ({problem})"
             raise DataError(f"{said}; without that line the table can still be read.") from None
 
+    def is_text(self, column: int) -> bool:
+        """Whether fewer than half of the cells are numbers; a column with more is one of numbers with mistakes."""
+        cells = self.frame.iloc[:, column].dropna()
+        return len(cells) > 0 and 2 * self._is_number(cells).sum() < len(cells)
+
     def numbers(self, columns: list[int]) -> np.ndarray:
         """Columns of numbers side by side; a cell that is none is named."""
-        for one in (self.columns[k] for k in columns):
-            if one.bad is not None:
-                said = f"{self.path} has {str(one.values[one.bad])!r:.60} in line {one.lines[one.bad]}"
-                said = f"{said}, column {one.label!r}; give numbers only"
-                raise DataError(f"{said}, or leave the cell empty and say `nan='drop'`.")
-        return np.column_stack([self.columns[k].values for k in columns])
+        for cells in (self.frame.iloc[:, column].dropna() for column in columns):
+            wrong = cells[~self._is_number(cells)]
+            if len(wrong):
+                said = f"{self.path} has {wrong.iloc[0]!r:.60} in line {wrong.index[0]}, column {cells.name!r}"
+                raise DataError(f"{said}; give numbers only, or leave the cell empty.")
+        return self.frame.iloc[:, columns].to_numpy()
 
     def real(self, columns: list[int], what: str) -> Floats:
         """Columns that must be real numbers, side by side."""
@@ -130,17 +90,54 @@ class Sheet:
             raise DataError(f"{self.path} has complex numbers among its {what}; give real ones.")
         return values
 
-    def turned(self) -> "Sheet":
-        """Exchange rows and columns: the first column has the names, and another one of words perhaps the units."""
-        first, *others = self.columns
-        rows = self.numbers([k for k, one in enumerate(self.columns) if not one.is_text])
-        units = [one for one in others if one.is_text and all(map(UNIT.fullmatch, one.values))]
-        given = units[0].values if units else [""] * len(rows)
-        columns = [
-            Column(str(name), str(unit), values, [line] * rows.shape[1])
-            for name, unit, values, line in zip(first.values, given, rows, first.lines, strict=True)
-        ]
-        return Sheet(self.path, columns, True, self.comments, f"{self.dialect}, one line per channel", self.checks)
+    def seconds(self, column: int, date: int | None = None) -> Floats | None:
+        """Times in seconds: numbers as they are, dates since 1970; None where it holds others. A day may stand apart."""
+        import pandas as pd
+
+        cells = self.frame.iloc[:, column]
+        if not self.is_text(column):
+            return np.asarray(cells) if cells.dtype.kind == "f" else None
+        cells = cells if date is None else self.frame.iloc[:, date].astype(str) + " " + cells
+        cells = cells.str.replace(",", ".")
+        if not cells.dropna().str.contains(r"\d").all():
+            return None  # pandas takes "now" for a date
+        in_europe = bool(cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all())  # the day comes first
+        for form in ("ISO8601", None):
+            with warnings.catch_warnings(action="ignore"):
+                when = pd.to_datetime(cells, utc=True, errors="coerce", format=form, dayfirst=in_europe and not form)
+            if when.notna().sum() == cells.notna().sum():
+                return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+        return None
+
+    def described(self, column: int) -> str:
+        """What a column holds: its range, or the first of its words."""
+        cells = self.frame.iloc[:, column].dropna()
+        wrong = cells[~self._is_number(cells)]
+        if len(wrong):
+            said = f"{wrong.iloc[0]!r:.40} in line {wrong.index[0]}"
+            return f"text such as {said}" if self.is_text(column) else f"numbers, and {said}"
+        real = cells.dtype.kind == "f" and len(cells)
+        return f"{cells.min():.6g} to {cells.max():.6g}" if real else "complex numbers" if len(cells) else "empty"
+
+    def turned(self) -> Sheet:
+        """Exchange rows and columns: where the first column is of words, those are names, another one units."""
+        text = [self.is_text(k) for k in range(len(self.labels))]
+        frame, words = self.frame.loc[:, [not one for one in text]].T, self.frame.loc[:, text].astype(str)
+        frame.columns = [_labelled(*row[:2]) or str(k) for k, row in enumerate(words.to_numpy().tolist(), 1)]
+        frame.index = range(1, len(frame) + 1)
+        said = f"{self.dialect}, one line per channel"
+        return Sheet(self.path, frame, any(text), self.decimal, self.comments, said, self.checks)
+
+    def _is_number(self, cells: pd.Series[Any]) -> pd.Series[bool]:
+        import pandas as pd
+
+        if cells.dtype.kind in "fc":
+            return cells.notna()
+        return pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce").notna()
+
+
+def _labelled(name: str = "", unit: str = "") -> str:
+    return f"{name} [{unit.strip('[]() ')}]" if unit and UNIT.fullmatch(unit) and not IN_NAME.search(name) else name
 
 
 def unit_of(name: str) -> str:
@@ -157,40 +154,33 @@ def load_sheet(path: Path) -> Sheet:
     """Read a table; lines before it, names and units are told apart from it, a line of another length is named."""
     readable(path)
     refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
-    text = list(io.StringIO(_decoded(path), newline=None))
-    comments = [line.rstrip("\n") for line in text if line.startswith(COMMENT)]
-    lines = [(number, line.rstrip("\n")) for number, line in enumerate(text, 1) if not line.isspace()]
-    if lines and re.fullmatch("sep=.", lines[0][1], re.IGNORECASE):
-        del lines[0]  # as spreadsheets write
-    plain = [line for _, line in lines if not line.startswith(COMMENT)]
-    if not plain:
-        raise DataError(f"{path} holds no rows of numbers.")
+    lines = [line.rstrip("\n") for line in io.StringIO(_decoded(path), newline=None)]
+    comments = [line for line in lines if line.startswith(COMMENT)]
+    plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
     separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
-    records = lines if separator is None else _whole_records(path, lines)
-    layout = _find_rows(path, records, separator)
-    rows = [one for one in records[layout.start :] if not one[1].startswith(COMMENT)]
-    for number, row in rows:
-        count = _count(row, separator)
-        if count not in (layout.width, len(layout.names)):
-            said = f"{path} has {count} cells in line {number} and {layout.width} in the others"
-            raise DataError(f"{said}; repair that line.")
-    body = "\n".join(row for _, row in rows)
-    decimal, thousands, doubt = _signs(path, body, separator, layout.width)
-    frame = _parsed(path, body, separator, len(layout.names) or layout.width, decimal, thousands)
-    names = layout.names or [str(k + 1) for k in range(frame.shape[1])]
-    units = layout.units or [""] * len(names)
-    numbers = [number for number, _ in rows]
-    columns = [_column(names[k], units[k], frame[k], numbers, decimal) for k in frame]
-    while len(columns) > 1 and columns[-1].is_empty and not (layout.names and columns[-1].name):
-        del columns[-1]  # every line ended in a separator
-    named = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
-    said = [f"text separated by {named}", *(["decimal comma"] if decimal == "," else [])]
-    said += [f"{thousands!r} between thousands"] if thousands else []
-    said += [f"names in line {layout.name_line}"] if layout.names else ["no names of columns"]
-    said += ["units below them"] if layout.units else []
-    said += [f"numbers from line {numbers[0]} on"]
-    checks = (doubt,) if doubt else ()
-    return Sheet(path, columns, bool(layout.names), comments, ", ".join(said), checks)
+    records = _records(path, lines, separator)
+    start, names, said = _find_rows(path, records)
+    rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
+    width = len(next(iter(rows.values())))
+    for line, cells in rows.items():
+        if len(cells) not in (width, len(names)):
+            said = f"{path} has {len(cells)} cells in line {line} and {width} in line {records[start].line}"
+            raise DataError(f"{said}; repair the line that is wrong.")
+    import pandas as pd
+
+    columns = range(max(width, len(names)))
+    words = (
+        pd.DataFrame(list(rows.values()), list(rows), dtype=object).reindex(columns=columns, fill_value="").fillna("")
+    )
+    decimal, thousands, doubt = _signs(path, words)
+    frame = words.apply(_parsed, decimal=decimal, thousands=thousands)
+    frame.columns = names or [str(k + 1) for k in frame]
+    while frame.shape[1] > 1 and frame.iloc[:, -1].isna().all() and not (names and names[-1]):
+        frame, names = frame.iloc[:, :-1], names[:-1]  # every line ended in a separator
+    signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
+    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
+    dialect = f"text separated by {between}{signs}, {said}, numbers from line {frame.index[0]} on"
+    return Sheet(path, frame, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
 
 
 def _decoded(path: Path) -> str:
@@ -211,7 +201,8 @@ def _separator(sample: list[str]) -> str | None:
     """Find the separator that makes the largest share of cells numbers, the rarer ones first; None is white space."""
 
     def share(separator: str | None) -> float:
-        cells = [cell for line in sample for cell in _cells(line, separator) if cell]
+        rows = [line.split() for line in sample] if separator is None else csv.reader(sample, delimiter=separator)
+        cells = [cell.strip() for row in rows for cell in row if cell.strip()]
         return sum(map(_looks_like_number, cells)) / max(len(cells), 1)
 
     there = [one for one in ("\t", ";", ",") if any(one in line for line in sample)]
@@ -222,83 +213,74 @@ def _looks_like_number(cell: str) -> bool:
     return NUMBER.fullmatch(cell) is not None
 
 
-def _cells(line: str, separator: str | None) -> list[str]:
-    if separator is None or '"' not in line:
-        return [cell.strip() for cell in line.split(separator)]
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True))]
+class Record(NamedTuple):
+    """The cells of one line, or of several where a cell between quotes goes over lines."""
+
+    line: int
+    cells: list[str]
+    is_comment: bool
 
 
-def _count(line: str, separator: str | None) -> int:
-    return len(_cells(line, separator)) if separator is None or '"' in line else line.count(separator) + 1
-
-
-def _whole_records(path: Path, lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Join lines that are parts of one cell between quotes."""
-    records: list[tuple[int, str]] = []
-    is_open = False
-    for number, line in lines:
-        if is_open:
-            records[-1] = (records[-1][0], f"{records[-1][1]} {line}")
-        else:
-            records.append((number, line))
-        is_open ^= line.count('"') % 2 == 1 and (is_open or not line.startswith(COMMENT))
-    if is_open:
-        raise DataError(f"{path} has quotes that do not match in line {records[-1][0]}.")
+def _records(path: Path, lines: list[str], separator: str | None) -> list[Record]:
+    """Split all lines that are not empty; comments, too, which may have the names of the columns."""
+    records: list[Record] = []
+    bare = [line.lstrip("#% ")[:LONGEST].replace('"', "") if line.startswith(COMMENT) else line for line in lines]
+    if separator is None:
+        split = [line.split() for line in bare]
+        return [Record(k + 1, cells, lines[k].startswith(COMMENT)) for k, cells in enumerate(split) if cells]
+    reader = csv.reader((f"{line}\n" for line in bare), delimiter=separator, skipinitialspace=True, strict=True)
+    start = 0
+    try:
+        for cells in reader:
+            found = [" ".join(cell.split()) for cell in cells]
+            if any(found) and not (start == 0 and re.fullmatch("sep=.?", lines[0], re.IGNORECASE)):
+                records.append(Record(start + 1, found, lines[start].startswith(COMMENT)))
+            start = reader.line_num
+    except csv.Error as problem:
+        raise DataError(f"{path} has quotes that do not match in line {start + 1} ({problem}).") from None
     return records
 
 
-@dataclass
-class _Layout:
-    start: int  # the first record of numbers
-    width: int  # cells of a row
-    names: list[str]
-    units: list[str]
-    name_line: int = 0
-
-
-def _find_rows(path: Path, records: list[tuple[int, str]], separator: str | None) -> _Layout:
-    """Find the first row that is like those in the middle of the file, and above it names and perhaps units."""
-    middle = [one for _, one in records[len(records) // 2 :] if not one.startswith(COMMENT)][:SAMPLED]
-    width = Counter(_count(one, separator) for one in middle).most_common(1)[0][0] if middle else 0
-    cells = [_cells(one, separator) for one in middle if _count(one, separator) == width]
-    numeric = []
-    for k, column in enumerate(zip(*cells, strict=True)):
+def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
+    """Find the first row like those in the middle of the file, and above it names and perhaps units."""
+    middle = [one.cells for one in records[len(records) // 2 :] if not one.is_comment][:SAMPLED]
+    width = Counter(map(len, middle)).most_common(1)[0][0] if middle else 0
+    numeric = []  # the columns that are numbers in at least half of these rows
+    for k, column in enumerate(zip(*(row for row in middle if len(row) == width), strict=True)):
         there = [cell for cell in column if cell]
         if there and 2 * sum(map(_looks_like_number, there)) >= len(there):
             numeric.append(k)
 
-    def numbers_in(line: str) -> list[bool]:
-        found = _cells(line, separator)
-        return [_looks_like_number(found[k]) for k in numeric if found[k]] if len(found) >= width else []
+    def numbers_in(one: Record) -> list[bool]:
+        return [_looks_like_number(one.cells[k]) for k in numeric if one.cells[k]] if len(one.cells) >= width else []
 
-    there = [bool(numbers_in(one)) and all(numbers_in(one)) and not one.startswith(COMMENT) for _, one in records]
-    if not any(there):
+    found = [k for k, one in enumerate(records) if not one.is_comment and numbers_in(one) and all(numbers_in(one))]
+    if not found:
         only = f", only the names of {width} columns" if len(records) == 1 and width > 1 else ""
         raise DataError(f"{path} holds no rows of numbers{only}.")
-    start = there.index(True)
-    above = [one for one in records[:start] if not one[1].startswith(COMMENT) or numbers_in(one[1].lstrip("#% "))]
-    while above and any(numbers_in(above[-1][1])) and not above[-1][1].startswith(COMMENT):
-        start = records.index(above.pop())  # a row with a mistake in it is a row of numbers, too
-    heads = [(number, _cells(line.lstrip("#% "), separator)) for number, line in above]
-    if heads and len(heads[-1][1]) == width - 1 > 1:
-        said = f"{path} has {width} cells in line {records[start][0]} and {width - 1} in line {heads[-1][0]}"
-        raise DataError(f"{said} above it; give every column a name.")
-    if not heads or len(heads[-1][1]) < width or any(numbers_in(above[-1][1])):
-        return _Layout(start, width, [], [])
+    start = found[0]
+    while start and not records[start - 1].is_comment and any(numbers_in(records[start - 1])):
+        start -= 1  # a row with a mistake in it is a row of numbers, too
+    heads = [one for one in records[:start] if not one.is_comment or len(one.cells) == width][-2:]
+    if not heads or len(heads[-1].cells) < max(width - 1, 2) or any(numbers_in(heads[-1])):
+        return start, [], "no names of columns"
     units: list[str] = []
-    if len(heads) > 1 and len(heads[-2][1]) >= width and all(UNIT.fullmatch(one) for one in heads[-1][1] if one):
-        units = [one.strip("[]() ") for one in heads.pop()[1]]
-    number, names = heads[-1]
-    return _Layout(start, width, names, units + [""] * (len(names) - len(units)) if units else [], number)
+    if len(heads) == 2 and len(heads[0].cells) >= width and all(UNIT.fullmatch(one) for one in heads[1].cells if one):
+        units = heads.pop().cells
+    line, names, _ = heads[-1]
+    if len(names) < width:
+        said = f"{path} has {width} cells in line {records[start].line} and {len(names)} in line {line} above it"
+        raise DataError(f"{said}; give every column a name.")
+    labels = [_labelled(name, unit) for name, unit in zip_longest(names, units[: len(names)], fillvalue="")]
+    return start, labels, f"names in line {line}{' and units below them' if units else ''}"
 
 
-def _signs(path: Path, body: str, separator: str | None, width: int) -> tuple[str, str, str]:
+def _signs(path: Path, words: pd.DataFrame) -> tuple[str, str, str]:
     """Find the decimal sign, the thousands separator, and what remains in doubt, from all cells that hold either."""
-    if separator == "," and '"' not in body or not ("," in body or "'" in body):
+    cells = {one for k in words for one in words[k].dropna().unique() if "," in one or "'" in one}
+    if not any(map(_looks_like_number, cells)):
         return ".", "", ""
-    frame = _parsed(path, body, separator, width, ".", "", dtype=str)
-    cells = {one.strip() for k in frame for one in frame[k].dropna().unique()}
-    cells = {one for one in cells if _looks_like_number(one)}
+    cells = {one for k in words for one in words[k].dropna().unique() if _looks_like_number(one)}
     fits = {}
     for decimal, thousands in SIGNS:
         grouped = f"|{GROUPED}" if thousands else ""
@@ -307,53 +289,27 @@ def _signs(path: Path, body: str, separator: str | None, width: int) -> tuple[st
     found = next((one for one in SIGNS if fits[one]), (".", ""))
     if found != (",", "") or not fits[".", ","]:
         return *found, ""
-    for k in frame:  # every comma is before three digits
-        column = frame[k].dropna().str.strip()
-        if column.str.contains(",").any() and column.str.fullmatch(r"[+-]?\d{1,3}").any():
+    for k in words:  # every comma is before three digits
+        if words[k].str.contains(",").any() and words[k].str.fullmatch(r"[+-]?\d{1,3}").any():
             return ".", ",", ""
     said = f"commas in {path.name} were taken for decimal signs, though all of them stand before three digits"
     return ",", "", f"{said}; if they separate thousands, write the numbers without them."
 
 
-def _parsed(
-    path: Path, body: str, separator: str | None, width: int, decimal: str, thousands: str, dtype: Any = None
-) -> Any:
-    """The rows as pandas reads them, with all digits."""
+def _parsed(words: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[Any]:
+    """The cells as pandas reads them, or as complex numbers, which it does not; otherwise the words as they are."""
     import pandas as pd
 
-    before_exact = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)  # the last digit must be asked for
-    with blame(path, "a table"):
-        return pd.read_csv(
-            io.StringIO(body),
-            sep=r"\s+" if separator is None else separator,
-            header=None,
-            names=range(width),
-            index_col=False,
-            decimal=decimal,
-            thousands=thousands or None,
-            na_values=MISSING,
-            skipinitialspace=True,
-            low_memory=False,
-            dtype=dtype,
-            **({"float_precision": "round_trip"} if before_exact else {}),
-        )
-
-
-def _column(name: str, unit: str, cells: Any, lines: list[int], decimal: str) -> Column:
-    """Make numbers of the cells, complex ones too; where fewer than half are some, keep them as words."""
-    if cells.dtype.kind in "iuf":
-        return Column(name, unit, cells.to_numpy(dtype=float), lines)
-    words = np.array(["" if missing else str(one).strip() for one, missing in zip(cells, cells.isna(), strict=True)])
-    found = [_complex(word.replace(decimal, ".")) if word else complex("nan") for word in words]
-    if None not in found:
-        values = np.array(found)
-        return Column(name, unit, values if values.imag.any() else values.real, lines)
-    right = sum(one is not None and bool(word) for one, word in zip(found, words, strict=True))
-    is_text = 2 * right < np.count_nonzero(words)
-    return Column(name, unit, words if is_text else words.astype(object), lines, found.index(None))
-
-
-def _complex(word: str) -> complex | None:
+    plain = words
+    if thousands:
+        plain = plain.str.replace(rf"(?<=\d){re.escape(thousands)}(?=\d{{3}}(?!\d))", "", regex=True)
+    if decimal != ".":
+        plain = plain.str.replace(decimal, ".")
+    numbers = pd.to_numeric(plain, errors="coerce")
+    missing = numbers.isna() & words.str.lower().isin(MISSING)
+    if (numbers.notna() | missing).all():
+        return plain.mask(missing, "nan").astype(float)  # with the last digit, which older versions of pandas lose
     with suppress(ValueError):
-        return complex(f"{word[:-1]}j" if word.endswith("i") else word)
-    return None
+        values = plain.str.replace("i$", "j", regex=True).mask(missing, "nan").map(complex).astype(complex)
+        return values if values.to_numpy().imag.any() else values.map(lambda one: one.real)
+    return words.mask(missing)
