@@ -1,5 +1,6 @@
 """infocap import: files of any make to one recording, after a look at what would become what."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +55,20 @@ def describe(recording: Recording) -> list[str]:
     choices = metadata.pop("read_from", [])
     lines = [f"{one['file']}: {one['as']}" for one in choices]
     lines.append(f"Recording of {len(u)} samples, {u.shape[1]} inputs, {x.shape[1]} readouts")
-    lines += _columns(
-        "input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u, recording.input_unit
-    )
-    names = recording.channel or [f"x{k + 1}" for k in range(x.shape[1])]
-    lines += _columns("readout", names, x, recording.readout_unit)
+    inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
+    readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)
+    width = max(len(name) for _, name, _ in [*inputs, *readouts])
+    for columns, unit in ((inputs, recording.input_unit), (readouts, recording.readout_unit)):
+        lines += [f"  {role:<9} {name:<{width}}  {span} {unit}".rstrip() for role, name, span in columns]
     facts: list[tuple[str, str]] = []
     bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
     if bad:
         facts.append(("missing", f"{bad} samples have NaN or infinite values"))
     if recording.acquired is not None and len(u):
-        as_designed = np.all(np.diff(np.asarray(recording.acquired)) > 0)
-        order = "the order of the design" if as_designed else "another order than the design's"
-        facts.append(("time", f"{_span(np.asarray(recording.acquired))}, acquired in {order}"))
+        as_designed = np.all(np.diff(np.asarray(recording.acquired)) >= 0)
+        order = "the order of the rows" if as_designed else "another order than that of the rows"
+        name = "".join(f"{name}: " for one in choices for name in one.get("time", []))
+        facts.append(("time", f"{name}{_span(np.asarray(recording.acquired))}, acquired in {order}"))
     if recording.repeats is not None:
         twice = np.isfinite(recording.repeats).all(axis=1).sum()
         facts.append(("repeats", f"{twice} samples were measured twice"))
@@ -81,13 +83,13 @@ def describe(recording: Recording) -> list[str]:
     return lines + [f"  {name:<9} {text}" for name, text in facts]
 
 
-def _columns(role: str, names: Any, values: np.ndarray, unit: str) -> list[str]:
-    """Return a line per column, its name and its range; where there are many, one for all after the first few."""
-    shown = [(name, values[:, k]) for k, name in enumerate(names[:MOST_SHOWN])]
+def _columns(role: str, names: Sequence[str], values: np.ndarray) -> list[tuple[str, str, str]]:
+    """Return role, name and range of each column; where there are many, one range for all after the first few."""
+    shown = [(role, name, _span(values[:, k])) for k, name in enumerate(names[:MOST_SHOWN])]
     if len(names) > MOST_SHOWN:
-        shown.append((f"... {names[-1]}, {len(names) - MOST_SHOWN} more", values[:, MOST_SHOWN:]))
-    width = max(len(name) for name, _ in shown)
-    return [f"  {role:<9} {name:<{width}}  {_span(own)} {unit}".rstrip() for name, own in shown]
+        rest = f"... {names[-1]}, {len(names) - MOST_SHOWN} more"
+        shown.append((role, rest, _span(values[:, MOST_SHOWN:])))
+    return shown
 
 
 def _span(values: np.ndarray) -> str:

@@ -1,7 +1,9 @@
 """Inputs and readouts in files that somebody else wrote, found by their names: arrays, text tables, folders."""
 
+import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -46,16 +48,30 @@ def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None,
         if len(units) == 1 and "" not in units:
             rows.told["input_unit" if role == "u" else "readout_unit"] = units.pop()
     taken = {name for own in chosen.values() for name in own}
+    sizes = {n for one in (rows.u, rows.x) if one is not None for n in one.shape}
     for field, known in (("index", ("index",)), ("acquired", TIMES)):
         for name in (names[k] for k in one_of_these(names, known)):
-            if name not in taken and contents.variables[name].dtype.kind in "iuf":
-                setattr(rows, field, contents.numbers(name))
+            one = contents.variables[name]
+            own_axis = field == "acquired" and math.prod(one.shape) not in sizes  # of something else
+            if name not in taken and one.dtype.kind in "iuf" and not own_axis:
+                setattr(rows, field, _since_1970(contents.numbers(name), str(one.attributes.get("units", ""))))
                 chosen["time" if field == "acquired" else field] = [name]
                 taken.add(name)
     left_out = {name: _described(one) for name, one in contents.variables.items() if name not in taken}
     said = listed([f"{name} {contents.variables[name].shape}" for own in found.values() for name in own], 6)
     rows.keep_choice(f"{contents.kind}, from {said}", chosen, left_out)
     return rows
+
+
+def _since_1970(values: np.ndarray, unit: str) -> np.ndarray:
+    """Times in seconds where the unit tells since when they count, such as ``hours since 2026-01-31``."""
+    with suppress(ValueError):  # a unit that xarray does not know
+        if " since " in unit:
+            import xarray as xr
+
+            times = xr.decode_cf(xr.Dataset({"time": ("sample", values.ravel(), {"units": unit})}))["time"].to_numpy()
+            return (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    return values
 
 
 def _described(variable: Variable) -> str:
@@ -132,7 +148,7 @@ def table_rows(path: Path, wanted: dict[str, str | None], axes: str | None = Non
     with blame(path, "a table"):
         sheet = load_sheet(path)
     if axes is not None and "x" in wanted and axes.replace(" ", "") == "channels,samples":
-        sheet, axes = sheet.turned(), "samples,channels"
+        sheet, axes = sheet.turned(), None
     try:
         return _assigned(sheet, wanted, axes)
     except DataError as problem:

@@ -91,7 +91,7 @@ class Sheet:
         return values
 
     def seconds(self, column: int, date: int | None = None) -> Floats | None:
-        """Times in seconds: numbers as they are, dates since 1970; None where it holds others. A day may stand apart."""
+        """Times in seconds, numbers as they are and dates since 1970, perhaps with the day apart; None for others."""
         import pandas as pd
 
         cells = self.frame.iloc[:, column]
@@ -169,11 +169,14 @@ def load_sheet(path: Path) -> Sheet:
     import pandas as pd
 
     columns = range(max(width, len(names)))
-    words = (
-        pd.DataFrame(list(rows.values()), list(rows), dtype=object).reindex(columns=columns, fill_value="").fillna("")
-    )
-    decimal, thousands, doubt = _signs(path, words)
+    words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
+    words = words.reindex(columns=columns, fill_value="").fillna("")
+    decimal, thousands, doubt = ".", "", ""
     frame = words.apply(_parsed, decimal=decimal, thousands=thousands)
+    others = {one for k in frame if frame[k].dtype.kind not in "fc" for one in frame[k].dropna().unique()}
+    if any(map(_looks_like_number, others)):
+        decimal, thousands, doubt = _signs(path, words)
+        frame = words.apply(_parsed, decimal=decimal, thousands=thousands)
     frame.columns = names or [str(k + 1) for k in frame]
     while frame.shape[1] > 1 and frame.iloc[:, -1].isna().all() and not (names and names[-1]):
         frame, names = frame.iloc[:, :-1], names[:-1]  # every line ended in a separator
@@ -202,7 +205,7 @@ def _separator(sample: list[str]) -> str | None:
 
     def share(separator: str | None) -> float:
         rows = [line.split() for line in sample] if separator is None else csv.reader(sample, delimiter=separator)
-        cells = [cell.strip() for row in rows for cell in row if cell.strip()]
+        cells = [cell for row in rows for cell in row if cell.strip()]
         return sum(map(_looks_like_number, cells)) / max(len(cells), 1)
 
     there = [one for one in ("\t", ";", ",") if any(one in line for line in sample)]
@@ -210,7 +213,7 @@ def _separator(sample: list[str]) -> str | None:
 
 
 def _looks_like_number(cell: str) -> bool:
-    return NUMBER.fullmatch(cell) is not None
+    return NUMBER.fullmatch(cell.strip()) is not None
 
 
 class Record(NamedTuple):
@@ -232,9 +235,8 @@ def _records(path: Path, lines: list[str], separator: str | None) -> list[Record
     start = 0
     try:
         for cells in reader:
-            found = [" ".join(cell.split()) for cell in cells]
-            if any(found) and not (start == 0 and re.fullmatch("sep=.?", lines[0], re.IGNORECASE)):
-                records.append(Record(start + 1, found, lines[start].startswith(COMMENT)))
+            if any(cells) and not (start == 0 and re.fullmatch("sep=.?", lines[0], re.IGNORECASE)):
+                records.append(Record(start + 1, cells, lines[start].startswith(COMMENT)))
             start = reader.line_num
     except csv.Error as problem:
         raise DataError(f"{path} has quotes that do not match in line {start + 1} ({problem}).") from None
@@ -254,11 +256,11 @@ def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
     def numbers_in(one: Record) -> list[bool]:
         return [_looks_like_number(one.cells[k]) for k in numeric if one.cells[k]] if len(one.cells) >= width else []
 
-    found = [k for k, one in enumerate(records) if not one.is_comment and numbers_in(one) and all(numbers_in(one))]
-    if not found:
+    rows = (k for k, one in enumerate(records) if not one.is_comment and numbers_in(one) and all(numbers_in(one)))
+    start = next(rows, None)
+    if start is None:
         only = f", only the names of {width} columns" if len(records) == 1 and width > 1 else ""
         raise DataError(f"{path} holds no rows of numbers{only}.")
-    start = found[0]
     while start and not records[start - 1].is_comment and any(numbers_in(records[start - 1])):
         start -= 1  # a row with a mistake in it is a row of numbers, too
     heads = [one for one in records[:start] if not one.is_comment or len(one.cells) == width][-2:]
@@ -268,6 +270,7 @@ def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
     if len(heads) == 2 and len(heads[0].cells) >= width and all(UNIT.fullmatch(one) for one in heads[1].cells if one):
         units = heads.pop().cells
     line, names, _ = heads[-1]
+    names = [" ".join(name.split()) for name in names]
     if len(names) < width:
         said = f"{path} has {width} cells in line {records[start].line} and {len(names)} in line {line} above it"
         raise DataError(f"{said}; give every column a name.")
@@ -277,10 +280,7 @@ def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
 
 def _signs(path: Path, words: pd.DataFrame) -> tuple[str, str, str]:
     """Find the decimal sign, the thousands separator, and what remains in doubt, from all cells that hold either."""
-    cells = {one for k in words for one in words[k].dropna().unique() if "," in one or "'" in one}
-    if not any(map(_looks_like_number, cells)):
-        return ".", "", ""
-    cells = {one for k in words for one in words[k].dropna().unique() if _looks_like_number(one)}
+    cells = {one for k in words for one in words[k].unique() if _looks_like_number(one)}
     fits = {}
     for decimal, thousands in SIGNS:
         grouped = f"|{GROUPED}" if thousands else ""
@@ -306,9 +306,12 @@ def _parsed(words: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[An
     if decimal != ".":
         plain = plain.str.replace(decimal, ".")
     numbers = pd.to_numeric(plain, errors="coerce")
+    if numbers.notna().all():
+        return plain.astype(float)  # with the last digit, which older versions of pandas lose
+    words = words.str.split().str.join(" ")
     missing = numbers.isna() & words.str.lower().isin(MISSING)
     if (numbers.notna() | missing).all():
-        return plain.mask(missing, "nan").astype(float)  # with the last digit, which older versions of pandas lose
+        return plain.mask(missing, "nan").astype(float)
     with suppress(ValueError):
         values = plain.str.replace("i$", "j", regex=True).mask(missing, "nan").map(complex).astype(complex)
         return values if values.to_numpy().imag.any() else values.map(lambda one: one.real)
