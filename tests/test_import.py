@@ -72,7 +72,7 @@ def write_european(folder):
         "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6)),
     ]
     for k in range(N):
-        cells = [european(value, 5) for value in VOLTS[k]] + [european(5000 + 1000 * value, 2) for value in X[k]]
+        cells = [european(value, 5) for value in VOLTS[k]] + [european(20000 + 1000 * value, 2) for value in X[k]]
         lines.append(";".join([f"{TIMES[k]:%d.%m.%Y %H:%M:%S},{500 * (k % 2):03d}", *cells]))
     (folder / "messung.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
     return "messung.csv", "--u", "Spannung*"
@@ -208,7 +208,7 @@ SEEN = {
     "european": (
         "messung.csv: text separated by ';', decimal comma, '.' between thousands, names in line 4, numbers from line 5 on",
         ("Spannung A [V] 0.01321 to 4.996", "Spannung B [V] 0.0023 to 4.995"),
-        ("Kanal 0 (µW) -8024.7 to 11910 µW", "Kanal 5 (µW) -455.91 to 10872 µW"),
+        ("Kanal 0 (µW) 6975.3 to 26910 µW", "Kanal 5 (µW) 14544 to 25872 µW"),
         (f"time Zeitpunkt: {DATES}",),
     ),
     "matlab": (
@@ -364,7 +364,7 @@ def test_names_and_units_come_along(desk):
     assert found.readout_unit == "µW"
     assert found.acquired[0] == START.replace(tzinfo=UTC).timestamp()
     np.testing.assert_allclose(np.diff(found.acquired), 0.5)
-    np.testing.assert_allclose(found.readouts, 5000 + 1000 * X, atol=0.006)
+    np.testing.assert_allclose(found.readouts, 20000 + 1000 * X, atol=0.006)
 
 
 # Tables
@@ -375,6 +375,8 @@ def test_names_and_units_come_along(desk):
     ("u1;a\n1'234.5;2\n3.25;7\n", [[1234.5, 2], [3.25, 7]]),
     ("u1;a\n1 234,5;2\n3,25;7\n", [[1234.5, 2], [3.25, 7]]),
     ('u1,a\n"1,234.5",2\n3.25,7\n', [[1234.5, 2], [3.25, 7]]),
+    ("u1;a\n1,5;2,5e-3\n 3;7,5 \n", [[1.5, 2.5e-3], [3, 7.5]]),
+    ("u1;a\n1,5;(1,5+2j)\n3;2-1i\n", [[1.5, 1.5 + 2j], [3, 2 - 1j]]),
     ('u1,a\n"0,5","1,25"\n3,"7,5"\n', [[0.5, 1.25], [3, 7.5]]),
     ("u1;a\n0.5;987\n0.25;1,234\n", [[0.5, 987], [0.25, 1234]]),
     ("u1;a\n0,512;1,234\n0,250;9,876\n", [[0.512, 1.234], [0.25, 9.876]]),

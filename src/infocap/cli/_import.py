@@ -13,7 +13,8 @@ from ..recording._recording import Recording
 from ._outputs import refuse_existing
 from ._terminal import FORCE, PATH, Source, echo, options, say
 
-MOST_SHOWN = 8  # Readouts shown one by one; the others are summed up in one line, so that all fits on a screen.
+# Readouts, and things left out, that are shown one by one; the others take one line, so that all fits on a screen.
+MOST_SHOWN, MOST_LEFT = 8, 20
 # Seconds since 1970 that are fewer would be of 1973: smaller numbers are seconds of the run, or count its rows.
 EARLIEST_S = 1e8
 
@@ -76,7 +77,9 @@ def describe(recording: Recording) -> list[str]:
         facts.append(("noise", f"{len(recording.noise)} measurements of the noise, each at a constant input"))
     if recording.reference is not None:
         facts.append(("reference", f"{len(recording.reference)} of the drift reference, each at a constant input"))
-    facts += [("left out", f"{name}: {why}") for one in choices for name, why in one.get("left out", {}).items()]
+    left = [f"{name}: {why}" for one in choices for name, why in one.get("left out", {}).items()]
+    left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
+    facts += [("left out", one) for one in left]
     for name, value in metadata.items():
         text = _planned(value) if name == "plan" else str(value)
         facts.append((name, text if len(text) <= 60 or name == "plan" else text[:57] + "..."))

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from ..errors import Check, DataWarning, InfocapError, printable
-from ..recording._folder import is_folder
+from ..recording._others import is_folder
 from ..recording._read import read
 from ..recording._recording import Recording
 

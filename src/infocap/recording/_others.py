@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._files import NUMBERS, Contents, Variable, blame
+from .._files import NUMBERS, Contents, Variable, blame, readable
 from .._words import listed
 from ..errors import Check, DataError
 from ._array_files import in_place
 from ._own_file import FORMAT, from_json
-from ._recording import Rows, whole_numbers
+from ._recording import Rows, along, whole_numbers
 from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
 INPUTS = ("u", "inputs", "input")
@@ -24,6 +24,7 @@ TIMES = ("acquired", "time", "timestamp", "time stamp", "datetime", "date/time",
 SECONDS = ("s", "sec", "second", "seconds")
 # Names such as u1, u_1, u[0], input 1, u1 [V], and u1: Voltage A [V] in our own tables.
 NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+)|(\s+[\[(].+))?", re.IGNORECASE)
+DIGITS = re.compile(r"\d+")  # in the names of files
 PLAN = "# infocap plan "  # the first words of what `infocap draw` writes above the inputs
 OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote as tables
 OLD_END = "# end"  # their last line
@@ -40,6 +41,7 @@ def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None,
         raise
     for role, own in found.items():
         values = _joined(contents, role, own, in_memory)
+        values = values if axes is None or role == "u" else along(contents.path, values, axes)
         setattr(rows, role, values)
         chosen["inputs" if role == "u" else "readouts"] = own
         if len(own) > 1 and values.shape[1] == len(own):
@@ -235,3 +237,49 @@ def _told(sheet: Sheet) -> dict[str, Any]:
     units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
     checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
     return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
+
+
+def is_folder(path: Path) -> bool:
+    """Whether readouts are in a folder of many files, rather than in a zarr folder."""
+    return path.is_dir() and path.suffix.lower() != ".zarr"
+
+
+def folder_rows(folder: Path, words: list[list[str]], read_one: Callable[[Path], Rows]) -> Rows:
+    """Read every file as one row: in the order that a column of words in the table tells, or of their numbers."""
+    there = sorted(one for one in readable(folder, folder=True).iterdir() if one.is_file() and one.name[0] != ".")
+    files = _in_order(folder, there, words)
+    shots = [read_one(file) for file in files]
+    tables = [np.asarray(one.x) for one in shots]
+    labels, axis = shots[0].told.get("channel", ()), shots[0].acquired
+    if tables[0].shape[1:] == (2,) and all(np.array_equal(one[:, 0], tables[0][:, 0]) for one in tables):
+        axis, tables = tables[0][:, 0], [one[:, 1:] for one in tables]  # such as wavelengths, the same in all files
+    for file, one in zip(files, tables, strict=True):
+        if one.shape != tables[0].shape or 1 not in one.shape:
+            said = f"{file} has readouts of shape {one.shape}, and {files[0].name} of {tables[0].shape}"
+            raise DataError(f"{said}; name the column of readouts by x=... (--x), or take the file out.")
+    rows = Rows(folder, x=np.stack([one.ravel() for one in tables]))
+    if axis is not None and len(axis) == tables[0].size:
+        unit = unit_of(labels[0]) if len(labels) == 2 else ""
+        rows.told["channel"] = tuple(f"{one:.10g} {unit}".strip() for one in axis)
+    rows.told["readout_unit"] = unit_of(labels[-1]) if labels else ""
+    left_out = {one.name: "not named in the table" for one in there if one not in files}
+    kind = f"one file per sample, {files[0].name} to {files[-1].name}, {len(files)} files"
+    rows.keep_choice(kind, {"readouts": list(labels[-1:])}, left_out)
+    return rows
+
+
+def _in_order(folder: Path, there: list[Path], words: list[list[str]]) -> list[Path]:
+    """Sort files as a column of the table names them, or by the numbers in their names, which must leave none out."""
+    known = {one.stem: one for one in there} | {one.name: one for one in there}
+    for names in ([Path(cell).name for cell in cells] for cells in words):
+        lost = [name for name in names if name not in known]
+        if lost and 2 * len(lost) < len(names):
+            raise DataError(f"{folder} has no {listed(lost, 3)}, of {len(names)} files that the table names.")
+        if not lost:
+            return [known[name] for name in names]
+    numbers = {int(DIGITS.findall(one.stem)[-1]): one for one in there if DIGITS.search(one.stem)}
+    files = [one for _, one in sorted(numbers.items())]
+    if not files or len(files) < len(there) or max(numbers) - min(numbers) >= len(files):
+        said = f"{folder} has {len(there)} files, and their names are not numbered without gaps"
+        raise DataError(f"{said}: name the files in a column of the table of inputs, and take others out.")
+    return files

@@ -14,10 +14,9 @@ from ..designs import design_fingerprint
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
-from ._folder import folder_rows, is_folder
-from ._others import rows_of, table_rows
+from ._others import folder_rows, is_folder, rows_of, table_rows
 from ._own_file import load_own
-from ._recording import Recording, Rows, arrange, tables
+from ._recording import Recording, Rows, arrange, following, table
 from ._store import MAGIC, load_store
 
 TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
@@ -116,7 +115,8 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str |
         measured = folder_rows(other, given.words, lambda file: _rows(file, {"x": x}, None, True))
     else:
         measured = _rows(other, {"x": x}, axes, in_memory)
-    inputs, readouts = tables(path, given.u, other, measured.x, measured.axes)
+    inputs = table(path, "u", following(given.u, measured.x, measured.axes))
+    readouts = table(other, "x", measured.x)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]

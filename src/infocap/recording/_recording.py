@@ -144,7 +144,7 @@ class Rows:
 def arrange(rows: Rows) -> Recording:
     """Sort rows into a recording in design order; without an index, in the order of the rows."""
     path = rows.path
-    u, x = tables(path, rows.u, path, rows.x, rows.axes)
+    u, x = table(path, "u", following(rows.u, rows.x, rows.axes)), table(path, "x", rows.x)
     n = u.shape[0]
     if n != x.shape[0]:
         said = f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
@@ -259,17 +259,14 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
     return values
 
 
-def tables(path: Path, u: ArrayLike | None, other: Path, x: ArrayLike | None, axes: str | None) -> tuple[Any, Any]:
-    """Inputs and readouts with one row per sample each; where the axes of x are told, u follows if only so it fits."""
-    if axes is None or x is None:
-        return table(path, "u", u), table(other, "x", x)
-    readouts, inputs = table(other, "x", _along(other, x, axes)), table(path, "u", u)
-    if inputs.shape[0] != len(readouts) == inputs.shape[1]:
-        inputs = np.ascontiguousarray(inputs[:].T)
-    return inputs, readouts
+def following(u: ArrayLike | None, x: ArrayLike | None, axes: str | None) -> ArrayLike | None:
+    """The inputs, transposed where the axes of the readouts are told and only so the lengths agree."""
+    if axes is None or u is None or x is None or len(u.shape) != 2:
+        return u
+    return np.ascontiguousarray(u[:].T) if u.shape[0] != x.shape[0] == u.shape[1] else u
 
 
-def _along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
+def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
     """Bring readouts into the order (samples, channels): means over averages, several axes of channels as one."""
     words = [word.strip() for word in axes.split(",")]
     if words.count("samples") != 1 or {*words} - {"samples", "averages", "channels"}:

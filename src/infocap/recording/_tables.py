@@ -32,7 +32,9 @@ SAMPLED = 50  # Lines that are looked at to find the separator and the columns o
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
 PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
-NUMBER = re.compile(f"{PLAIN}|{GROUPED}|[+-]?nan|[+-]?inf(?:inity)?|na|n/a".format("[.,]", "[., ']"), re.IGNORECASE)
+COMPLEX = rf"\(?{PLAIN}{PLAIN}[ij]\)?"
+WORDS = "[+-]?nan|[+-]?inf(?:inity)?|na|n/a"
+NUMBER = re.compile(f"{PLAIN}|{GROUPED}|{COMPLEX}|{WORDS}".format("[.,]", "[., ']"), re.IGNORECASE)
 # Decimal sign and thousands separator, the usual ones first.
 SIGNS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", "'"), (",", "'"), (",", " "))
 SYMBOL = r"[fpnuµμmcdkMGT]?(?:V|A|W|Hz|s|m|K|J|F|H|T|Pa|N|g|eV|rad|Ohm|Ω|bar)(?:\^?-?\d)?"
@@ -280,12 +282,13 @@ def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
 
 def _signs(path: Path, words: pd.DataFrame) -> tuple[str, str, str]:
     """Find the decimal sign, the thousands separator, and what remains in doubt, from all cells that hold either."""
-    cells = {one for k in words for one in words[k].unique() if _looks_like_number(one)}
+    cells = {one.strip() for k in words for one in words[k].unique() if _looks_like_number(one)}
+    cells = {one for one in cells if not re.search(r"[^\d., '+eE-]", one)}
     fits = {}
     for decimal, thousands in SIGNS:
         grouped = f"|{GROUPED}" if thousands else ""
         pattern = re.compile(f"{PLAIN}{grouped}".format(re.escape(decimal), thousands and re.escape(thousands)))
-        fits[decimal, thousands] = all(pattern.fullmatch(one) or one[-1:].isalpha() for one in cells)
+        fits[decimal, thousands] = all(map(pattern.fullmatch, cells))
     found = next((one for one in SIGNS if fits[one]), (".", ""))
     if found != (",", "") or not fits[".", ","]:
         return *found, ""
