@@ -167,7 +167,7 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> 
     named = {role: matching(path, names, one, role, held) for role, one in wanted.items() if one is not None}
     asked = {k for chosen in named.values() for k in chosen}
     times = _times(sheet, {*index, *asked})
-    empty = [k for k in range(len(names)) if sheet.described(k) == "empty"]
+    empty = [k for k, one in enumerate(sheet.columns) if one.isna().all()]
     usable = [k for k in range(len(names)) if k not in (*index, *times, *asked, *text, *empty)]
     inputs = named.get("u") or numbered(names) or one_of_these(names, INPUTS)
     if not inputs and "x" not in wanted:
@@ -181,7 +181,7 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> 
     left = [k for k in range(len(names)) if k not in taken]
     left_out = {names[k]: sheet.described(k) + (", not asked for" if k in usable else "") for k in left}
     rows = Rows(path, told=_told(sheet), axes=axes)
-    rows.words = [list(sheet.frame.iloc[:, k].astype(str)) for k in left if k in text]
+    rows.words = [list(sheet.columns[k].astype(str)) for k in left if k in text]
     checks = [*rows.told.get("checks", ()), *sheet.checks]
     rows.index = whole_numbers(path, sheet.real(index, "index")[:, 0]) if index else None
     rows.acquired = next(iter(times.values()), None)
@@ -232,7 +232,7 @@ def _told(sheet: Sheet) -> dict[str, Any]:
         found = sheet.words(PLAN)
         return {"metadata": {name: found[name] for name in ("plan", "fingerprint", "design") if name in found}}
     if sheet.comments[-1] != OLD_END:
-        said = f"{sheet.path} is cut short after {len(sheet.frame)} rows"
+        said = f"{sheet.path} is cut short after {len(sheet.columns[0])} rows"
         raise DataError(f"{said}; without its first line those can be read.")
     units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
     checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))

@@ -47,20 +47,16 @@ IN_NAME = re.compile(r"[\[(]([^\[\]()]*)[\])]\s*$")  # the unit in a name such a
 
 @dataclass
 class Sheet:
-    """A table as a pandas.DataFrame, rows by their lines in the file, and how it was found there."""
+    """The columns of a table, each a pandas.Series with the numbers of its lines, and how they were found."""
 
     path: Path
-    frame: pd.DataFrame
+    labels: list[str]  # names, with units if there are
+    columns: list[pd.Series[Any]]
     has_names: bool
     decimal: str
     comments: list[str]
     dialect: str  # in words
     checks: tuple[str, ...] = ()
-
-    @property
-    def labels(self) -> list[str]:
-        """The names of the columns, with their units if there are."""
-        return [str(name) for name in self.frame.columns]
 
     def words(self, start: str) -> dict[str, Any]:
         """The data in a comment that starts so; empty when there is none."""
@@ -73,17 +69,16 @@ class Sheet:
 
     def is_text(self, column: int) -> bool:
         """Whether fewer than half of the cells are numbers; a column with more is one of numbers with mistakes."""
-        cells = self.frame.iloc[:, column].dropna()
-        return len(cells) > 0 and 2 * self._is_number(cells).sum() < len(cells)
+        cells = self.columns[column].dropna()
+        return len(cells) > 0 and 2 * len(self._wrong(column)) > len(cells)
 
     def numbers(self, columns: list[int]) -> np.ndarray:
         """Columns of numbers side by side; a cell that is none is named."""
-        for cells in (self.frame.iloc[:, column].dropna() for column in columns):
-            wrong = cells[~self._is_number(cells)]
-            if len(wrong):
-                said = f"{self.path} has {wrong.iloc[0]!r:.60} in line {wrong.index[0]}, column {cells.name!r}"
-                raise DataError(f"{said}; give numbers only, or leave the cell empty.")
-        return self.frame.iloc[:, columns].to_numpy()
+        for column in columns:
+            for line, cell in self._wrong(column).items():
+                said = f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}"
+                raise DataError(f"{said}; give numbers only, or nothing, or name columns without it (--u, --x).")
+        return np.column_stack([self.columns[column] for column in columns])
 
     def real(self, columns: list[int], what: str) -> Floats:
         """Columns that must be real numbers, side by side."""
@@ -96,10 +91,10 @@ class Sheet:
         """Times in seconds, numbers as they are and dates since 1970, perhaps with the day apart; None for others."""
         import pandas as pd
 
-        cells = self.frame.iloc[:, column]
+        cells = self.columns[column]
         if not self.is_text(column):
             return np.asarray(cells) if cells.dtype.kind == "f" else None
-        cells = cells if date is None else self.frame.iloc[:, date].astype(str) + " " + cells
+        cells = cells if date is None else self.columns[date].astype(str) + " " + cells
         cells = cells.str.replace(",", ".")
         if not cells.dropna().str.contains(r"\d").all():
             return None  # pandas takes "now" for a date
@@ -113,29 +108,32 @@ class Sheet:
 
     def described(self, column: int) -> str:
         """What a column holds: its range, or the first of its words."""
-        cells = self.frame.iloc[:, column].dropna()
-        wrong = cells[~self._is_number(cells)]
-        if len(wrong):
-            said = f"{wrong.iloc[0]!r:.40} in line {wrong.index[0]}"
-            return f"text such as {said}" if self.is_text(column) else f"numbers, and {said}"
+        cells = self.columns[column].dropna()
+        for line, cell in self._wrong(column).items():
+            return f"{'text such as' if self.is_text(column) else 'numbers, and'} {cell!r:.40} in line {line}"
         real = cells.dtype.kind == "f" and len(cells)
         return f"{cells.min():.6g} to {cells.max():.6g}" if real else "complex numbers" if len(cells) else "empty"
 
     def turned(self) -> Sheet:
         """Exchange rows and columns: where the first column is of words, those are names, another one units."""
-        text = [self.is_text(k) for k in range(len(self.labels))]
-        frame, words = self.frame.loc[:, [not one for one in text]].T, self.frame.loc[:, text].astype(str)
-        frame.columns = [_labelled(*row[:2]) or str(k) for k, row in enumerate(words.to_numpy().tolist(), 1)]
-        frame.index = range(1, len(frame) + 1)
-        said = f"{self.dialect}, one line per channel"
-        return Sheet(self.path, frame, any(text), self.decimal, self.comments, said, self.checks)
-
-    def _is_number(self, cells: pd.Series[Any]) -> pd.Series[bool]:
         import pandas as pd
 
+        text = [k for k in range(len(self.columns)) if self.is_text(k)]
+        rows = self.numbers([k for k in range(len(self.columns)) if k not in text])
+        words = [[str(self.columns[k].iloc[row]) for k in text[:2]] for row in range(len(rows))]
+        labels = [_labelled(*one) if one else str(k + 1) for k, one in enumerate(words)]
+        said = f"{self.dialect}, one line per channel"
+        columns = [pd.Series(row) for row in rows]
+        return Sheet(self.path, labels, columns, bool(text), self.decimal, self.comments, said, self.checks)
+
+    def _wrong(self, column: int) -> pd.Series[Any]:
+        """The cells that are neither numbers nor empty."""
+        import pandas as pd
+
+        cells = self.columns[column].dropna()
         if cells.dtype.kind in "fc":
-            return cells.notna()
-        return pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce").notna()
+            return cells[:0]
+        return cells[pd.to_numeric(cells.str.replace(self.decimal, "."), errors="coerce").isna()]
 
 
 def _labelled(name: str = "", unit: str = "") -> str:
@@ -170,22 +168,21 @@ def load_sheet(path: Path) -> Sheet:
             raise DataError(f"{said}; repair the line that is wrong.")
     import pandas as pd
 
-    columns = range(max(width, len(names)))
     words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
-    words = words.reindex(columns=columns, fill_value="").fillna("")
+    words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
     decimal, thousands, doubt = ".", "", ""
-    frame = words.apply(_parsed, decimal=decimal, thousands=thousands)
-    others = {one for k in frame if frame[k].dtype.kind not in "fc" for one in frame[k].dropna().unique()}
+    columns = [_parsed(words[k], decimal, thousands) for k in words]
+    others = {cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()}
     if any(map(_looks_like_number, others)):
         decimal, thousands, doubt = _signs(path, words)
-        frame = words.apply(_parsed, decimal=decimal, thousands=thousands)
-    frame.columns = names or [str(k + 1) for k in frame]
-    while frame.shape[1] > 1 and frame.iloc[:, -1].isna().all() and not (names and names[-1]):
-        frame, names = frame.iloc[:, :-1], names[:-1]  # every line ended in a separator
+        columns = [_parsed(words[k], decimal, thousands) for k in words]
+    labels = names or [str(k + 1) for k in words]
+    while len(columns) > 1 and columns[-1].isna().all() and not (names and labels[-1]):
+        del columns[-1], labels[-1]  # every line ended in a separator
     signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
     between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
-    dialect = f"text separated by {between}{signs}, {said}, numbers from line {frame.index[0]} on"
-    return Sheet(path, frame, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
+    dialect = f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
+    return Sheet(path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
 
 
 def _decoded(path: Path) -> str:
