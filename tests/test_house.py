@@ -30,7 +30,9 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Checksums, readers in processes of their own, and an acquisition that nothing surprises took 650.
 # Fitting a simulator to a measurement, the published twin, and the paper's W* and y* took 190.
 # Pictures for papers, inputs with names and units, and notebooks took 410.
-MOST_LINES = 20_250
+# Messy files (how a table is laid out and written, folders of shots, axes, a preview of the import) took 450: more
+# than they should, and to be made less.
+MOST_LINES = 20_620
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less.
 MOST_CORE_LINES = 9_280

@@ -384,13 +384,26 @@ def test_names_and_units_come_along(desk):
     ("Tool 7\n\nu1\ta\nV\tmW\n0.5\t1\n0.25\t2\n", [[0.5, 1], [0.25, 2]]),
     ("Operator,Ada\nSamples,2\nu1,a\n0.5,1\n0.25,2\n", [[0.5, 1], [0.25, 2]]),
     ("# u1 a\n0.5 1\n0.25 2\n", [[0.5, 1], [0.25, 2]]),
-    ("u1,a\n0.5,1\n0.25,2\n,,\n".replace(",,", ","), [[0.5, 1], [0.25, 2]]),
+    ("u1 [V]  a (mW)\n0.5  1\n0.25  2\n", [[0.5, 1], [0.25, 2]]),
+    ("Time\tu1\ta\ns\tV\tmW\n\t\tof the lamp\n0\t0.5\t1\n1\t0.25\t2\n", [[0.5, 1], [0.25, 2]]),
+    ("u1,a\n0.5,1\n0.25,2\n,\n,\n", [[0.5, 1], [0.25, 2]]),
 ])  # fmt: skip
 def test_numbers_are_found_however_they_are_written(tmp_path, text, numbers):
     (tmp_path / "data.csv").write_text(text)
     found = infocap.read(tmp_path / "data.csv")
     np.testing.assert_array_equal(np.column_stack([found.inputs, found.readouts]), numbers)
     assert found.checks == ()
+
+
+def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_are_not_used(tmp_path):
+    rigol = "X,u1,CH2,Start,Increment,\nSequence,Volt,Volt,-6e-3,2e-6\n0,0.5,1,,\n1,0.25,2,,\n"
+    (tmp_path / "data.csv").write_text(rigol)
+    found = infocap.read(tmp_path / "data.csv")
+    assert (found.input_names, found.channel) == (("u1 [Volt]",), ("X", "CH2 [Volt]"))
+    assert found.checks == ("columns of data.csv were left out: Start (empty), Increment (empty).",)
+    (tmp_path / "data.txt").write_text("volt a volt b\n0.5 1\n0.25 2\n")
+    with pytest.raises(DataError, match="columns are numbered from 1"):
+        infocap.read(tmp_path / "data.txt")
 
 
 def test_commas_that_may_be_either_are_told(tmp_path):
@@ -409,6 +422,7 @@ def test_commas_that_may_be_either_are_told(tmp_path):
     ("elapsed [s]\n0.5\n1.5\n2.5", 1),
     ("t (s)\n0.5\n1.5\n2.5", 1),
     ("Timestamp\n1769853600.5\n1769853602.5", 2),
+    ("Timestamp\n1769853600500\n1769853602500", 2),
 ])  # fmt: skip
 def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, column, times):
     name, *cells = column.split("\n")

@@ -16,6 +16,7 @@ from ..errors import Check, DataError
 from ._array_files import in_place
 from ._own_file import FORMAT, from_json
 from ._recording import Rows, along, whole_numbers
+from ._store import LATEST_S
 from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
 INPUTS = ("u", "inputs", "input")
@@ -56,7 +57,8 @@ def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None,
             one = contents.variables[name]
             own_axis = field == "acquired" and math.prod(one.shape) not in sizes  # of something else
             if name not in taken and one.dtype.kind in "iuf" and not own_axis:
-                setattr(rows, field, _since_1970(contents.numbers(name), str(one.attributes.get("units", ""))))
+                values, unit = contents.numbers(name), str(one.attributes.get("units", ""))
+                setattr(rows, field, values if field == "index" else _in_seconds(values, unit))
                 chosen["time" if field == "acquired" else field] = [name]
                 taken.add(name)
     left_out = {name: _described(one) for name, one in contents.variables.items() if name not in taken}
@@ -65,14 +67,16 @@ def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None,
     return rows
 
 
-def _since_1970(values: np.ndarray, unit: str) -> np.ndarray:
-    """Times in seconds where the unit tells since when they count, such as ``hours since 2026-01-31``."""
+def _in_seconds(values: np.ndarray, unit: str = "") -> np.ndarray:
+    """Times in seconds, where they are milliseconds or less, or the unit is such as ``hours since 2026-01-31``."""
     with suppress(ValueError):  # a unit that xarray does not know
         if " since " in unit:
             import xarray as xr
 
             times = xr.decode_cf(xr.Dataset({"time": ("sample", values.ravel(), {"units": unit})}))["time"].to_numpy()
             return (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    while np.max(values, initial=0, where=np.isfinite(values)) > LATEST_S:
+        values = values / 1000
     return values
 
 
@@ -214,7 +218,7 @@ def _times(sheet: Sheet, taken: set[int]) -> dict[int, Any]:
         found = sheet.seconds(k, date if k in known else None)
         grows = unit_of(sheet.labels[k]).lower() in SECONDS and found is not None and (np.diff(found) > 0).all()
         if found is not None and (k in known or sheet.is_text(k) or (grows and len(found) > 2)):
-            return {k: found}
+            return {k: _in_seconds(found)}
     return {}
 
 
@@ -275,7 +279,7 @@ def _in_order(folder: Path, there: list[Path], words: list[list[str]]) -> list[P
         lost = [name for name in names if name not in known]
         if lost and 2 * len(lost) < len(names):
             raise DataError(f"{folder} has no {listed(lost, 3)}, of {len(names)} files that the table names.")
-        if not lost:
+        if not lost and len(set(names)) == len(names):
             return [known[name] for name in names]
     numbers = {int(DIGITS.findall(one.stem)[-1]): one for one in there if DIGITS.search(one.stem)}
     files = [one for _, one in sorted(numbers.items())]

@@ -42,6 +42,7 @@ UNIT = re.compile(
     rf"[\[(]?\s*(?:{SYMBOL}(?:[/·* ]{SYMBOL})*|%|°C?|dBm?|(?i:deg(?:rees?)?|a\.?\s?u\.?|arb\.?|counts?|cts|volts?|"
     r"amps?|amperes?|sec(?:onds?)?|kelvin|hertz|watts?|bits?|-|1))\s*[\])]?"
 )
+NEXT_NAME = re.compile(r"\s+(?![\[(][^\d+.-])")  # white space, but not before the unit of a name
 IN_NAME = re.compile(r"[\[(]([^\[\]()]*)[\])]\s*$")  # the unit in a name such as Voltage A [V]
 
 
@@ -159,7 +160,7 @@ def load_sheet(path: Path) -> Sheet:
     plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
     separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
     records = _records(path, lines, separator)
-    start, names, said = _find_rows(path, records)
+    start, names, said = _find_rows(path, records, most=0 if separator is None else 1)
     rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
     width = len(next(iter(rows.values())))
     for line, cells in rows.items():
@@ -228,7 +229,7 @@ def _records(path: Path, lines: list[str], separator: str | None) -> list[Record
     records: list[Record] = []
     bare = [line.lstrip("#% ")[:LONGEST].replace('"', "") if line.startswith(COMMENT) else line for line in lines]
     if separator is None:
-        split = [line.split() for line in bare]
+        split = [NEXT_NAME.split(line.strip()) if line.strip() else [] for line in bare]
         return [Record(k + 1, cells, lines[k].startswith(COMMENT)) for k, cells in enumerate(split) if cells]
     reader = csv.reader((f"{line}\n" for line in bare), delimiter=separator, skipinitialspace=True, strict=True)
     start = 0
@@ -242,8 +243,11 @@ def _records(path: Path, lines: list[str], separator: str | None) -> list[Record
     return records
 
 
-def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
-    """Find the first row like those in the middle of the file, and above it names and perhaps units."""
+def _find_rows(path: Path, records: list[Record], most: int) -> tuple[int, list[str], str]:
+    """Find the first row like those in the middle of the file, and above it names and perhaps units.
+
+    So many names at most may be there beyond the cells, as of the comments that LabVIEW leaves out.
+    """
     middle = [one.cells for one in records[len(records) // 2 :] if not one.is_comment][:SAMPLED]
     width = Counter(map(len, middle)).most_common(1)[0][0] if middle else 0
     numeric = []  # the columns that are numbers in at least half of these rows
@@ -262,11 +266,12 @@ def _find_rows(path: Path, records: list[Record]) -> tuple[int, list[str], str]:
         raise DataError(f"{path} holds no rows of numbers{only}.")
     while start and not records[start - 1].is_comment and any(numbers_in(records[start - 1])):
         start -= 1  # a row with a mistake in it is a row of numbers, too
-    heads = [one for one in records[:start] if not one.is_comment or len(one.cells) == width][-2:]
-    if not heads or len(heads[-1].cells) < max(width - 1, 2) or any(numbers_in(heads[-1])):
+    heads = [one for one in records[:start] if not one.is_comment or len(one.cells) == width]
+    heads = [one for one in heads if 2 * sum(map(bool, one.cells)) >= width][-2:]  # not comments below the units
+    if not heads or not max(width - 1, 2) <= len(heads[-1].cells) <= width + most or any(numbers_in(heads[-1])):
         return start, [], "no names of columns"
-    units: list[str] = []
-    if len(heads) == 2 and len(heads[0].cells) >= width and all(UNIT.fullmatch(one) for one in heads[1].cells if one):
+    units, below = list[str](), [heads[-1].cells[k] for k in numeric if k < len(heads[-1].cells)]
+    if len(heads) == 2 and len(heads[0].cells) >= width and 2 * sum(map(bool, map(UNIT.fullmatch, below))) > len(below):
         units = heads.pop().cells
     line, names, _ = heads[-1]
     names = [" ".join(name.split()) for name in names]
