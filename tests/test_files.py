@@ -441,6 +441,7 @@ def test_files_without_a_design_keep_the_order_given(tmp_path):
     assert_array_equal(found.index, np.arange(12))
     assert found.channel == ("a", "b", "c")
     assert found.acquired is None
+    assert [one["file"] for one in found.metadata["read_from"]] == ["a.npz", "b.csv"]
     told = infocap.read([tmp_path / "a.npz"]).metadata
     assert told["sources"] == [str(tmp_path / "a.npz")]
     assert told["read_from"] == [

@@ -13,7 +13,7 @@ from ..recording._recording import Recording
 from ._outputs import refuse_existing
 from ._terminal import FORCE, PATH, Source, echo, options, say
 
-# Readouts, and things left out, that are shown one by one; the others take one line, so that all fits on a screen.
+# Readouts, and files and things left out, that are shown one by one, so that all fits on a screen.
 MOST_SHOWN, MOST_LEFT = 8, 20
 # Seconds since 1970 that are fewer would be of 1973: smaller numbers are seconds of the run, or count its rows.
 EARLIEST_S = 1e8
@@ -54,7 +54,7 @@ def describe(recording: Recording) -> list[str]:
     u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
     metadata = dict(recording.metadata)
     choices = metadata.pop("read_from", [])
-    lines = [f"{one['file']}: {one['as']}" for one in choices]
+    lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
     lines.append(f"Recording of {len(u)} samples, {u.shape[1]} inputs, {x.shape[1]} readouts")
     inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
     readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)

@@ -242,11 +242,14 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
         joined[name] = np.concatenate(held) if held else None
     acquired, joined["reference_acquired"] = _times(parts)
     unknown = in_order and all(part.acquired is None for part in parts)
+    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]}
+    if "read_from" in metadata:
+        metadata["read_from"] = [one for part in parts for one in part.metadata.get("read_from", [])]
     return Recording(
         **joined,
         index=index[order],
         acquired=None if unknown else acquired[order],
-        metadata=parts[0].metadata | {"sources": [str(path) for path in paths]},
+        metadata=metadata,
         checks=tuple(dict.fromkeys(checks)),
     )
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 COMMENT = ("#", "%")
 MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
-# Bytes of memory per byte of text, at most: a cell of two digits and its comma takes 72.
-EXPANSION = 24
+# Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
+EXPANSION = 26
 LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
