@@ -260,10 +260,10 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     code, out, _ = infocap_says("show", "run.nc")
     text = " ".join(out.split())
     assert code == 0
-    assert "Recording of 512 samples" in out
-    assert "inputs 2, from -0.99" in text
-    assert "readouts 6 in mW plan" in text
-    assert "readouts 6: a, b, c, d and 2 more" in " ".join(infocap_says("show", "many.nc")[1].split())
+    assert "Recording of 512 samples, 2 inputs, 6 readouts" in out
+    assert f"input u1 {PLAN.inputs[:, 0].min():.5g} to {PLAN.inputs[:, 0].max():.5g} input u2 -0.99" in text
+    assert f"readout x6 {X[:, 5].min():.5g} to {X[:, 5].max():.5g} mW plan" in text
+    assert "readout e" in " ".join(infocap_says("show", "many.nc")[1].split())
     assert "plan bench; 512 samples, 15 legendre functions up to degree 4, sobol design" in text
     assert PLAN.fingerprint[:12] in out
     assert "operator Ada" in text
@@ -324,7 +324,9 @@ def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infoc
     assert infocap_says("estimate", *words, *options, "-o", tmp_path / "r.nc")[0] == 0
     result = infocap.load_result(tmp_path / "r.nc")
     assert_allclose(result.capacity, infocap.estimate(PLAN.inputs, X[:, :3], PLAN.basis, method="raw").capacity)
-    assert "readouts 3: a, b, c" in " ".join(infocap_says("show", *words)[1].split())
+    said = " ".join(infocap_says("show", *words)[1].split())
+    assert "512 samples, 2 inputs, 3 readouts input left" in said
+    assert re.search(r"readout c \S+ to \S+ left out d: \S+ to \S+, not asked for left out e", said)
 
 
 @pytest.mark.parametrize("suffix", ["nc", "csv"])

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import infocap
+import test_import
 from conftest import absent
 
 pytestmark = pytest.mark.pages
@@ -48,6 +49,7 @@ NEEDED = {  # by the commands and the code of a page, beyond what they make them
         "tuesday.nc",
     ),
     "report.md": ("result.nc",),
+    "howto/have-a-file.md": ("messy",),
     "howto/matlab.md": ("lab.mat",),
     "howto/share.md": ("result.nc",),
     "howto/mistakes.md": ("slipped.nc",),
@@ -115,6 +117,14 @@ def laboratory(tmp_path_factory):
         file["run1/voltages"], file["run1/spectra"] = u, x
     scipy_io.savemat(folder / "lab.mat", {"voltages": u, "spectra": x, "data": {"u": u, "y": x}})
     np.savez(folder / "lab.npz", v1=u[:, 0], v2=u[:, 1], spectrum1=x[:, :6], spectrum2=x[:, 6:])
+    (folder / "messy").mkdir()
+    for write in (
+        test_import.write_european,
+        test_import.write_matlab,
+        test_import.write_hdf5,
+        test_import.write_spectra,
+    ):
+        write(folder / "messy")
     assert console("infocap draw plan.toml -o inputs.csv\n# measure: now\n", folder).returncode == 0
     return folder
 
@@ -126,7 +136,10 @@ def desk(laboratory, tmp_path, monkeypatch):
 
     def prepared(page):
         for file in NEEDED.get(page, ()):
-            shutil.copy(laboratory / file, tmp_path)
+            if file == "messy":
+                shutil.copytree(laboratory / file, tmp_path, dirs_exist_ok=True)
+            else:
+                shutil.copy(laboratory / file, tmp_path)
         return tmp_path
 
     yield prepared

@@ -441,7 +441,12 @@ def test_files_without_a_design_keep_the_order_given(tmp_path):
     assert_array_equal(found.index, np.arange(12))
     assert found.channel == ("a", "b", "c")
     assert found.acquired is None
-    assert infocap.read([tmp_path / "a.npz"]).metadata == {"sources": [str(tmp_path / "a.npz")]}
+    assert [one["file"] for one in found.metadata["read_from"]] == ["a.npz", "b.csv"]
+    told = infocap.read([tmp_path / "a.npz"]).metadata
+    assert told["sources"] == [str(tmp_path / "a.npz")]
+    assert told["read_from"] == [
+        {"file": "a.npz", "as": "npz, from u (5, 2), x (5, 3)", "inputs": ["u"], "readouts": ["x"]}
+    ]
 
 
 def test_other_plans_keep_the_order_given(tmp_path):
@@ -590,21 +595,26 @@ def test_columns_by_name_and_pattern_and_number(tmp_path):
 
 def test_missing_cells_are_nan_and_times_may_be_dates(tmp_path):
     path = tmp_path / "data.csv"
-    path.write_text("u1,time,a,b\n0.5,2026-01-31T12:00:00,,1+2i\n0.25,2026-01-31 12:00:02.5Z,NA,3\n")
+    path.write_text(
+        "u1,time,a,b,c\n0.5,2026-01-31T12:00:00,,1+2i,\n0.25,2026-01-31 12:00:02.5Z,NA,3,\n1,2026-01-31 12:00:03,7,,\n"
+    )
     found = infocap.read(path)
-    assert_array_equal(np.isnan(found.readouts[:, 0]), [True, True])
-    assert_array_equal(found.readouts[:, 1], [1 + 2j, 3])
-    assert np.diff(found.acquired) == [2.5]
+    assert_array_equal(found.readouts[:, 0], [np.nan, np.nan, 7])
+    assert_array_equal(found.readouts[:, 1], [1 + 2j, 3, np.nan])
+    assert_array_equal(np.diff(found.acquired), [2.5, 0.5])
+    assert found.checks == ("columns of data.csv were left out: c (empty).",)
 
 
 @pytest.mark.parametrize(("text", "message"), [
     ("u1,a\n1,2\n3,over\n", "has 'over' in line 3, column 'a'; give numbers only"),
-    ("# x\n1,2\n3,4o\n", "has '4o' in line 3, column '2'"),
-    ("u1,a\n1,2\n\n3\n", "has 1 cells in line 4 and 2 in its first line"),
+    ("# x\nu1,a,b\n1,2,0\n3,4o,0\n", "has '4o' in line 4, column 'a'"),
+    ("# x\n1,2\n3,4o\n", "columns are numbered from 1"),
+    ("u1,a\n1,2\n\n3\n", "has 1 cells in line 4 and 2 in line 2"),
     ("u1,a\n1,2,3\n", "has 3 cells in line 2 and 2"),
     ("u1,a\n", "holds no rows of numbers, only the names of 2 columns"),
     ("# nothing\n", "holds no rows of numbers"),
-    ("u1;a\n1.234,5;2\n", "has '1.234,5' in line 2, column 'u1'"),
+    ("u1;a\n1.23,5;2\n3,1;2\n", "has '1.23,5' in line 2, column 'u1'"),
+    ("u1;a\n0.5;2\n0,5;2\n", "has '0,5' in line 3, column 'u1'"),
     ("u1,u2\n1,2\n", "has no column of readouts"),
     ("index,u1,a\n0.5,1,2\n", "no whole numbers"),
     ("index,u1,a\n,1,2\n", "no whole numbers"),
@@ -615,8 +625,9 @@ def test_missing_cells_are_nan_and_times_may_be_dates(tmp_path):
     ("# infocap recording 1 {\"n_inputs\": 1}\nindex,acquired,u1,a\n0,,1,2\n", "is cut short after 1 rows"),
     ("# infocap recording 1 {\"checks\": \"7\"}\nindex,acquired,u1,a\n0,,1,2\n# end\n", "checks in .* is 7; it is damaged"),
     ("u1,a\n1,2\n3,\"4\n5,6\n", "quotes that do not match in line 3"),
-    ("u1,a\n1,True\n", "has 'True' in line 2, column 'a'"),
-    ("u1,a\n1,0x10\n", "has '0x10' in line 2, column 'a'"),
+    ("u1,a\n1,True\n", r"no column of readouts; .* left out: a \(text such as 'True' in line 2\)"),
+    ("u1,a\n1,0x10\n", r"no column of readouts; .* left out: a \(text such as '0x10' in line 2\)"),
+    ("u1,a\n1,2\n1,0x10\n", "has '0x10' in line 3, column 'a'"),
 ])  # fmt: skip
 def test_what_is_wrong_with_a_table_is_named(tmp_path, text, message):
     (tmp_path / "data.csv").write_text(text)

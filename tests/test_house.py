@@ -33,7 +33,8 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # One class of sums for all fits, one list of cuts for all executors, and notes that were written twice gave 150 back.
 # Capacity cards, galleries, the live page, and results read from pages took 445.
 # Batches, averages, dark references, extra values, runs that are extended, and adapters took 410.
-MOST_LINES = 20_870
+# Messy files (how a table is laid out and written, folders of shots, axes, a preview of the import) took 450.
+MOST_LINES = 21_330
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less. Reading results from cards and reports took 18.
 MOST_CORE_LINES = 9_110

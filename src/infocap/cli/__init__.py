@@ -10,7 +10,8 @@ from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
 from ._doctor import doctor
 from ._estimate import estimate
-from ._lab import acquire, draw, export, extend, import_, watch
+from ._import import import_
+from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
 from ._show import card, compare, gallery, report, show
@@ -18,7 +19,23 @@ from ._terminal import as_options, echo
 
 
 class Commands(click.Group):
-    """Commands whose errors name options in place of the parameters of Python."""
+    """Commands that refuse options given twice, and whose errors name options in place of Python's parameters."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that was asked for; an option that would keep only its last value may come once."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            quiet = click.Context(command, parent=ctx, info_name=name, resilient_parsing=True)
+            _, _, given = command.make_parser(quiet).parse_args(list(rest))
+            for option in given:
+                if (
+                    isinstance(option, click.Option)
+                    and not (option.multiple or option.is_flag)
+                    and given.count(option) > 1
+                ):
+                    said = f"{max(option.opts, key=len)} is given {given.count(option)} times"
+                    raise click.UsageError(f"{said}, and only one value can be used; give it once.", quiet)
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""

@@ -1,4 +1,4 @@
-"""infocap draw, acquire, extend, watch, import and export: between plans, devices and files."""
+"""infocap draw, acquire, extend, watch and export: between plans, devices and files."""
 
 import inspect
 import json
@@ -28,7 +28,7 @@ from ..recording._read import STORES, read
 from ..report._live import counts, live, pace
 from ..result._capacity_result import CapacityResult
 from ._outputs import check_name, refuse_existing
-from ._terminal import FILE, FORCE, PATH, Source, check_lines, echo, options
+from ._terminal import FILE, FORCE, PATH, check_lines, echo
 
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
 HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
@@ -48,21 +48,6 @@ def draw(plan: Path, output: Path, force: bool) -> None:
     made = Plan.load(plan)
     made.write_inputs(output)
     echo(f"{len(made.schedule)} rows of {made.n_inputs} inputs, written to {output}")
-
-
-@click.command("import")
-@options("source", Source)
-@click.option("-o", "--output", type=PATH, required=True, help="File, .nc or .csv")
-@FORCE
-def import_(source: Source, output: Path, force: bool) -> None:
-    """Bring FILES together into one: the first has the inputs and the second the readouts, or each has both.
-
-    Inputs that infocap draw wrote are sorted into design order, with their repeats and references.
-    """
-    refuse_existing(output, force)
-    recording = source.read()
-    recording.save(output)
-    echo(f"{recording}\nwritten to {output}")
 
 
 @click.command()

@@ -1,19 +1,17 @@
 """infocap show, compare, report, card and gallery: what files of infocap hold, in the terminal or as a page."""
 
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
 from .._files import replaced
 from .._words import counted, listed
 from ..errors import ParameterError
-from ..experiment._plan import Plan
 from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
+from ._import import describe
 from ._outputs import PAGE, WIDTH, Pictures, begins, check_pictures, check_place, save_picture, summary
 from ._terminal import FILE, PATH, WIDEST, Source, echo, options, say, warnings_in_checks, wrapped
 
@@ -38,46 +36,6 @@ def show(source: Source, top: int, degree: int | None, pictures: Pictures) -> No
         found = source.read()
         lines, written = describe(found), []
     say((wrapped(line) if len(line) > WIDEST else line for line in lines), found.checks, written)
-
-
-def describe(recording: Recording) -> list[str]:
-    """Return what a recording holds, one line per thing."""
-    u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
-    units = [f" in {unit}" if unit else "" for unit in (recording.input_unit, recording.readout_unit)]
-    span = f", from {np.nanmin(u):g} to {np.nanmax(u):g}" if np.isfinite(u).any() else ""
-    if recording.input_names and len(u):
-        ends = zip(recording.input_names, np.nanmin(u, axis=0), np.nanmax(u, axis=0), strict=True)
-        span = f": {listed([f'{name} from {low:g} to {high:g}' for name, low, high in ends], 4)}"
-    named = recording.channel and recording.channel != tuple(map(str, range(x.shape[1])))
-    names = f": {listed(recording.channel, 4)}" if named else ""
-    facts = {"inputs": f"{u.shape[1]}{units[0]}{span}", "readouts": f"{x.shape[1]}{units[1]}{names}"}
-    bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
-    if bad:
-        facts["missing"] = f"{bad} samples have NaN or infinite values"
-    if recording.acquired is not None:
-        as_designed = np.all(np.diff(np.asarray(recording.acquired)) > 0)
-        order = "the order of the design" if as_designed else "another order than the design's"
-        facts["order"] = f"acquired in {order}"
-    if recording.repeats is not None:
-        facts["repeats"] = f"{np.isfinite(recording.repeats).all(axis=1).sum()} samples were measured twice"
-    if recording.noise is not None:
-        facts["noise"] = f"{len(recording.noise)} measurements of the noise, each at a constant input"
-    if recording.reference is not None:
-        facts["reference"] = f"{len(recording.reference)} of the drift reference, each at a constant input"
-    if recording.extra is not None:
-        facts["extra"] = listed(recording.extra_names, 4)
-    lines = [f"  {name:<9} {text}" for name, text in facts.items()]
-    for name, value in recording.metadata.items():
-        text = _planned(value) if name == "plan" else str(value)
-        lines.append(f"  {name:<9} {text if len(text) <= 60 or name == 'plan' else text[:57] + '...'}")
-    return [f"Recording of {len(u)} samples", *lines]
-
-
-def _planned(data: Any) -> str:
-    try:
-        return Plan.from_dict(data).in_words()
-    except ValueError as problem:
-        return f"cannot be used: {problem}"
 
 
 class NamesCommand(click.Command):

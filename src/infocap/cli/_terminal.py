@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from ..errors import Check, DataWarning, InfocapError, printable
+from ..recording._others import is_folder
 from ..recording._read import read
 from ..recording._recording import Recording
 
@@ -113,17 +114,22 @@ class Source:
     files: tuple[Path, ...] = option("files", type=PATH, nargs=-1, required=True)
     u: str | None = option("--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'.")
     x: str | None = option("--x", help="Readouts in the files, likewise.")
+    axes: str | None = option("--axes", help="Of the readouts, such as channels,samples or samples,averages,channels.")
 
     def read(self, in_memory: bool = True) -> Recording:
         """Read the files as one recording; of two that do not hold both, the first holds the inputs."""
+        names: dict[str, Any] = {"u": self.u, "x": self.x, "axes": self.axes}
         if len(self.files) == 2:
             try:
                 with warnings_in_checks():
-                    read(self.files[0], u=self.u, x=self.x, in_memory=False)
+                    read(self.files[0], **names, in_memory=False)
+                both = is_folder(self.files[1])
             except InfocapError:  # reading both files says what is wrong, if anything is
-                return read(*self.files, u=self.u, x=self.x, in_memory=in_memory)
+                both = True
+            if both:
+                return read(*self.files, **names, in_memory=in_memory)
         source = self.files[0] if len(self.files) == 1 else self.files
-        return read(source, u=self.u, x=self.x, in_memory=in_memory)
+        return read(source, **names, in_memory=in_memory)
 
     def __str__(self) -> str:
         return str(self.files[0]) + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")

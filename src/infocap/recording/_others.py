@@ -1,57 +1,89 @@
-"""Inputs and readouts in files that somebody else wrote: in arrays by their names, in text tables of any dialect."""
+"""Inputs and readouts in files that somebody else wrote, found by their names: arrays, text tables, folders."""
 
-import csv
-import io
-import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._files import NUMBERS, Contents, blame, readable, refuse_too_large
+from .._files import NUMBERS, Contents, Variable, blame, readable
 from .._words import listed
-from ..errors import DataError
-from ..typing import Floats
+from ..errors import Check, DataError
 from ._array_files import in_place
 from ._own_file import FORMAT, from_json
-from ._recording import Rows, whole_numbers
+from ._recording import Rows, along, whole_numbers
+from ._store import LATEST_S
+from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
-TIMES = ("acquired", "time")
-# Names such as u1, u_1, u[0], input 1, and u1: Voltage A [V] in our own tables.
-NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+))?", re.IGNORECASE)
-MISSING = ("", "nan", "na", "n/a", "null", "none")
-COMMENT = ("#", "%")
-# Bytes of memory per byte of text, at most: the text itself, its lines, and 8 bytes for each digit and comma.
-EXPANSION = 8
+TIMES = ("acquired", "time", "timestamp", "time stamp", "datetime", "date/time", "x_value")
+SECONDS = ("s", "sec", "second", "seconds")
+# Names such as u1, u_1, u[0], input 1, u1 [V], and u1: Voltage A [V] in our own tables.
+NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+)|(\s+[\[(].+))?", re.IGNORECASE)
+DIGITS = re.compile(r"\d+")  # in the names of files
 PLAN = "# infocap plan "  # the first words of what `infocap draw` writes above the inputs
 OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote as tables
 OLD_END = "# end"  # their last line
 
 
-def rows_of(contents: Contents, wanted: dict[str, str | None], in_memory: bool) -> Rows:
+def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
     """Find u and x, or one of them, by the names wanted or the usual ones; and index and times if there are."""
     names = list(contents.variables)
-    rows, taken = Rows(contents.path), set[str]()
-    for role, asked in wanted.items():
-        chosen = _chosen(contents, role, asked, alone=len(wanted) == 1)
-        values = _joined(contents, role, chosen, in_memory)
+    rows, chosen = Rows(contents.path, axes=axes), dict[str, list[str]]()
+    try:
+        found = {role: _chosen(contents, role, asked, alone=len(wanted) == 1) for role, asked in wanted.items()}
+    except DataError as problem:
+        problem.add_note("\n".join(f"  {name:<24} {_described(one)}" for name, one in contents.variables.items()))
+        raise
+    for role, own in found.items():
+        values = _joined(contents, role, own, in_memory)
+        values = values if axes is None or role == "u" else along(contents.path, values, axes)
         setattr(rows, role, values)
-        taken |= set(chosen)
-        if len(chosen) > 1 and values.shape[1] == len(chosen):
-            rows.told |= {"channel": tuple(chosen)} if role == "x" else _input_names(chosen)
+        chosen["inputs" if role == "u" else "readouts"] = own
+        if len(own) > 1 and values.shape[1] == len(own):
+            rows.told |= {"channel": tuple(own)} if role == "x" else _input_names(own)
+        units = {str(contents.variables[name].attributes.get("units", "")) for name in own}
+        if len(units) == 1 and "" not in units:
+            rows.told["input_unit" if role == "u" else "readout_unit"] = units.pop()
+    taken = {name for own in chosen.values() for name in own}
+    sizes = {n for one in (rows.u, rows.x) if one is not None for n in one.shape}
     for field, known in (("index", ("index",)), ("acquired", TIMES)):
         for name in (names[k] for k in one_of_these(names, known)):
-            if name not in taken and contents.variables[name].dtype.kind in "iuf":
-                setattr(rows, field, contents.numbers(name))
+            one = contents.variables[name]
+            own_axis = field == "acquired" and math.prod(one.shape) not in sizes  # of something else
+            if name not in taken and one.dtype.kind in "iuf" and not own_axis:
+                values, unit = contents.numbers(name), str(one.attributes.get("units", ""))
+                setattr(rows, field, values if field == "index" else _in_seconds(values, unit))
+                chosen["time" if field == "acquired" else field] = [name]
+                taken.add(name)
+    left_out = {name: _described(one) for name, one in contents.variables.items() if name not in taken}
+    said = listed([f"{name} {contents.variables[name].shape}" for own in found.values() for name in own], 6)
+    rows.keep_choice(f"{contents.kind}, from {said}", chosen, left_out)
     return rows
+
+
+def _in_seconds(values: np.ndarray, unit: str = "") -> np.ndarray:
+    """Times in seconds, where they are milliseconds or less, or the unit is such as ``hours since 2026-01-31``."""
+    with suppress(ValueError):  # a unit that xarray does not know
+        if " since " in unit:
+            import xarray as xr
+
+            times = xr.decode_cf(xr.Dataset({"time": ("sample", values.ravel(), {"units": unit})}))["time"].to_numpy()
+            return (times - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+    while np.max(values, initial=0, where=np.isfinite(values)) > LATEST_S:
+        values = values / 1000
+    return values
+
+
+def _described(variable: Variable) -> str:
+    unit = variable.attributes.get("units", "")
+    kind = str(variable.dtype) if variable.dtype.kind in NUMBERS else "text"
+    return f"{variable.shape} {kind}{unit and f' in {unit}'}"
 
 
 def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str) -> list[int]:
@@ -62,7 +94,7 @@ def matching(path: Path, names: Sequence[str], wanted: str, role: str, held: str
         found = [k for k, name in enumerate(names) if name == part]
         found = found or [k for k, name in enumerate(names) if name.replace("/", ".") == dotted]
         found = found or [k for k, name in enumerate(names) if fnmatchcase(name, part)]
-        found = found or [k for k, name in enumerate(names) if name.lower() == part.lower()]
+        found = found or [k for k, name in enumerate(names) if part.lower() in (name.lower(), _plain(name))]
         if not found:
             raise DataError(f"{role}={part!r} is not in {path}; it holds {held}.")
         chosen += [k for k in found if k not in chosen]
@@ -77,8 +109,13 @@ def numbered(names: Sequence[str]) -> list[int]:
 
 def one_of_these(names: Sequence[str], known: Sequence[str]) -> list[int]:
     """Find the first known name that is there, in capitals or not: its position, as a list of at most one."""
-    lower = [name.strip().lower() for name in names]
-    return next(([lower.index(one)] for one in known if one in lower), [])
+    plain = [_plain(name) for name in names]
+    return next(([plain.index(one)] for one in known if one in plain), [])
+
+
+def _plain(name: str) -> str:
+    """A name in small letters, without the unit behind it."""
+    return IN_NAME.sub("", name).strip().lower()
 
 
 def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> list[str]:
@@ -112,66 +149,83 @@ def _joined(contents: Contents, role: str, names: list[str], in_memory: bool) ->
     return np.hstack(columns)
 
 
-@dataclass
-class Sheet:
-    """Numbers (rows, columns), the names of the columns if there is a header, and the comment lines."""
-
-    path: Path
-    names: list[str] | None
-    values: np.ndarray
-    comments: list[str]
-
-    def words(self, start: str) -> dict[str, Any]:
-        """The data in a comment that starts so; empty when there is none."""
-        text = next((line[len(start) :] for line in self.comments if line.startswith(start)), "{}")
-        try:
-            return dict(json.loads(text))
-        except (TypeError, ValueError, RecursionError) as problem:
-            said = f"{self.path} starts with {start!r} and then something damaged ({problem})"
-            raise DataError(f"{said}; without that line the table can still be read.") from None
-
-    def real(self, columns: Any, what: str) -> Floats:
-        """Columns that must be real numbers."""
-        values = self.values[:, columns]
-        if values.dtype.kind == "c" and values.imag.any():
-            raise DataError(f"{self.path} has complex numbers among its {what}; give real ones.")
-        return values.real
+def table_rows(path: Path, wanted: dict[str, str | None], axes: str | None = None) -> Rows:
+    """Take the columns of u and x, or of one, by their names; all other columns of numbers are readouts."""
+    with blame(path, "a table"):
+        sheet = load_sheet(path)
+    if axes is not None and "x" in wanted and axes.replace(" ", "") == "channels,samples":
+        sheet, axes = sheet.turned(), None
+    try:
+        return _assigned(sheet, wanted, axes)
+    except DataError as problem:
+        columns = [f"  {name:<24} {sheet.described(k)}" for k, name in enumerate(sheet.labels)]
+        problem.add_note("\n".join([f"{path}: {sheet.dialect}", *columns]))
+        raise
 
 
-def table_rows(path: Path, wanted: dict[str, str | None]) -> Rows:
-    """Take the columns of u and x, or of one, by their names; all that is nothing else are readouts."""
-    sheet = load_sheet(path)
-    names = sheet.names or [str(column + 1) for column in range(sheet.values.shape[1])]
-    held = listed(names, 20)
-    index, times = one_of_these(names, ("index",)), one_of_these(names, TIMES)
+def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> Rows:
+    """Decide for every column what it is, and keep the decision."""
+    path, names, held = sheet.path, sheet.labels, listed(sheet.labels, 20)
+    text = [k for k in range(len(names)) if sheet.is_text(k)]
+    index = [k for k in one_of_these(names, ("index",)) if k not in text]
     named = {role: matching(path, names, one, role, held) for role, one in wanted.items() if one is not None}
+    asked = {k for chosen in named.values() for k in chosen}
+    times = _times(sheet, {*index, *asked})
+    empty = [k for k, one in enumerate(sheet.columns) if one.isna().all()]
+    usable = [k for k in range(len(names)) if k not in (*index, *times, *asked, *text, *empty)]
     inputs = named.get("u") or numbered(names) or one_of_these(names, INPUTS)
     if not inputs and "x" not in wanted:
-        inputs = [k for k in range(len(names)) if k not in (*index, *times)]
+        inputs = usable
     if not inputs and "u" in wanted:
         said = f"{path} has no columns named u1, u2, ...; it holds {held}: name the inputs by u='a,b' (--u)"
-        said += "" if sheet.names else "; without a header line columns are numbered from 1"
+        said += "" if sheet.has_names else "; without a header line columns are numbered from 1"
         raise DataError(f"{said}.")
-    readouts = named.get("x", [k for k in range(len(names)) if k not in (*index, *times, *inputs)])
-    rows = Rows(path, told=_told(sheet))
-    rows.index = whole_numbers(path, sheet.real(index[0], "index")) if index else None
-    rows.acquired = sheet.real(times[0], names[times[0]]) if times else None
+    readouts = named.get("x", [k for k in usable if k not in inputs]) if "x" in wanted else []
+    taken = {*inputs, *readouts, *index, *times}
+    left = [k for k in range(len(names)) if k not in taken]
+    left_out = {names[k]: sheet.described(k) + (", not asked for" if k in usable else "") for k in left}
+    rows = Rows(path, told=_told(sheet), axes=axes)
+    rows.words = [list(sheet.columns[k].astype(str)) for k in left if k in text]
+    checks = [*rows.told.get("checks", ()), *sheet.checks]
+    rows.index = whole_numbers(path, sheet.real(index, "index")[:, 0]) if index else None
+    rows.acquired = next(iter(times.values()), None)
     rows.u = sheet.real(inputs, "inputs") if inputs else None
-    rows.told |= _input_names([names[k] for k in inputs]) if sheet.names else {}
+    rows.told |= _input_names([names[k] for k in inputs]) if sheet.has_names else {}
     if "x" in wanted:
+        said = listed([f"{name} ({one})" for name, one in left_out.items()], 6)
         if not readouts:
-            raise DataError(f"{path} has no column of readouts; it holds {held}.")
-        rows.x = sheet.values[:, readouts]
-        if rows.x.dtype.kind == "c" and not rows.x.imag.any():
-            rows.x = rows.x.real
-        rows.told["channel"] = tuple(names[k] for k in readouts) if sheet.names else ()
+            raise DataError(f"{path} has no column of readouts; it holds {held}{said and f'; left out: {said}'}.")
+        rows.x = sheet.numbers(readouts)
+        rows.told["channel"] = tuple(names[k] for k in readouts) if sheet.has_names else ()
+        units = {unit_of(names[k]) for k in readouts}
+        rows.told |= {"readout_unit": units.pop()} if len(units) == 1 and "" not in units else {}
+        if left_out and "x" not in named:
+            checks.append(Check(f"columns of {path.name} were left out: {said}.", "note", left_out=list(left_out)))
+    rows.told["checks"] = tuple(checks)
+    if sheet.words(OLD):
+        return rows
+    roles = {"inputs": inputs, "readouts": readouts, "time": times, "index": index}
+    rows.keep_choice(sheet.dialect, {role: [names[k] for k in own] for role, own in roles.items() if own}, left_out)
     return rows
+
+
+def _times(sheet: Sheet, taken: set[int]) -> dict[int, Any]:
+    """Find the column that tells when rows were measured: by its name, by dates in it, or as seconds that only grow."""
+    plain = [_plain(one) for one in sheet.labels]
+    date = plain.index("date") if "date" in plain else None
+    known = [plain.index(name) for name in TIMES if name in plain]
+    for k in [one for one in (*known, *range(len(plain))) if one not in taken]:
+        found = sheet.seconds(k, date if k in known else None)
+        grows = unit_of(sheet.labels[k]).lower() in SECONDS and found is not None and (np.diff(found) > 0).all()
+        if found is not None and (k in known or sheet.is_text(k) or (grows and len(found) > 2)):
+            return {k: _in_seconds(found)}
+    return {}
 
 
 def _input_names(columns: list[str]) -> dict[str, tuple[str, ...]]:
     """The names of inputs, from those of their columns; plain numbers such as u1 are none."""
     found = [NUMBERED.fullmatch(one.strip()) for one in columns]
-    names = tuple(one[2] or "" if one else name for one, name in zip(found, columns, strict=True))
+    names = tuple(name if one is None or one[3] else one[2] or "" for one, name in zip(found, columns, strict=True))
     return {"input_names": tuple(name or f"u{k + 1}" for k, name in enumerate(names))} if any(names) else {}
 
 
@@ -182,107 +236,54 @@ def _told(sheet: Sheet) -> dict[str, Any]:
         found = sheet.words(PLAN)
         return {"metadata": {name: found[name] for name in ("plan", "fingerprint", "design") if name in found}}
     if sheet.comments[-1] != OLD_END:
-        said = f"{sheet.path} is cut short after {len(sheet.values)} rows"
+        said = f"{sheet.path} is cut short after {len(sheet.columns[0])} rows"
         raise DataError(f"{said}; without its first line those can be read.")
     units = {name: str(old.get(name, "")) for name in ("readout_unit", "input_unit")}
     checks = tuple(map(str, from_json(sheet.path, "checks", old, [])))
     return units | {"metadata": from_json(sheet.path, "metadata", old, {}), "checks": checks}
 
 
-def load_sheet(path: Path) -> Sheet:
-    """Read a table; a cell that is no number or a line of another length is named."""
-    readable(path)
-    refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
-    comments: list[str] = []
-    lines: list[tuple[int, str]] = []  # with their numbers in the file
-    for number, line in enumerate(io.StringIO(_decoded(path), newline=None), 1):
-        if line.startswith(COMMENT):
-            comments.append(line.rstrip("\n"))
-        elif not line.isspace():
-            lines.append((number, line.rstrip("\n")))
-    if lines and lines[0][1].lower().startswith("sep=") and len(lines[0][1]) == 5:
-        del lines[0]  # as spreadsheets write
-    if not lines:
-        raise DataError(f"{path} holds no rows of numbers.")
-    separator = _separator(lines[0][1], lines[min(1, len(lines) - 1)][1])
-    head = [cell.strip() for cell in _cells(path, *lines[0], separator)]
-    names = head if any(_value(cell, separator) is None for cell in head) else None
-    if names and len(lines) == 1:
-        raise DataError(f"{path} holds no rows of numbers, only the names of {len(head)} columns.")
-    lines = lines[1:] if names else lines
-    text = (line if separator == "," else line.replace(",", ".") for _, line in lines)
-    if separator:  # nothing before, and nothing up to the next separator
-        text = (re.sub(f"(?<![^{separator}])(?={separator}|$)", "nan", line) for line in text)
-    try:
-        values = np.loadtxt(text, delimiter=separator, comments=None, quotechar='"', ndmin=2)
-    except ValueError:
-        values = np.empty((0, 0))
-    if values.shape != (len(lines), len(head)):  # a date, a complex number, or a mistake
-        columns = names or [str(column + 1) for column in range(len(head))]
-        values = np.array([_one_by_one(path, *line, separator, columns) for line in lines])
-    if len(head) > 1 and (names is None or not names[-1]) and np.isnan(values[:, -1]).all():
-        values, names = values[:, :-1], names and names[:-1]  # every line ended in a separator
-    return Sheet(path, names, values, comments)
+def is_folder(path: Path) -> bool:
+    """Whether readouts are in a folder of many files, rather than in a zarr folder."""
+    return path.is_dir() and path.suffix.lower() != ".zarr"
 
 
-def _decoded(path: Path) -> str:
-    """The text of a file in UTF-8, UTF-16 or Latin-1, which is that of older instruments and never fails."""
-    data = path.read_bytes()
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        with blame(path, "text in UTF-16"):
-            return data.decode("utf-16")
-    if b"\0" in data[:4096]:
-        raise DataError(f"{path} is binary, not text; give it the suffix of its own format.")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeError:
-        return data.decode("latin-1")
+def folder_rows(folder: Path, words: list[list[str]], read_one: Callable[[Path], Rows]) -> Rows:
+    """Read every file as one row: in the order that a column of words in the table tells, or of their numbers."""
+    there = sorted(one for one in readable(folder, folder=True).iterdir() if one.is_file() and one.name[0] != ".")
+    files = _in_order(folder, there, words)
+    shots = [read_one(file) for file in files]
+    tables = [np.asarray(one.x) for one in shots]
+    labels, axis = shots[0].told.get("channel", ()), shots[0].acquired
+    if tables[0].shape[1:] == (2,) and all(np.array_equal(one[:, 0], tables[0][:, 0]) for one in tables):
+        axis, tables = tables[0][:, 0], [one[:, 1:] for one in tables]  # such as wavelengths, the same in all files
+    for file, one in zip(files, tables, strict=True):
+        if one.shape != tables[0].shape or 1 not in one.shape:
+            said = f"{file} has readouts of shape {one.shape}, and {files[0].name} of {tables[0].shape}"
+            raise DataError(f"{said}; name the column of readouts by x=... (--x), or take the file out.")
+    rows = Rows(folder, x=np.stack([one.ravel() for one in tables]))
+    if axis is not None and len(axis) == tables[0].size:
+        unit = unit_of(labels[0]) if len(labels) == 2 else ""
+        rows.told["channel"] = tuple(f"{one:.10g} {unit}".strip() for one in axis)
+    rows.told["readout_unit"] = unit_of(labels[-1]) if labels else ""
+    left_out = {one.name: "not named in the table" for one in there if one not in files}
+    kind = f"one file per sample, {files[0].name} to {files[-1].name}, {len(files)} files"
+    rows.keep_choice(kind, {"readouts": list(labels[-1:])}, left_out)
+    return rows
 
 
-def _separator(first: str, second: str) -> str | None:
-    """Find the separator that both lines have equally often, the rarer ones in numbers first; None is white space."""
-    there = [one for one in ("\t", ";", ",") if one in second]
-    alike = [one for one in there if second.count(one) == first.count(one) or '"' in first]
-    return next(iter(alike + there), None)
-
-
-def _cells(path: Path, number: int, line: str, separator: str | None) -> list[str]:
-    if separator is None or '"' not in line:
-        return line.split(separator)
-    try:
-        return next(csv.reader([line], delimiter=separator, strict=True))
-    except csv.Error as problem:
-        raise DataError(f"{path} has quotes that do not match in line {number} ({problem}).") from None
-
-
-def _one_by_one(path: Path, number: int, line: str, separator: str | None, names: list[str]) -> list[complex]:
-    """Read one line that may hold gaps, complex numbers and, in columns of times, dates."""
-    cells = _cells(path, number, line, separator)
-    if len(cells) != len(names):
-        said = f"{path} has {len(cells)} cells in line {number} and {len(names)} in its first line"
-        raise DataError(f"{said}; repair that line.")
-    values = []
-    for name, cell in zip(names, cells, strict=True):
-        value = _value(cell, separator)
-        if value is None and name.lower() in TIMES:
-            with suppress(ValueError):
-                when = datetime.fromisoformat(cell.strip())
-                value = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        if value is None:
-            said = f"{path} has {cell.strip()!r:.60} in line {number}, column {name!r}"
-            raise DataError(f"{said}; give numbers only.")
-        values.append(value)
-    return values
-
-
-def _value(cell: str, separator: str | None) -> complex | None:
-    """A number, NaN for a missing one, None for anything else; a comma is a decimal sign where nothing else is."""
-    cell = cell.strip()
-    if cell.lower() in MISSING:
-        return float("nan")
-    if separator != "," and "." not in cell:
-        cell = cell.replace(",", ".")
-    for kind in (float, complex):
-        with suppress(ValueError):
-            return kind(cell.replace("i", "j") if kind is complex and cell.endswith("i") else cell)
-    return None
+def _in_order(folder: Path, there: list[Path], words: list[list[str]]) -> list[Path]:
+    """Sort files as a column of the table names them, or by the numbers in their names, which must leave none out."""
+    known = {one.stem: one for one in there} | {one.name: one for one in there}
+    for names in ([Path(cell).name for cell in cells] for cells in words):
+        lost = [name for name in names if name not in known]
+        if lost and 2 * len(lost) < len(names):
+            raise DataError(f"{folder} has no {listed(lost, 3)}, of {len(names)} files that the table names.")
+        if not lost and len(set(names)) == len(names):
+            return [known[name] for name in names]
+    numbers = {int(DIGITS.findall(one.stem)[-1]): one for one in there if DIGITS.search(one.stem)}
+    files = [one for _, one in sorted(numbers.items())]
+    if not files or len(files) < len(there) or max(numbers) - min(numbers) >= len(files):
+        said = f"{folder} has {len(there)} files, and their names are not numbered without gaps"
+        raise DataError(f"{said}: name the files in a column of the table of inputs, and take others out.")
+    return files

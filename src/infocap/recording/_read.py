@@ -14,12 +14,12 @@ from ..designs import design_fingerprint
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._array_files import OPENERS
-from ._others import rows_of, table_rows
+from ._others import folder_rows, is_folder, rows_of, table_rows
 from ._own_file import load_own
-from ._recording import Recording, Rows, arrange, table
+from ._recording import Recording, Rows, arrange, following, table
 from ._store import MAGIC, load_store
 
-TEXTS = (".csv", ".txt", ".tsv", ".dat")
+TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 STORES = (".db", ".sqlite")
 WORDS = ("readout_unit", "input_unit", "channel", "input_names")
 
@@ -30,13 +30,14 @@ def read(
     *,
     u: str | None = None,
     x: str | None = None,
+    axes: str | None = None,
     in_memory: bool = True,
 ) -> Recording:
     """Read a recording from a file, or from two: the first with the inputs, the second with the readouts.
 
     Formats: ``.nc`` (what `Recording.save` wrote comes back in full), ``.h5``, ``.hdf5``, ``.mat``, ``.zarr``,
-    ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, and the store of an acquisition, ``.db``. Arrays keep
-    their type; text becomes float64. No pickle is ever loaded.
+    ``.npz``, ``.npy``, ``.csv``, ``.txt``, ``.tsv``, ``.dat``, ``.lvm``, ``.asc``, and the store of an acquisition,
+    ``.db``. Arrays keep their type; text becomes float64. No pickle is ever loaded.
 
     Parameters
     ----------
@@ -44,11 +45,15 @@ def read(
         A file, or a list of files that together are one recording: their rows in the order given, or sorted by design
         index where no index comes twice. They must agree in inputs, channels and units.
     readouts
-        A second file with the readouts, when the first holds only the inputs.
+        A second file with the readouts, when the first holds only the inputs; or a folder with one file per sample,
+        in the order of the numbers in their names, or as a column of names in the first file says.
     u, x
         Names of the inputs and of the readouts in a file of somebody else's: a variable (``"run1/spectra"``,
         ``"data.u"``), or several, or columns of a table, with commas between or by a pattern (``"u*"``). Without
         them ``u``, ``inputs``, columns ``u1``, ``u2``, ..., and ``x``, ``readouts``, ``outputs`` are looked for.
+    axes
+        What the axes of the readouts are, where they are not ``"samples,channels"``: ``"channels,samples"``, or
+        ``"samples,averages,channels"``, of which the mean over the averages is taken.
     in_memory
         False leaves inputs and readouts in their file, for `estimate` to read in blocks: HDF5, NetCDF4, zarr and NumPy
         files; others, and complex or packed numbers, are read whole all the same.
@@ -57,7 +62,7 @@ def read(
     -----
     A variable or column ``index`` is the number of the row in the design, by which rows are sorted; the second time
     it appears the row is a repeat, -1 marks measurements at a constant input, -2 drift references. ``acquired`` or
-    ``time`` tells when the row was measured.
+    ``time`` tells when the row was measured. ``metadata["read_from"]`` tells what became what, and what was left out.
 
     Examples
     --------
@@ -70,29 +75,31 @@ def read(
     """
     in_memory = yes_or_no("in_memory", in_memory)
     if isinstance(path, str | os.PathLike):
-        return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, in_memory)
+        return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, axes, in_memory)
     paths = [Path(one) for one in path]
     if readouts is not None:
         said = f"readouts={str(readouts)!r} goes with one file of inputs, not with a list"
         raise ParameterError(f"{said}; give files that hold both, `infocap import` makes them.")
-    return _join(paths, [_read_one(one, None, u, x, in_memory) for one in paths])
+    return _join(paths, [_read_one(one, None, u, x, axes, in_memory) for one in paths])
 
 
-def _read_one(path: Path, readouts: Path | None, u: str | None, x: str | None, in_memory: bool) -> Recording:
+def _read_one(
+    path: Path, readouts: Path | None, u: str | None, x: str | None, axes: str | None, in_memory: bool
+) -> Recording:
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
         return load_store(path)
     one_of("path suffix", suffix, (*OPENERS, *TEXTS, *STORES))
     if readouts is not None:
-        return _read_two(path, readouts, u, x, in_memory)
+        return _read_two(path, readouts, u, x, axes, in_memory)
     if suffix == ".npy":
         said = f"path={str(path)!r} holds a single array; give two files"
         raise ParameterError(f"{said}, inputs and readouts: read('inputs.npy', 'readouts.npy').")
     if suffix in TEXTS:
-        return arrange(table_rows(path, {"u": u, "x": x}))
+        return arrange(table_rows(path, {"u": u, "x": x}, axes))
     with OPENERS[suffix](path) as contents:
         own = load_own(contents, in_memory) if u is None and x is None else None
-        return own or arrange(rows_of(contents, {"u": u, "x": x}, in_memory))
+        return own or arrange(rows_of(contents, {"u": u, "x": x}, axes, in_memory))
 
 
 def _is_store(path: Path) -> bool:
@@ -101,15 +108,20 @@ def _is_store(path: Path) -> bool:
     return False
 
 
-def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: bool) -> Recording:
+def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool) -> Recording:
     """Read inputs from one file and readouts from another, with what each tells beside them."""
-    given, measured = _half(path, "u", u, in_memory), _half(other, "x", x, in_memory)
-    inputs, readouts = table(path, "u", given.u), table(other, "x", measured.x)
+    given = _rows(path, {"u": u}, None, in_memory)
+    if is_folder(other):
+        measured = folder_rows(other, given.words, lambda file: _rows(file, {"x": x}, None, True))
+    else:
+        measured = _rows(other, {"x": x}, axes, in_memory)
+    inputs = table(path, "u", following(given.u, measured.x, measured.axes))
+    readouts = table(other, "x", measured.x)
     n = inputs.shape[0]
     checks: tuple[str, ...] = ()
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
-        return _read_two(path, other, u, x, True)  # rows are left out, or the inputs of both files compared
+        return _read_two(path, other, u, x, axes, True)  # rows are left out, or the inputs of both files compared
     if cut:
         said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, "
         said += "taken for the first in the order of acquisition"
@@ -123,8 +135,9 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     _refuse_other_design(path, other, metadata, measured.told.get("metadata", {}))
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
-    names = given.told.get("input_names", ())
-    told = measured.told | {"metadata": metadata, "checks": checks, "input_names": names}
+    told = measured.told | {name: given.told[name] for name in ("input_names", "input_unit") if name in given.told}
+    told["metadata"] = metadata | {"read_from": [*metadata["read_from"], *measured.told["metadata"]["read_from"]]}
+    told["checks"] = (*checks, *given.told.get("checks", ()), *measured.told.get("checks", ()))
     plan = metadata.get("plan")
     if isinstance(plan, dict):
         told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}
@@ -136,13 +149,14 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, in_memory: 
     return arrange(Rows(other, inputs, readouts, index, acquired, told))
 
 
-def _half(path: Path, role: str, name: str | None, in_memory: bool) -> Rows:
+def _rows(path: Path, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
+    """Read inputs, readouts or both from a file that another program wrote."""
     suffix = path.suffix.lower()
-    one_of("path suffix" if role == "u" else "readouts suffix", suffix, (*OPENERS, *TEXTS))
+    one_of("path suffix" if "u" in wanted else "readouts suffix", suffix, (*OPENERS, *TEXTS))
     if suffix in TEXTS:
-        return table_rows(path, {role: name})
+        return table_rows(path, wanted, axes)
     with OPENERS[suffix](path) as contents:
-        return rows_of(contents, {role: name}, in_memory)
+        return rows_of(contents, wanted, axes, in_memory)
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:
@@ -234,11 +248,14 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
         joined[name] = np.concatenate(held) if held else None
     acquired, joined["reference_acquired"] = _times(parts)
     unknown = in_order and all(part.acquired is None for part in parts)
+    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]}
+    if "read_from" in metadata:
+        metadata["read_from"] = [one for part in parts for one in part.metadata.get("read_from", [])]
     return Recording(
         **joined,
         index=index[order],
         acquired=None if unknown else acquired[order],
-        metadata=parts[0].metadata | {"sources": [str(path) for path in paths]},
+        metadata=metadata,
         checks=tuple(dict.fromkeys(checks)),
     )
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._check import one_of
 from ..basis._classical import find_families
-from ..errors import DataError, printable
+from ..errors import DataError, ParameterError, printable
 from ..typing import ArrayLike, Floats, Integers
 
 NOISE, REFERENCE, DARK = -1, -2, -3  # in place of a design index
@@ -144,18 +144,29 @@ class Rows:
     index: Integers | None = None
     acquired: Floats | None = None
     told: dict[str, Any] = field(default_factory=dict)  # channel, metadata, checks and units of a recording
+    words: list[list[str]] = field(default_factory=list)  # columns of text that are nothing else
+    axes: str | None = None  # what the axes of x are, if the user said
+
+    def keep_choice(self, kind: str, chosen: dict[str, list[str]], left_out: dict[str, str]) -> None:
+        """Write down in the metadata how the file was read: which names became what, which did not and why."""
+        kind = kind if self.axes is None else f"{kind}, readouts as {self.axes}"
+        choice = {"file": self.path.name, "as": kind} | chosen | ({"left out": left_out} if left_out else {})
+        self.told["metadata"] = self.told.get("metadata", {}) | {"read_from": [choice]}
 
 
 def arrange(rows: Rows) -> Recording:
     """Sort rows into a recording in design order; without an index, in the order of the rows."""
     path = rows.path
-    u, x = table(path, "u", rows.u), table(path, "x", rows.x)
+    u, x = table(path, "u", following(rows.u, rows.x, rows.axes)), table(path, "x", rows.x)
     n = u.shape[0]
     if n != x.shape[0]:
-        flip = "x" if x.shape[1] == n else "u" if u.shape[1] == x.shape[0] else ""
-        agree = f"the lengths agree with {flip} transposed, {flip}.T (MATLAB: {flip}.'): write it so"
         said = f"u has shape {u.shape} and x has shape {x.shape} in {path}: unequal numbers of samples"
-        raise DataError(f"{said}; {agree if flip else 'give one row for each sample'}.")
+        for flip, agree in (("x", x.shape[1] == n), ("u", u.shape[1] == len(x)), ("both", u.shape[1] == x.shape[1])):
+            if agree:
+                axes = "samples,channels" if flip == "u" else "channels,samples"
+                said = f"{said}; the lengths agree with {flip} transposed"
+                raise DataError(f"{said}: tell what the axes of x are, `axes={axes!r}`.")
+        raise DataError(f"{said}; give one row for each sample.")
     acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
     if acquired is not None and np.isnan(acquired).all():
         acquired = None  # a column left empty
@@ -267,10 +278,35 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
         raise DataError(f"{path} has no {name}; name it by {name}=... (--{name} on the command line).")
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
-    if len(values.shape) != 2 or 0 in values.shape:
-        what = "is empty: its shape is" if 0 in values.shape else "has shape"
-        raise DataError(f"{name} in {path} {what} {values.shape}; give two dimensions, (samples, channels).")
+    if 0 in values.shape:
+        raise DataError(f"{name} in {path} is empty: its shape is {values.shape}.")
+    if len(values.shape) != 2:
+        said = f"{name} in {path} has shape {values.shape}; give two dimensions, (samples, channels)"
+        raise DataError(f"{said}, or say what the axes of x are, such as `axes='samples,averages,channels'`.")
     return values
+
+
+def following(u: ArrayLike | None, x: ArrayLike | None, axes: str | None) -> ArrayLike | None:
+    """The inputs, transposed where the axes of the readouts are told and only so the lengths agree."""
+    if axes is None or u is None or x is None or len(u.shape) != 2:
+        return u
+    return np.ascontiguousarray(u[:].T) if u.shape[0] != x.shape[0] == u.shape[1] else u
+
+
+def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
+    """Bring readouts into the order (samples, channels): means over averages, several axes of channels as one."""
+    words = [word.strip() for word in axes.split(",")]
+    if words.count("samples") != 1 or {*words} - {"samples", "averages", "channels"}:
+        raise ParameterError(f"`axes={axes!r}` needs samples once, and otherwise channels and averages.")
+    if len(words) != len(x.shape):
+        raise DataError(f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(words)} axes; name each.")
+    values = np.asarray(x[:])
+    if "averages" in words:
+        over = tuple(k for k, word in enumerate(words) if word == "averages")
+        values = values.mean(axis=over, dtype=np.result_type(values, np.float64))
+    left = [word for word in words if word != "averages"]
+    values = np.moveaxis(values, left.index("samples"), 0)
+    return np.ascontiguousarray(values.reshape(len(values), -1))
 
 
 def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
