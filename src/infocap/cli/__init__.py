@@ -8,9 +8,8 @@ import click
 
 from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
-from ._doctor import doctor
 from ._estimate import estimate
-from ._import import import_
+from ._files import doctor, import_
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
