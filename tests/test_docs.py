@@ -29,6 +29,7 @@ MODULES = [
     "infocap",
     *(f"infocap.{name}" for name in infocap.__all__ if isinstance(getattr(infocap, name), ModuleType)),
     "infocap.systems.fibre",
+    "infocap.experiment.adapters",
 ]
 RUN_AT_BUILD = "{code-cell}"
 RUN_HERE = ("python", "console")
