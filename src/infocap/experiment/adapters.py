@@ -12,6 +12,8 @@ import numpy as np
 from ..errors import ParameterError
 from ..typing import Floats
 
+__all__ = ["SetAndRead", "pymeasure", "qcodes"]
+
 
 class SetAndRead:
     """An instrument made of functions: one per input that sets it, and functions that read.
@@ -66,6 +68,15 @@ def qcodes(
     """Parameters of a QCoDeS `Station` as one instrument, each given as itself or by its full name, as ``"dac_ch1"``.
 
     Extra values are called by their label and unit. More `settings` are those of `SetAndRead`, as ``rest=[0, 0]``.
+
+    >>> class Parameter:  # in place of one of QCoDeS
+    ...     label, unit, value = "Bias", "V", 0.0
+    ...     def __call__(self, *given):
+    ...         self.value = given[0] if given else self.value
+    ...         return self.value
+    >>> bias, station = Parameter(), SimpleNamespace(components={"source": None})
+    >>> qcodes(station, [bias], [bias], extra=[bias]).measure([0.5])
+    (array([0.5]), {'Bias [V]': 0.5})
     """
     given = [
         [station.get_component(one) if isinstance(one, str) else one for one in names]
@@ -87,6 +98,16 @@ def pymeasure(
 
     In the end `shutdown()` of each instrument is called, which switches its outputs off. More `settings` are those of
     `SetAndRead`, as ``rest=[0, 0]``.
+
+    >>> class Source:  # in place of an instrument of PyMeasure
+    ...     name, voltage = "source", 0.0
+    ...     def shutdown(self):
+    ...         print("off")
+    >>> device = pymeasure({"source": Source()}, ["source.voltage"], ["source.voltage"])
+    >>> device.measure([0.5])
+    (array([0.5]), {})
+    >>> device.safe()
+    off
     """
 
     def owner(name: str) -> tuple[Any, str]:
