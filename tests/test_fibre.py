@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from math import erf
+from threading import Thread
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_limits
 
 import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
@@ -504,3 +506,18 @@ def test_the_published_twin_takes_any_setting_and_has_no_phase_noise():
     assert (system.power_dbm, system.length_m, system.phase_noise) == (1.0, 5.0, None)
     assert system.detector.noisy
     assert system.fibre.prechirp_length_m == 138.0
+
+
+def test_many_samples_are_propagated_on_two_threads_as_on_one():
+    """Threads that draw the noise of several streams must not wait for each other."""
+    system, u, found = FibreSystem(power_dbm=-1.9, length_m=5.0), some_inputs(5, 2100), {}
+
+    def measured():
+        for threads in (1, 2):
+            with threadpool_limits(threads, "blas"):
+                found[threads] = system(u, seed=1)
+
+    worker = Thread(target=measured, daemon=True)
+    worker.start()
+    worker.join(timeout=120)
+    assert_allclose(found[2], found[1], rtol=1e-5)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, cached_property
-from threading import Lock, RLock
+from threading import Lock, RLock, current_thread
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
+POOL = "infocap"  # The names of its threads begin so.
 
 
 class _Cores:
@@ -47,10 +48,10 @@ def all_cores() -> Iterator[int]:
 
 
 def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
-    """function(item) for every item, in order, on all cores."""
+    """function(item) for every item, in order, on all cores; inside another such call one after the other."""
     with all_cores() as cores:
         threads = min(cores, len(items))
-        if threads <= 1:
+        if threads <= 1 or current_thread().name.startswith(POOL):  # threads that wait for each other wait for ever
             return [function(item) for item in items]
         return list(thread_pool(threads).map(function, items))
 
@@ -66,7 +67,7 @@ def _controller() -> Any:
 @cache
 def thread_pool(threads: int) -> ThreadPoolExecutor:
     """Threads that stay: new ones would ask the system for new memory at every call."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="infocap")
+    return ThreadPoolExecutor(threads, thread_name_prefix=POOL)
 
 
 def _start_anew() -> None:
