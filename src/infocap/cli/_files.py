@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import counted, listed
+from .._words import counted, listed, spelled
 from ..errors import DataError, ParameterError
 from ..experiment._doctor import inspect
 from ..experiment._plan import Plan
@@ -88,9 +88,10 @@ def describe(recording: Recording) -> list[str]:
     left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
     facts += [("left out", one) for one in left]
     for name, value in metadata.items():
-        text = _planned(value) if name == "plan" else str(value)
-        facts.append((name, text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
-    return lines + [f"  {name:<9} {text}" for name, text in facts]
+        text = _planned(value) if name == "plan" else spelled(value)
+        facts.append((name.replace("_", " "), text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
+    width = max([9, *(len(name) for name, _ in facts)])
+    return lines + [f"  {name:<{width}} {text}" for name, text in facts]
 
 
 def _columns(role: str, names: Sequence[str], values: np.ndarray) -> list[tuple[str, str, str]]:
@@ -136,7 +137,8 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
-        found = inspect(recording, basis if recording.metadata.get("plan") or wanted.family or wanted.domain else None)
+        asked = basis if recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain else None
+        found = inspect(recording, asked)
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
     contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
@@ -151,7 +153,7 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
             break
         click.echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
         with warnings_in_checks():
-            found = inspect(better, basis if recording.metadata.get("plan") else None)
+            found = inspect(better, asked)
     if output is not None:
         found.recording.save(output)
         left = [one for one in found.checks if one.kind == "warning"]

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._check import number, one_of, whole_number, yes_or_no
 from .._files import replaced
+from .._words import counted
 from ..basis._delayed import delayed_basis
 from ..basis._family import Family, describe
 from ..basis._product import ProductBasis, product_basis
@@ -212,11 +213,15 @@ class Plan:
 
     def in_words(self) -> str:
         """What is measured, in one sentence for people."""
-        functions = f"{len(self.basis)} {self.basis.family_name} functions up to degree {self.max_degree}"
-        return (
-            f"{self.title}{'; ' if self.title else ''}{self.n_samples} samples, {functions}, {self.design} design, "
-            f"{self.order} order, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
-        )
+        said = f"{self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions"
+        how = f"up to degree {self.max_degree}, {self.design} design, {self.order} order"
+        if self.max_delay is not None:
+            reach = ", ".join(f"{delay} of degree {degree}" for degree, delay in self.max_delay.items())
+            how = (
+                f"with delays up to {reach}, {counted(self.runs, 'run')} of {self.steps} steps, washout {self.washout}"
+            )
+        named = f"{self.title}; " if self.title else ""
+        return f"{named}{said} {how}, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
 
     @cached_property
     def inputs(self) -> Floats:

@@ -65,10 +65,11 @@ def save_card(
 
 def _device(result: CapacityResult) -> dict[str, str]:
     """What is known about the device in words, from a card or from the plan."""
-    told: Any = result.metadata.get("provenance")
-    plan = told.get("plan") if isinstance(told, dict) else None
-    known: dict[str, Any] = {"name": plan["title"]} if isinstance(plan, dict) and plan.get("title") else {}
-    for place in (plan.get("metadata") if isinstance(plan, dict) else None, told):
+    from . import _tables
+
+    plan = _tables.planned(result)
+    known: dict[str, Any] = {"name": plan["title"]} if plan.get("title") else {}
+    for place in (plan.get("metadata"), _tables.told(result)):
         if isinstance(place, dict) and isinstance(place.get("device"), dict):
             known |= place["device"]
     return {str(name): str(text) for name, text in known.items()}

@@ -59,7 +59,9 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
-    title = TITLE if title is None else str(title)
+    from . import _tables
+
+    title = str(title or _tables.planned(result).get("title") or TITLE)
     result = sound(result)
     return framed(title, body(result, title), embedded(result, title))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._words import listed, name_and_unit
+from .._words import listed, name_and_unit, spelled
 from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
@@ -113,6 +113,12 @@ def told(result: CapacityResult) -> dict[str, Any]:
     return known if isinstance(known, dict) else {"provenance": known}
 
 
+def planned(result: CapacityResult) -> dict[str, Any]:
+    """The plan of the run as plain data; empty where there was none."""
+    plan = told(result).get("plan")
+    return plan if isinstance(plan, dict) else {}
+
+
 def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     own = estimation(result)
@@ -138,8 +144,10 @@ def group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Mar
 
 
 def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Entries of entries, named by their way, at most nine deep."""
+    """Entries of entries, also of those in lists, named by their way, at most nine deep."""
     for key, value in entries.items():
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            value = value[0] if len(value) == 1 else {k + 1: one for k, one in enumerate(value)}
         if isinstance(value, dict) and value and above.count("›") < 8:
             yield from _flat(value, f"{above}{key} › ")
         else:
@@ -152,8 +160,7 @@ def _short(value: Any) -> str:
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return minus(f"{value:.6g}")
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = re.sub(MOMENT, r"\1 \2 UTC", text)
+    text = re.sub(MOMENT, r"\1 \2 UTC", spelled(value))
     if len(text) > LONGEST:
         return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
     return text or "–"
