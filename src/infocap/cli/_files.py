@@ -30,9 +30,9 @@ MOST_REPAIRS = 6
 @click.option("-o", "--output", type=PATH, help="File, .nc or .csv")
 @FORCE
 def import_(source: Source, preview: bool, output: Path | None, force: bool) -> None:
-    """Bring FILES together into one: the first has the inputs and the second the readouts, or each has both.
+    """Bring inputs and readouts of any FILES into one file.
 
-    The second may be a folder with one file per sample. Inputs that infocap draw wrote are sorted into design order,
+    The first of the FILES has the inputs and the second the readouts, or each has both. The second may be a folder with one file per sample. Inputs that infocap draw wrote are sorted into design order,
     with their repeats and references. What was taken for what is kept in the file.
     """
     if preview == (output is not None):
@@ -129,7 +129,7 @@ def _planned(data: Any) -> str:
 @click.option("-o", "--output", type=FILE, help="New file for the repaired recording, .nc or .csv")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, strict: bool) -> None:
-    """Look at the data in FILES before any estimation, and say what is fit and what is not."""
+    """Look for mistakes in the data of FILES before any estimation."""
     if fix != (output is not None):
         raise ParameterError("--fix and --output go together: what is repaired is written to a new file.")
     if output is not None:
@@ -137,7 +137,8 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
-        asked = basis if recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain else None
+        told = recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain or wanted.delays
+        asked = basis if told else None
         found = inspect(recording, asked)
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""

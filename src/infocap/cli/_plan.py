@@ -74,7 +74,7 @@ class Wish:
 def plan(
     output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], delays: str | None, **settings: Any
 ) -> None:
-    """Write a plan of an acquisition: what to measure, where, in which order.
+    """Plan an acquisition: what to measure, and in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
     open it, read its comments, change it.

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, product_basis
-from ..checks._checks import DATA, NEEDS
+from ..checks._checks import DATA, NEEDS, WITH_MEMORY
 from ..checks._stretch import FUNCTIONS
 from ..errors import Check, DataError, DataWarning
 from ..estimators._evidence import lowest
@@ -103,19 +104,23 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
     if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < planned.n_samples:
         checks += _off_plan(planned, recording, u)
     try:
-        families = (basis or (planned.basis if planned else _uniform(u))).families
-        low = lowest(product_basis(families, max_degree=0), FUNCTIONS)
+        low = basis or (planned.basis if planned else _uniform(u))
+        memory = low.memory  # of a sequence, whose rows depend on those before them
+        low = delayed_basis(low.families, max_delay={1: memory}) if memory else lowest(low, FUNCTIONS)
+        nan = "raise" if memory else "drop"  # which would tear a sequence apart
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            result = analyse(recording, low, method="raw", growth=False, nan="drop", complex_as="split")
+            result = analyse(recording, low, method="raw", growth=False, nan=nan, complex_as="split")
         checks += [one for one in result.checks if "total" not in one.found and "missing" not in one.found]
     except DataError as problem:
         checks.append(Check(str(problem), cause="refused"))
         return Inspection(recording, tuple(checks), (), (*DATA, *BESIDE))
     n, causes = len(recording.index) - len(missing), {one.found.get("cause") for one in checks}
-    skipped = tuple(name for name, least in NEEDS.items() if n < least)
+    looked = [name for name, check in DATA.items() if not memory or check in WITH_MEMORY]
+    skipped = tuple(name for name in looked if n < NEEDS.get(name, 0))
     wrong = {one.found.get("looked_for") for one in checks} | {name for name, one in BESIDE.items() if one in causes}
-    fit = [name for name in (*DATA, *BESIDE) if name not in wrong and name not in skipped]
+    wrong |= set() if planned else {"inputs of the plan"}
+    fit = [name for name in (*looked, *BESIDE) if name not in wrong and name not in skipped]
     return Inspection(recording, tuple(checks), tuple(fit), skipped)
 
 

@@ -15,7 +15,8 @@ from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
 from ..basis._product import ProductBasis
-from ..checks._checks import CHECKS, DATA
+from ..checks._checks import CHECKS, DATA, WITH_MEMORY
+from ..checks._sequences import SEQUENCE_CHECKS
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
@@ -152,7 +153,9 @@ def checks(result: CapacityResult) -> Markup:
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
-        parts.append(element("p", fine, f"{_looked_at()}, and none found anything that weakens the answer."))
+        parts.append(
+            element("p", fine, f"{_looked_at(result.basis)}, and none found anything that weakens the answer.")
+        )
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
             lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]
@@ -166,9 +169,12 @@ def _with_code(text: str) -> list[Markup]:
     return [element("code", part) if k % 2 else markup(part) for k, part in enumerate(text.split("`"))]
 
 
-def _looked_at() -> str:
+def _looked_at(basis: ProductBasis) -> str:
     """How many checks there are, so that silence means something."""
-    return f"{len(DATA)} checks looked at the data, {len(CHECKS) - 1} at the answer"
+    data, answer = len(DATA), len(CHECKS) - 1  # one of which calls those of the data
+    if basis.memory:
+        data, answer = len(WITH_MEMORY), answer - 1 + len(SEQUENCE_CHECKS)
+    return f"{data} checks looked at the data, {answer} at the answer"
 
 
 def embedded(result: CapacityResult, title: str, name: str = "script") -> Markup:
