@@ -119,7 +119,7 @@ def test_clean_data_are_fit_in_every_respect(n, design):
     found = infocap.inspect(recorded(u, SYSTEM(u, seed=1), acquired=when), BASIS)
     assert found.checks == ()
     assert ("readouts not clipped" in found.skipped) == (n < 1000)
-    assert len(found.fit) + len(found.skipped) == len(DATA) + 4
+    assert len(found.fit) + len(found.skipped) == len(DATA) + 3  # without a plan
     assert found.repaired() is None
     assert "fit: no hum" in repr(found)
 

@@ -521,6 +521,18 @@ def test_no_command_keeps_only_the_last_of_an_option_given_twice(name, option, v
     assert f"{option} is given 2 times, and only one value can be used; give it once." in done.output
 
 
+def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_readout(tmp_path):
+    rows = [f"{k};01.03.2026;22:00:0{k};{k * k % 7},5;{k * k % 5},25" for k in range(8)]
+    (tmp_path / "run.csv").write_text("\n".join([";Datum;Uhrzeit;u1;PD [mV]", *rows]))
+    recording = infocap.read(tmp_path / "run.csv")
+    assert recording.channel == ("PD [mV]",)
+    assert np.diff(recording.acquired).tolist() == [1.0] * 7
+    assert datetime.fromtimestamp(recording.acquired[0], UTC).hour == 22
+    assert recording.metadata["read_from"][0]["left out"]["(no name)"] == "0 to 7"
+    with pytest.raises(DataError, match=r"'PD \[mV\]' of .* is named as an input and as a readout"):
+        infocap.read(tmp_path / "run.csv", u="PD*", x="PD*")
+
+
 LONG = [",".join(f"{value:.17g}" for value in row) for row in RNG.standard_normal((4000, 3))]
 LONG_TABLES = {
     "commas": ["u1,x1,x2", *LONG],

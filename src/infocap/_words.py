@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -128,17 +127,6 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     'a, b and 1 more'
     """
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def spelled(value: Any) -> str:
-    """Return plain data as text, without the marks of a program.
-
-    >>> spelled(["V", "mV"]), spelled([{"at": "noon", "n_samples": 448}])
-    ('V, mV', 'at noon, n_samples 448')
-    """
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {spelled(one)}" for name, one in value.items())
-    return ", ".join(map(spelled, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def counted(number: int, thing: str) -> str:

@@ -1,5 +1,6 @@
 """infocap import and doctor: what files hold and what is wrong with it, before anything is estimated."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import counted, listed, spelled
+from .._words import counted, listed
 from ..errors import DataError, ParameterError
 from ..experiment._doctor import inspect
 from ..experiment._plan import Plan
@@ -32,8 +33,9 @@ MOST_REPAIRS = 6
 def import_(source: Source, preview: bool, output: Path | None, force: bool) -> None:
     """Bring inputs and readouts of any FILES into one file.
 
-    The first of the FILES has the inputs and the second the readouts, or each has both. The second may be a folder with one file per sample. Inputs that infocap draw wrote are sorted into design order,
-    with their repeats and references. What was taken for what is kept in the file.
+    The first of the FILES has the inputs and the second the readouts, or each has both. The second may be a folder with
+    one file per sample. Inputs that infocap draw wrote are sorted into design order, with their repeats and references.
+    What was taken for what is kept in the file.
     """
     if preview == (output is not None):
         raise ParameterError("give the file to write, -o run.nc, or --preview to look first: one of the two.")
@@ -60,7 +62,7 @@ def describe(recording: Recording) -> list[str]:
     metadata = dict(recording.metadata)
     choices = metadata.pop("read_from", [])
     lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
-    lines.append(f"Recording of {len(u)} samples, {u.shape[1]} inputs, {x.shape[1]} readouts")
+    lines.append(f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}")
     inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
     readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)
     width = max(len(name) for _, name, _ in [*inputs, *readouts])
@@ -69,7 +71,7 @@ def describe(recording: Recording) -> list[str]:
     facts: list[tuple[str, str]] = []
     bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
     if bad:
-        facts.append(("missing", f"{bad} samples have NaN or infinite values"))
+        facts.append(("missing", f"NaN or infinite values in {counted(bad, 'sample')}"))
     if recording.acquired is not None and len(u):
         as_designed = np.all(np.diff(np.asarray(recording.acquired)) >= 0)
         order = "the order of the rows" if as_designed else "another order than that of the rows"
@@ -88,7 +90,7 @@ def describe(recording: Recording) -> list[str]:
     left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
     facts += [("left out", one) for one in left]
     for name, value in metadata.items():
-        text = _planned(value) if name == "plan" else spelled(value)
+        text = _planned(value) if name == "plan" else re.sub(r"[][{}']", "", str(value))
         facts.append((name.replace("_", " "), text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
     width = max([9, *(len(name) for name, _ in facts)])
     return lines + [f"  {name:<{width}} {text}" for name, text in facts]

@@ -41,8 +41,8 @@ HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 def draw(plan: Path, output: Path, force: bool) -> None:
     """Write the inputs of a plan, for other programs to measure.
 
-    There is one row per measurement, in the order of acquisition. Send each row of u1, u2, ... to the device, write one row of readouts for each, and come back with
-    `infocap import inputs.csv readouts.csv -o run.nc`.
+    There is one row per measurement, in the order of acquisition. Send each row of u1, u2, ... to the device, write one
+    row of readouts for each, and come back with `infocap import inputs.csv readouts.csv -o run.nc`.
     """
     refuse_existing(output, force, (".csv",))
     made = Plan.load(plan)
@@ -59,7 +59,7 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
     """Write any readable file as .nc (everything) or .csv (a table).
 
-    SOURCE is read, OUTPUT is written. A store (.db) can also go to a new store, with all that is whole in a damaged one.
+    A store (.db) can also go to a new store, with all that is whole in a damaged one.
     """
     if output.suffix in STORES:
         with Store.rescue(source, output) as store:
@@ -113,10 +113,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 @click.argument("store", type=FILE)
 @click.option("--samples", "n_samples", type=int, required=True, help="In all; a few more where blocks must be whole.")
 def extend(store: Path, n_samples: int) -> None:
-    """Plan more samples for a run, complete or not.
-
-    The command that acquired the STORE then goes on with them.
-    """
+    """Plan more samples for a run, complete or not."""
     longer = extend_store(store, n_samples)
     echo(f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}")
     echo("The same `infocap acquire` as before measures what is missing.")
@@ -151,7 +148,8 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
-    That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
+    That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works while the acquisition
+    runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     if web:
         with live(store, until=until, every_s=every_s, port=port) as address, suppress(KeyboardInterrupt):

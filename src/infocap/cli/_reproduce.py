@@ -58,12 +58,7 @@ BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a secon
 @click.option("--length-m", default=5.0, help="Length of the fibre.")
 @click.option("--inputs", "n_inputs", default=5, help="Number of inputs: 1, 2, 4, 5, 10 or 20.")
 @click.option("--samples", "n_samples", default=8192, help="Number of Sobol points, a power of 2.")
-@click.option(
-    "--phase-noise",
-    type=click.Choice(["cell", "bin", "none"]),
-    default="cell",
-    help="Drawn for each cell of 1 GHz, for each bin of the modulator, or not at all.",
-)
+@click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell", help="Where it is drawn.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise.")
 @click.option("-o", "--output", type=FILE, required=True, help="File, .nc")
 @FORCE

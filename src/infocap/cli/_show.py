@@ -69,10 +69,7 @@ def compare(
     width: float | None,
     strict: bool,
 ) -> None:
-    """Put results side by side, with intervals of their differences.
-
-    Differences are from the first of the FILES.
-    """
+    """Put results side by side, with intervals of their differences."""
     if len(files) < 2:
         raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
     if output is not None:
@@ -101,10 +98,7 @@ def compare(
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
-    """Show a result as one HTML page, which needs no network.
-
-    RESULT is a .nc or .csv file, as `infocap estimate` writes it, or a card.
-    """
+    """Show a result as one HTML page, which needs no network."""
     from ..report._page import save
 
     check_page(output, (".html", ".htm"))
@@ -127,8 +121,7 @@ def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
 def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
     """Show a result as the capacity card of a device, to share.
 
-    The card of a RESULT is one page or one picture that holds its numbers: infocap show, compare and report, and
-    `load_result` in Python, read it as they read a result.
+    It holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as they read a RESULT.
     """
     from ..report._card import save_card
 
@@ -141,10 +134,7 @@ def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, 
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", default="Gallery of devices", help="Headline of the page.")
 def gallery(folder: Path, output: Path, title: str) -> None:
-    """Compare the devices whose cards or results lie in FOLDER.
-
-    The outcome is one HTML page with links to the cards.
-    """
+    """Compare the devices whose cards or results lie in FOLDER."""
     from ..report._card import save_gallery
 
     check_page(output, (".html",))

@@ -245,7 +245,7 @@ def _alone(path: Path) -> Iterator[None]:
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     with ExitStack() as held:
         try:
-            lock = sqlite3.connect(_lock(path), timeout=LOOK_S, isolation_level=None)
+            lock = sqlite3.connect(path.with_name(f".{path.name}.lock"), timeout=LOOK_S, isolation_level=None)
             held.enter_context(closing(lock)).execute("PRAGMA journal_mode = OFF")  # nothing is written
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as problem:
@@ -257,14 +257,11 @@ def _alone(path: Path) -> Iterator[None]:
         yield
 
 
-def _lock(path: Path) -> Path:
-    return path.with_name(f".{path.name}.lock")
-
-
 def _is_acquiring(path: Path) -> bool:
     """Whether some process holds the lock of a store; nothing is locked or written by asking."""
     try:
-        with closing(sqlite3.connect(f"{_lock(path).as_uri()}?mode=ro", timeout=0, uri=True)) as asked:
+        lock = path.with_name(f".{path.name}.lock").as_uri()
+        with closing(sqlite3.connect(f"{lock}?mode=ro", timeout=0, uri=True)) as asked:
             asked.execute("SELECT * FROM sqlite_master").fetchall()
     except sqlite3.OperationalError as problem:
         return problem.sqlite_errorcode == sqlite3.SQLITE_BUSY

@@ -108,8 +108,7 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
         memory = low.memory  # of a sequence, whose rows depend on those before them
         low = delayed_basis(low.families, max_delay={1: memory}) if memory else lowest(low, FUNCTIONS)
         nan = "raise" if memory else "drop"  # which would tear a sequence apart
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
+        with warnings.catch_warnings(action="ignore", category=DataWarning):
             result = analyse(recording, low, method="raw", growth=False, nan=nan, complex_as="split")
         checks += [one for one in result.checks if "total" not in one.found and "missing" not in one.found]
     except DataError as problem:

@@ -14,7 +14,6 @@ import numpy as np
 
 from .._check import number, one_of, whole_number, yes_or_no
 from .._files import replaced
-from .._words import counted
 from ..basis._delayed import delayed_basis
 from ..basis._family import Family, describe
 from ..basis._product import ProductBasis, product_basis
@@ -217,9 +216,7 @@ class Plan:
         how = f"up to degree {self.max_degree}, {self.design} design, {self.order} order"
         if self.max_delay is not None:
             reach = ", ".join(f"{delay} of degree {degree}" for degree, delay in self.max_delay.items())
-            how = (
-                f"with delays up to {reach}, {counted(self.runs, 'run')} of {self.steps} steps, washout {self.washout}"
-            )
+            how = f"with delays up to {reach}, {self.runs} runs of {self.steps} steps, washout {self.washout}"
         named = f"{self.title}; " if self.title else ""
         return f"{named}{said} {how}, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
 

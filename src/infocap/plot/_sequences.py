@@ -1,6 +1,5 @@
 """Sequences in pictures: what is remembered how long, and how memory is traded for nonlinearity."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 
@@ -32,17 +31,16 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     basis = result.basis
     alone = (basis.interactions == 1) & (basis.indices[:, 0] == input - 1)
     kinds = sorted({*zip(basis.degrees[alone].tolist(), basis.indices[alone, 2].tolist(), strict=True)})
-    family, name, of_degree = basis.families[input - 1], basis.names[input - 1], Counter(degree for degree, _ in kinds)
-    longest = 0
+    longest, name = 0, basis.names[input - 1]
     with axes(ax) as ax:
         for (degree, index), colour in zip(kinds[:MOST_LINES], COLOURS, strict=False):
-            place, several = [one for one in kinds if one[0] == degree].index((degree, index)), of_degree[degree]
-            table = result.memory_function(degree, input).iloc[place::several]
+            alike = [one for of_degree, one in kinds if of_degree == degree]  # cosine and sine
+            table = result.memory_function(degree, input).iloc[alike.index(index) :: len(alike)]
             delays, values = table.index.to_numpy(), table["capacity"].to_numpy()
             if degree > 1 and not values.any():
                 continue
             longest = max(longest, *delays[values > VISIBLE].tolist(), 0)
-            called = f"degree {degree}" if several == 1 else family.label(index, name)
+            called = f"degree {degree}" if len(alike) == 1 else basis.families[input - 1].label(index, name)
             ax.plot(delays, values, color=colour, label=called)
             ax.plot(delays, values, "o", color=colour, markersize=2.5, markerfacecolor="white", markeredgewidth=0.6)
             ax.plot(delays[values > 0], values[values > 0], "o", color=colour, markersize=2.5)

@@ -153,9 +153,7 @@ def checks(result: CapacityResult) -> Markup:
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
-        parts.append(
-            element("p", fine, f"{_looked_at(result.basis)}, and none found anything that weakens the answer.")
-        )
+        parts.append(element("p", fine, f"{_looked_at(result)}, and none found anything that weakens the answer."))
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
             lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]
@@ -169,10 +167,10 @@ def _with_code(text: str) -> list[Markup]:
     return [element("code", part) if k % 2 else markup(part) for k, part in enumerate(text.split("`"))]
 
 
-def _looked_at(basis: ProductBasis) -> str:
-    """How many checks there are, so that silence means something."""
-    data, answer = len(DATA), len(CHECKS) - 1  # one of which calls those of the data
-    if basis.memory:
+def _looked_at(result: CapacityResult) -> str:
+    """How many checks there are, so that silence means something; one of the answer's calls those of the data."""
+    data, answer = len(DATA), len(CHECKS) - 1
+    if result.basis.memory:
         data, answer = len(WITH_MEMORY), answer - 1 + len(SEQUENCE_CHECKS)
     return f"{data} checks looked at the data, {answer} at the answer"
 

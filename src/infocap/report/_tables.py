@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._words import listed, name_and_unit, spelled
+from .._words import listed, name_and_unit
 from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
@@ -160,7 +160,8 @@ def _short(value: Any) -> str:
         return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, float):
         return minus(f"{value:.6g}")
-    text = re.sub(MOMENT, r"\1 \2 UTC", spelled(value))
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = re.sub(MOMENT, r"\1 \2 UTC", text)
     if len(text) > LONGEST:
         return f"{text[:LONGEST]} … ({len(text)} characters, all in the download)"
     return text or "–"

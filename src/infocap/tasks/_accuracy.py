@@ -206,9 +206,9 @@ def _least_squares(x: Floats, y: Floats, train: np.ndarray, test: np.ndarray) ->
 
 
 def _percent(per_fold: Floats) -> str:
-    """The mean in per cent with its standard error, which is left out where all folds agree: they tell none then."""
-    mean, error = f"{np.mean(per_fold):.1%}", _standard_error(per_fold)
-    return f"{mean} ± {error:.1%}" if error >= 5e-4 else f"{mean} in all folds" if not np.ptp(per_fold) else mean
+    """The mean in per cent, with its standard error if it is worth a digit."""
+    error = _standard_error(per_fold)
+    return f"{np.mean(per_fold):.1%}" + (f" ± {error:.1%}" if error >= 5e-4 else "")
 
 
 def _standard_error(per_fold: Floats) -> float:
