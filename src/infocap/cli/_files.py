@@ -160,6 +160,6 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     if output is not None:
         found.recording.save(output)
         left = [one for one in found.checks if one.kind == "warning"]
-        click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; nothing is left"))
+        click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; no warning is left"))
     if strict and warned:
         click.get_current_context().exit(1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._words import counted
 from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, product_basis
 from ..checks._checks import DATA, NEEDS, WITH_MEMORY
@@ -72,7 +73,7 @@ class Inspection:
                 return None
             causes = [cause for cause in DROPPED if cause in found]
             recording = _only(recording, np.delete(np.arange(len(recording.index)), rows))
-            done.append(f"{len(rows)} rows were left out ({', '.join(causes)}): {', '.join(map(str, rows))}")
+            done.append(f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {', '.join(map(str, rows))}")
         repairs = [*recording.metadata.get("repairs", []), *done]
         return replace(recording, metadata=recording.metadata | {"repairs": repairs})
 
@@ -99,7 +100,7 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
     checks: list[Check] = []
     missing = np.flatnonzero(~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)))
     if len(missing):
-        said = f"{len(missing)} rows have missing values; leave them out (infocap doctor --fix)."
+        said = f"missing values in {counted(len(missing), 'row')}; leave them out (infocap doctor --fix)."
         checks.append(Check(said, cause="missing", rows=missing.tolist()))
     if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < planned.n_samples:
         checks += _off_plan(planned, recording, u)
@@ -183,7 +184,7 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         filled[place[now]] = True
     kept = np.sort(order[filled])
     recording = _only(replace(recording, readouts=x, repeats=None), kept)
-    return recording, f"{said}; {n - len(kept)} rows without a readout of their own were left out"
+    return recording, f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}"
 
 
 def _channels(recording: Recording) -> tuple[str, ...]:

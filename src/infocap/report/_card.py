@@ -138,7 +138,8 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
     names, rows, tiles = list[str](), list[Markup](), list[Markup]()
     for result in sorted(devices, key=lambda one: -one.total):
         file = devices[result]
-        names.append(_device(result).get("name") or file.stem)
+        name = _device(result).get("name") or file.stem
+        names.append(f"{name} ({file.name})" if name in names else name)
         link = quote(Path(os.path.relpath(file, path.parent)).as_posix()) if file.suffix in CARDS else None
         called = element("a" if link else "span", names[-1], href=link)
         rows.append(_row(called, result, max(one.maximum for one in devices)))
