@@ -211,8 +211,8 @@ def _capacity(result: CapacityResult) -> list[str]:
             drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
             lines.append(f"  {n:>8}  {total:>7.{digits}f}  {between:<16} |{drawn:<{BAR}}|")
     if result.unreliable or growth is None:
-        total = result.qualified_total or with_error(result.total, result.total_standard_error, HALF_WIDTH_95)
-        lines.append(f"  total {total}{'' if result.unreliable else f' (95 % interval) of at most {most}'}")
+        stands = result.qualified_total or with_error(result.total, result.total_standard_error, HALF_WIDTH_95)
+        lines.append(f"  total {stands}{'' if result.unreliable else f' (95 % interval) of at most {most}'}")
     if result.drift is not None:
         lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
     return lines
