@@ -28,7 +28,6 @@ PAGES = sorted(page for page in DOCS.rglob("*.md") if "generated" not in page.pa
 MODULES = [
     "infocap",
     *(f"infocap.{name}" for name in infocap.__all__ if isinstance(getattr(infocap, name), ModuleType)),
-    "infocap.experiment.adapters",
     "infocap.systems.fibre",
 ]
 RUN_AT_BUILD = "{code-cell}"
