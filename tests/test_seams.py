@@ -129,3 +129,12 @@ def test_options_have_one_default_and_a_word_of_help():
         said = " ".join(command(name, "--help").split())
         assert "] [default" not in said
     assert "..." not in command("--help").split("Commands:")[1]  # no sentence is cut
+
+
+def test_devices_of_one_title_are_told_apart_in_a_gallery(run, tmp_path):
+    result = infocap.analyse(infocap.read(run), PLAN.basis)
+    for name in ("a.html", "b.svg"):
+        infocap.report.save_card(result, tmp_path / name)
+    names = infocap.report.save_gallery(tmp_path, tmp_path / "index.html")
+    assert names[0] == "My loop"
+    assert names[1] in ("My loop (a.html)", "My loop (b.svg)")
