@@ -279,7 +279,7 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     replace(full, inputs=inputs).save(tmp_path / "full.nc")
     text = " ".join(infocap_says("show", tmp_path / "full.nc")[1].split())
     for told in (
-        "missing 1 samples",
+        "missing NaN or infinite values in 1 sample",
         "acquired in another order",
         "10 samples were measured twice",
         "noise 20 measurements",

@@ -499,6 +499,34 @@ def test_the_advice_is_to_stop_when_the_interval_is_narrow(tmp_path):
         assert status(tmp_path / "run.db").advice == "stop now: interval below 0.5."
 
 
+def test_the_advice_tells_at_once_whether_an_acquisition_runs_was_stopped_or_was_killed(tmp_path):
+    path, said = tmp_path / "run.db", []
+    plan = Plan(n_inputs=2, max_degree=2, n_samples=512, seed=1)
+
+    class Watched:
+        def measure(self, u):
+            if len(said) < 5:
+                said.append(status(path).advice)
+            elif len(said) == 5:
+                said.append("asked to stop")
+                signal.raise_signal(signal.SIGINT)
+            return u
+
+    acquire(plan, Watched(), path, progress=False)
+    assert said[4] == "go on."
+    assert status(path).advice.startswith("no acquisition is running: the same `infocap acquire`")
+    with Store(path) as store:
+        store.note("begun", instrument="Watched")  # and nothing after it
+    assert status(path).advice.startswith("the acquisition was killed or has crashed")
+    names = {one.name for one in tmp_path.iterdir()}
+    copied = tmp_path / "elsewhere"
+    copied.mkdir()
+    shutil.copy(path, copied)
+    assert status(copied / "run.db").advice.startswith("the acquisition was killed")
+    assert [one.name for one in copied.iterdir()] == ["run.db"]  # to look changes nothing
+    assert {one.name for one in tmp_path.iterdir()} == {*names, "elsewhere"}
+
+
 # --- what a tired experimentalist does
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import infocap
 from infocap.cli import main
 from infocap.errors import DataError, ParameterError
+from infocap.recording import _tables
 
 BASIS = infocap.product_basis("legendre", 2, 4)
 DEVICE = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.3, seed=3)
@@ -518,3 +519,53 @@ def test_no_command_keeps_only_the_last_of_an_option_given_twice(name, option, v
     done = CliRunner().invoke(main, [name, *again, *again])
     assert done.exit_code == 2
     assert f"{option} is given 2 times, and only one value can be used; give it once." in done.output
+
+
+def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_readout(tmp_path):
+    rows = [f"{k};01.03.2026;22:00:0{k};{k * k % 7},5;{k * k % 5},25" for k in range(8)]
+    (tmp_path / "run.csv").write_text("\n".join([";Datum;Uhrzeit;u1;PD [mV]", *rows]))
+    recording = infocap.read(tmp_path / "run.csv")
+    assert recording.channel == ("PD [mV]",)
+    assert np.diff(recording.acquired).tolist() == [1.0] * 7
+    assert datetime.fromtimestamp(recording.acquired[0], UTC).hour == 22
+    assert recording.metadata["read_from"][0]["left out"]["(no name)"] == "0 to 7"
+    with pytest.raises(DataError, match=r"'PD \[mV\]' of .* is named as an input and as a readout"):
+        infocap.read(tmp_path / "run.csv", u="PD*", x="PD*")
+
+
+LONG = [",".join(f"{value:.17g}" for value in row) for row in RNG.standard_normal((4000, 3))]
+LONG_TABLES = {
+    "commas": ["u1,x1,x2", *LONG],
+    "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *LONG],
+    "columns of white space": ["# made by hand", "  u1  x1  x2", *(f"  {row}" for row in LONG)],
+    "a gap and an infinity": ["u1,x1,x2", *LONG[:3000], "1,,inf", "NaN, 2 ,3"],
+}
+
+
+@pytest.mark.parametrize("name", LONG_TABLES)
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatch, name, newline):
+    separator = "\t" if "tabs" in name else "  " if "white" in name else ","
+    lines = [line.replace(",", separator) for line in LONG_TABLES[name]]
+    path = tmp_path / "long.csv"
+    path.write_bytes((newline.join(lines) + newline).encode())
+    monkeypatch.setattr(_tables, "_parsed", lambda *_: pytest.fail("read line by line"))
+    at_once = _tables.load_sheet(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(_tables, "LONG", 10**9)
+    by_line = _tables.load_sheet(path)
+    for one, other in zip(at_once.columns, by_line.columns, strict=True):
+        assert one.equals(other)
+        assert one.index.tolist() == other.index.tolist()
+    told = [(one.labels, one.has_names, one.comments, one.dialect) for one in (at_once, by_line)]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("0.1,oops,0.3", "'oops' in line 3502, column 'x1'"), ("0.1,0.2", "2 cells in line 3502"), ("1,2,3,4", "4 cells")],
+)
+def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, said):
+    (tmp_path / "long.csv").write_text("\n".join(["u1,x1,x2", *LONG[:3500], line, *LONG[3500:]]))
+    with pytest.raises(DataError, match=said):
+        infocap.read(tmp_path / "long.csv")

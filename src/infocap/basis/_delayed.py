@@ -9,6 +9,7 @@ import numpy as np
 
 from .._array import array_namespace
 from .._check import whole_number
+from .._words import name_and_unit
 from ..errors import DataError, ParameterError
 from ..typing import Floats, Integers
 from ._classical import find_families, legendre
@@ -71,7 +72,7 @@ class DelayedBasis(ProductBasis):
         """The name of one function, such as ``P1(u[t-3])·P2(u[t-5])``."""
         said = []
         for k, delay, index in self.factors[term].tolist():
-            name = self.columns[k].variable or ("u" if self.n_inputs == 1 else f"u{k + 1}")
+            name = name_and_unit(self.columns[k].variable)[0] or ("u" if self.n_inputs == 1 else f"u{k + 1}")
             name += f"[t-{delay}]" if delay else "[t]"
             said += [self.columns[k].label(index, "time" if k == self.n_inputs else name)] if index else []
         return "·".join(said) or "1"

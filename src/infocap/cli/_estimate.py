@@ -134,8 +134,9 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
     usual: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
     if wanted.delays is not None:
-        delayed = with_delays(wanted, usual)
-        return delayed, [f"taken as a sequence of {delayed.family_name} inputs on {delayed.families[0].domain}"]
+        delayed = with_delays(wanted, usual).named(recording.input_names or [""] * len(usual))
+        kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in delayed.families)
+        return delayed, [f"taken as a sequence of {' and '.join(dict.fromkeys(kinds))}"]
     plan = recording.metadata.get("plan")
     if plan is not None:
         try:

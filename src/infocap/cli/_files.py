@@ -1,5 +1,6 @@
 """infocap import and doctor: what files hold and what is wrong with it, before anything is estimated."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,11 @@ MOST_REPAIRS = 6
 @click.option("-o", "--output", type=PATH, help="File, .nc or .csv")
 @FORCE
 def import_(source: Source, preview: bool, output: Path | None, force: bool) -> None:
-    """Bring FILES together into one: the first has the inputs and the second the readouts, or each has both.
+    """Bring inputs and readouts of any FILES into one file.
 
-    The second may be a folder with one file per sample. Inputs that infocap draw wrote are sorted into design order,
-    with their repeats and references. What was taken for what is kept in the file.
+    The first of the FILES has the inputs and the second the readouts, or each has both. The second may be a folder with
+    one file per sample. Inputs that infocap draw wrote are sorted into design order, with their repeats and references.
+    What was taken for what is kept in the file.
     """
     if preview == (output is not None):
         raise ParameterError("give the file to write, -o run.nc, or --preview to look first: one of the two.")
@@ -60,7 +62,7 @@ def describe(recording: Recording) -> list[str]:
     metadata = dict(recording.metadata)
     choices = metadata.pop("read_from", [])
     lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
-    lines.append(f"Recording of {len(u)} samples, {u.shape[1]} inputs, {x.shape[1]} readouts")
+    lines.append(f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}")
     inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
     readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)
     width = max(len(name) for _, name, _ in [*inputs, *readouts])
@@ -69,7 +71,7 @@ def describe(recording: Recording) -> list[str]:
     facts: list[tuple[str, str]] = []
     bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
     if bad:
-        facts.append(("missing", f"{bad} samples have NaN or infinite values"))
+        facts.append(("missing", f"NaN or infinite values in {counted(bad, 'sample')}"))
     if recording.acquired is not None and len(u):
         as_designed = np.all(np.diff(np.asarray(recording.acquired)) >= 0)
         order = "the order of the rows" if as_designed else "another order than that of the rows"
@@ -88,9 +90,10 @@ def describe(recording: Recording) -> list[str]:
     left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
     facts += [("left out", one) for one in left]
     for name, value in metadata.items():
-        text = _planned(value) if name == "plan" else str(value)
-        facts.append((name, text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
-    return lines + [f"  {name:<9} {text}" for name, text in facts]
+        text = _planned(value) if name == "plan" else re.sub(r"[][{}']", "", str(value))
+        facts.append((name.replace("_", " "), text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
+    width = max([9, *(len(name) for name, _ in facts)])
+    return lines + [f"  {name:<{width}} {text}" for name, text in facts]
 
 
 def _columns(role: str, names: Sequence[str], values: np.ndarray) -> list[tuple[str, str, str]]:
@@ -128,7 +131,7 @@ def _planned(data: Any) -> str:
 @click.option("-o", "--output", type=FILE, help="New file for the repaired recording, .nc or .csv")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, strict: bool) -> None:
-    """Look at the data in FILES before any estimation, and say what is fit and what is not."""
+    """Look for mistakes in the data of FILES before any estimation."""
     if fix != (output is not None):
         raise ParameterError("--fix and --output go together: what is repaired is written to a new file.")
     if output is not None:
@@ -136,7 +139,9 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
-        found = inspect(recording, basis if recording.metadata.get("plan") or wanted.family or wanted.domain else None)
+        told = recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain or wanted.delays
+        asked = basis if told else None
+        found = inspect(recording, asked)
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
     contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
@@ -151,10 +156,10 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
             break
         click.echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
         with warnings_in_checks():
-            found = inspect(better, basis if recording.metadata.get("plan") else None)
+            found = inspect(better, asked)
     if output is not None:
         found.recording.save(output)
         left = [one for one in found.checks if one.kind == "warning"]
-        click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; nothing is left"))
+        click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; no warning is left"))
     if strict and warned:
         click.get_current_context().exit(1)

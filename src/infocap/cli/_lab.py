@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from .._words import HALF_WIDTH_95, decimals
+from .._words import HALF_WIDTH_95, decimals, with_error
 from ..errors import ParameterError
 from ..experiment._acquire import INTERRUPTED, Status, status
 from ..experiment._acquire import acquire as acquire_plan
@@ -39,10 +39,10 @@ HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
 @click.option("-o", "--output", type=FILE, required=True, help="File, .csv")
 @FORCE
 def draw(plan: Path, output: Path, force: bool) -> None:
-    """Write the inputs to measure at, one row per measurement, in the order of acquisition.
+    """Write the inputs of a plan, for other programs to measure.
 
-    Send each row of u1, u2, ... to the device, write one row of readouts for each, and come back with
-    `infocap import inputs.csv readouts.csv -o run.nc`.
+    There is one row per measurement, in the order of acquisition. Send each row of u1, u2, ... to the device, write one
+    row of readouts for each, and come back with `infocap import inputs.csv readouts.csv -o run.nc`.
     """
     refuse_existing(output, force, (".csv",))
     made = Plan.load(plan)
@@ -57,7 +57,7 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 @click.option("--x", help="Names of the readouts, likewise.")
 @FORCE
 def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
-    """Write SOURCE, any readable file, to OUTPUT: .nc (everything) or .csv (a plain table).
+    """Write any readable file as .nc (everything) or .csv (a table).
 
     A store (.db) can also go to a new store, with all that is whole in a damaged one.
     """
@@ -86,7 +86,7 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
 @click.option("--other-instrument", is_flag=True, help="Go on with another instrument than before.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
-    """Measure what the plan asks for and the store does not hold yet.
+    """Measure what a plan asks for and the store does not hold yet.
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
@@ -113,7 +113,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 @click.argument("store", type=FILE)
 @click.option("--samples", "n_samples", type=int, required=True, help="In all; a few more where blocks must be whole.")
 def extend(store: Path, n_samples: int) -> None:
-    """Plan more samples for the run in STORE, complete or not: the command that acquired it then goes on with them."""
+    """Plan more samples for a run, complete or not."""
     longer = extend_store(store, n_samples)
     echo(f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}")
     echo("The same `infocap acquire` as before measures what is missing.")
@@ -146,9 +146,10 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 @click.option("--web", is_flag=True, help="Show the report live in a browser of this machine. Ends with Ctrl-C.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 takes any that is free.")
 def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, web: bool, port: int) -> None:
-    """Show rows, rate, time left, the total capacity and its interval, drift and warnings of a run.
+    """Show how a run stands, and its capacities so far.
 
-    Works while the acquisition runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
+    That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works while the acquisition
+    runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     if web:
         with live(store, until=until, every_s=every_s, port=port) as address, suppress(KeyboardInterrupt):
@@ -209,8 +210,9 @@ def _capacity(result: CapacityResult) -> list[str]:
             first, middle, last = np.rint(np.clip([low, total, high], 0, most) / most * (BAR - 1)).astype(int)
             drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
             lines.append(f"  {n:>8}  {total:>7.{digits}f}  {between:<16} |{drawn:<{BAR}}|")
-    if result.unreliable:
-        lines.append(f"  total {result.qualified_total}")
+    if result.unreliable or growth is None:
+        stands = result.qualified_total or with_error(result.total, result.total_standard_error, HALF_WIDTH_95)
+        lines.append(f"  total {stands}{'' if result.unreliable else f' (95 % interval) of at most {most}'}")
     if result.drift is not None:
         lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
     return lines

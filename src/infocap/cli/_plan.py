@@ -48,8 +48,8 @@ class Wish:
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
 @click.option("--delays", "--sequence", help="With memory: largest delay of each degree, as 1:100,2:40,3:20.")
-@click.option("--runs", default=0, help="Number of runs of a sequence; they share the samples.  [default: 1]")
-@click.option("--washout", default=0, help="Steps unused at the start of each run.  [default: the largest delay]")
+@click.option("--runs", default=0, show_default="1", help="Number of runs of a sequence; they share the samples.")
+@click.option("--washout", default=0, show_default="the largest delay", help="Steps unused at the start of each run.")
 @click.option("--samples", "n_samples", type=int, help="Number of Sobol points, a power of two; or give --error.")
 @options("wish", Wish)
 @click.option(
@@ -58,30 +58,31 @@ class Wish:
     help="Such as legendre or hermite, for all inputs or once for each.  [default: the pilot's, else legendre]",
 )
 @click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5.")
-@click.option("--seed", default=1)
-@click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random")
+@click.option("--seed", default=1, help="Seed of all that is random; the same one gives the same plan.")
+@click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random", help="Of acquisition.")
 @click.option("--noise-repeats", default=0, help="Number of measurements at one constant input, for factor analysis.")
 @click.option("--repeat-every", default=0, help="Measure one in this many inputs twice, to know the noise.")
 @click.option("--reference-every", default=0, help="Measure one input again after so many rows, to see drift.")
 @click.option("--dark-every", default=0, help="Measure with the source off after so many rows.")
 @click.option("--averages", default=1, help="Readings per measurement, which are averaged.")
 @click.option("--settle", "settle_s", default=0.0, help="Seconds to wait between setting and reading.")
-@click.option("--input-unit", default="", show_default=False)
-@click.option("--readout-unit", default="", show_default=False)
+@click.option("--input-unit", default="", show_default=False, help="Unit of all inputs, such as V.")
+@click.option("--readout-unit", default="", show_default=False, help="Unit of all readouts, such as mV.")
 @click.option("--title", default="", show_default=False, help="A title of the experiment.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
 def plan(
     output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], delays: str | None, **settings: Any
 ) -> None:
-    """Write a plan of an acquisition: what to measure, where, in which order.
+    """Plan an acquisition: what to measure, and in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
     open it, read its comments, change it.
     """
     if delays is not None:
         windows = settings["max_delay"] = read_delays(delays)
-        settings |= {"n_inputs": settings["n_inputs"] or 1, "max_degree": settings["max_degree"] or max(windows)}
+        settings["max_degree"] = settings["max_degree"] or max(windows)
+        settings["n_inputs"] = settings["n_inputs"] or (None if named else 1)
     if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:

@@ -58,12 +58,12 @@ BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a secon
 @click.option("--length-m", default=5.0, help="Length of the fibre.")
 @click.option("--inputs", "n_inputs", default=5, help="Number of inputs: 1, 2, 4, 5, 10 or 20.")
 @click.option("--samples", "n_samples", default=8192, help="Number of Sobol points, a power of 2.")
-@click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell")
+@click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell", help="Where it is drawn.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise.")
 @click.option("-o", "--output", type=FILE, required=True, help="File, .nc")
 @FORCE
 def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: str, **settings: Any) -> None:
-    """Simulate the photonic experiment and write inputs and spectra to a file."""
+    """Simulate the photonic experiment, and write what it measures."""
     refuse_existing(output, force, (".nc",))
     system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
     metadata = {"system": asdict(system), "seed": seed, "n_samples": n_samples, "design": "sobol"}
@@ -130,7 +130,7 @@ def reproduce(
 
 @click.command()
 def cite() -> None:
-    """Print the references of the paper, of this software and of the methods, in BibTeX."""
+    """Print what to cite, in BibTeX: paper, software and methods."""
     echo(CITATION.format(version=__version__))
     for name, method in ESTIMATORS.items():
         echo(f"% {name}: {method.reference}")

@@ -69,7 +69,7 @@ def compare(
     width: float | None,
     strict: bool,
 ) -> None:
-    """Put the results in FILES side by side, with intervals of their differences from the first."""
+    """Put results side by side, with intervals of their differences."""
     if len(files) < 2:
         raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
     if output is not None:
@@ -98,7 +98,7 @@ def compare(
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
-    """Show a RESULT (.nc or .csv, as `estimate` writes it) as one HTML page, which needs no network."""
+    """Show a result as one HTML page, which needs no network."""
     from ..report._page import save
 
     check_page(output, (".html", ".htm"))
@@ -119,9 +119,9 @@ def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
     "--about", nargs=2, multiple=True, metavar="NAME TEXT", help="Say 'what' it is, its 'cost per inference', ..."
 )
 def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
-    """Show a RESULT as the capacity card of a device: one page to share, which holds its numbers.
+    """Show a result as the capacity card of a device, to share.
 
-    infocap show, compare and report, and `load_result` in Python, read a card as they read a result.
+    It holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as they read a RESULT.
     """
     from ..report._card import save_card
 
@@ -134,7 +134,7 @@ def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, 
 @click.option("-o", "--output", type=FILE, required=True, help="File, .html")
 @click.option("--title", default="Gallery of devices", help="Headline of the page.")
 def gallery(folder: Path, output: Path, title: str) -> None:
-    """Compare all devices whose cards or results lie in FOLDER, on one HTML page with links to the cards."""
+    """Compare the devices whose cards or results lie in FOLDER."""
     from ..report._card import save_gallery
 
     check_page(output, (".html",))

@@ -42,6 +42,8 @@ MORE = 1.05
 ENOUGH = 2
 # A run looks stopped when nothing came for so many times the usual pause, and for so many seconds more.
 LATE, LEAST_LATE_S = 10.0, 30.0
+# A look at the lock of a store takes less than a millisecond; a new acquisition waits so long for it to end.
+LOOK_S = 0.5
 # Where the plan does not tell the number of readouts, two rows that agree do, among so many: the first spectrum after
 # switching on may be cut short.
 FIRST = 5
@@ -243,7 +245,7 @@ def _alone(path: Path) -> Iterator[None]:
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     with ExitStack() as held:
         try:
-            lock = sqlite3.connect(path.with_name(f".{path.name}.lock"), timeout=0, isolation_level=None)
+            lock = sqlite3.connect(path.with_name(f".{path.name}.lock"), timeout=LOOK_S, isolation_level=None)
             held.enter_context(closing(lock)).execute("PRAGMA journal_mode = OFF")  # nothing is written
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as problem:
@@ -253,6 +255,17 @@ def _alone(path: Path) -> Iterator[None]:
                 said = f"{path} cannot be written ({problem}); choose another folder"
             raise DataError(f"{said}.") from None
         yield
+
+
+def _is_acquiring(path: Path) -> bool:
+    """Whether some process holds the lock of a store; nothing is locked or written by asking."""
+    try:
+        lock = path.with_name(f".{path.name}.lock").as_uri()
+        with closing(sqlite3.connect(f"{lock}?mode=ro", timeout=0, uri=True)) as asked:
+            asked.execute("SELECT * FROM sqlite_master").fetchall()
+    except sqlite3.OperationalError as problem:
+        return problem.sqlite_errorcode == sqlite3.SQLITE_BUSY
+    return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +349,10 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
     planned = {kind: pair for kind, pair in counts.items() if pair[1]}
-    advice = _advice(left, result, age, rate, until)
+    ends = [one["what"] for one in found.contents("event") if one.get("what") in (BEGUN, ENDED)]
+    # A loop of the user's own notes neither beginning nor end, and holds no lock.
+    last = "" if not ends or _is_acquiring(path.resolve()) else ends[-1]
+    advice = _advice(left, result, age, rate, until, last)
     checks = found.checks(path) if result is None else result.checks
     seconds = left / rate if rate else None
     return Status(path, plan, planned, rate, seconds, age, result, problem, advice, checks)
@@ -381,12 +397,18 @@ def _pace(found: StoreContents) -> tuple[float | None, float | None]:
     return len(pauses) / span if span > 0 else None, max(time.time() - float(times[-1]), 0.0)
 
 
-def _advice(left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float) -> str:
-    """One sentence on what to do now."""
+def _advice(
+    left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float, last: str
+) -> str:
+    """One sentence on what to do now; `last` is what was noted last of an acquisition that runs no more."""
     if not left:
         return "complete: all that was planned is stored."
+    if last == BEGUN:
+        return "the acquisition was killed or has crashed: look at the device, then give the same command again."
     if result is not None and not result.unreliable and width(result) < until:
         return f"stop now: interval below {until:g}."
+    if last == ENDED:
+        return "no acquisition is running: the same `infocap acquire` as before measures what is missing."
     if age is not None and age > LEAST_LATE_S + LATE / max(rate or 1.0, 1e-9):
         return f"no new row for {age:.0f} s: is the acquisition still running?"
     if result is None:

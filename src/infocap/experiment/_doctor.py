@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._words import counted
+from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, product_basis
-from ..checks._checks import DATA, NEEDS
+from ..checks._checks import DATA, NEEDS, WITH_MEMORY
 from ..checks._stretch import FUNCTIONS
 from ..errors import Check, DataError, DataWarning
 from ..estimators._evidence import lowest
@@ -71,7 +73,7 @@ class Inspection:
                 return None
             causes = [cause for cause in DROPPED if cause in found]
             recording = _only(recording, np.delete(np.arange(len(recording.index)), rows))
-            done.append(f"{len(rows)} rows were left out ({', '.join(causes)}): {', '.join(map(str, rows))}")
+            done.append(f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {', '.join(map(str, rows))}")
         repairs = [*recording.metadata.get("repairs", []), *done]
         return replace(recording, metadata=recording.metadata | {"repairs": repairs})
 
@@ -98,24 +100,27 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
     checks: list[Check] = []
     missing = np.flatnonzero(~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1)))
     if len(missing):
-        said = f"{len(missing)} rows have missing values; leave them out (infocap doctor --fix)."
+        said = f"missing values in {counted(len(missing), 'row')}; leave them out (infocap doctor --fix)."
         checks.append(Check(said, cause="missing", rows=missing.tolist()))
     if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < planned.n_samples:
         checks += _off_plan(planned, recording, u)
     try:
-        families = (basis or (planned.basis if planned else _uniform(u))).families
-        low = lowest(product_basis(families, max_degree=0), FUNCTIONS)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            result = analyse(recording, low, method="raw", growth=False, nan="drop", complex_as="split")
+        low = basis or (planned.basis if planned else _uniform(u))
+        memory = low.memory  # of a sequence, whose rows depend on those before them
+        low = delayed_basis(low.families, max_delay={1: memory}) if memory else lowest(low, FUNCTIONS)
+        nan = "raise" if memory else "drop"  # which would tear a sequence apart
+        with warnings.catch_warnings(action="ignore", category=DataWarning):
+            result = analyse(recording, low, method="raw", growth=False, nan=nan, complex_as="split")
         checks += [one for one in result.checks if "total" not in one.found and "missing" not in one.found]
     except DataError as problem:
         checks.append(Check(str(problem), cause="refused"))
         return Inspection(recording, tuple(checks), (), (*DATA, *BESIDE))
     n, causes = len(recording.index) - len(missing), {one.found.get("cause") for one in checks}
-    skipped = tuple(name for name, least in NEEDS.items() if n < least)
+    looked = [name for name, check in DATA.items() if not memory or check in WITH_MEMORY]
+    skipped = tuple(name for name in looked if n < NEEDS.get(name, 0))
     wrong = {one.found.get("looked_for") for one in checks} | {name for name, one in BESIDE.items() if one in causes}
-    fit = [name for name in (*DATA, *BESIDE) if name not in wrong and name not in skipped]
+    wrong |= set() if planned else {"inputs of the plan"}
+    fit = [name for name in (*looked, *BESIDE) if name not in wrong and name not in skipped]
     return Inspection(recording, tuple(checks), tuple(fit), skipped)
 
 
@@ -179,7 +184,7 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
         filled[place[now]] = True
     kept = np.sort(order[filled])
     recording = _only(replace(recording, readouts=x, repeats=None), kept)
-    return recording, f"{said}; {n - len(kept)} rows without a readout of their own were left out"
+    return recording, f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}"
 
 
 def _channels(recording: Recording) -> tuple[str, ...]:

@@ -212,11 +212,13 @@ class Plan:
 
     def in_words(self) -> str:
         """What is measured, in one sentence for people."""
-        functions = f"{len(self.basis)} {self.basis.family_name} functions up to degree {self.max_degree}"
-        return (
-            f"{self.title}{'; ' if self.title else ''}{self.n_samples} samples, {functions}, {self.design} design, "
-            f"{self.order} order, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
-        )
+        said = f"{self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions"
+        how = f"up to degree {self.max_degree}, {self.design} design, {self.order} order"
+        if self.max_delay is not None:
+            reach = ", ".join(f"{delay} of degree {degree}" for degree, delay in self.max_delay.items())
+            how = f"with delays up to {reach}, {self.runs} runs of {self.steps} steps, washout {self.washout}"
+        named = f"{self.title}; " if self.title else ""
+        return f"{named}{said} {how}, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
 
     @cached_property
     def inputs(self) -> Floats:

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from ..result._capacity_result import CapacityResult
 from ._style import COLOURS, GREY, SOFT, axes
 
-MOST_DEGREES = 4  # Lines of more degrees of one delayed input lie on each other near zero.
+MOST_LINES = 4  # Lines of higher degrees of one delayed input lie on each other near zero.
 VISIBLE = 0.005  # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
 SMALL = 0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
 
@@ -19,7 +19,7 @@ SMALL = 0.02  # The end of a scale of capacities at least: smaller ones are not 
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
     """Capacity of one delayed input by its delay, one line per degree, with bands of two standard errors.
 
-    Points of functions that are not significant are empty.
+    Cosine and sine of a phase have a line each. Points of functions that are not significant are empty.
 
     >>> import infocap
     >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
@@ -29,16 +29,19 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     'delay'
     """
     basis = result.basis
-    alone = np.unique(basis.degrees[(basis.interactions == 1) & (basis.indices[:, 0] == input - 1)])
-    longest = 0
+    alone = (basis.interactions == 1) & (basis.indices[:, 0] == input - 1)
+    kinds = sorted({*zip(basis.degrees[alone].tolist(), basis.indices[alone, 2].tolist(), strict=True)})
+    longest, name = 0, basis.names[input - 1]
     with axes(ax) as ax:
-        for degree, colour in zip(alone.tolist()[:MOST_DEGREES], COLOURS, strict=False):
-            table = result.memory_function(degree, input)
+        for (degree, index), colour in zip(kinds[:MOST_LINES], COLOURS, strict=False):
+            alike = [one for of_degree, one in kinds if of_degree == degree]  # cosine and sine
+            table = result.memory_function(degree, input).iloc[alike.index(index) :: len(alike)]
             delays, values = table.index.to_numpy(), table["capacity"].to_numpy()
             if degree > 1 and not values.any():
                 continue
             longest = max(longest, *delays[values > VISIBLE].tolist(), 0)
-            ax.plot(delays, values, color=colour, label=f"degree {degree}")
+            called = f"degree {degree}" if len(alike) == 1 else basis.families[input - 1].label(index, name)
+            ax.plot(delays, values, color=colour, label=called)
             ax.plot(delays, values, "o", color=colour, markersize=2.5, markerfacecolor="white", markeredgewidth=0.6)
             ax.plot(delays[values > 0], values[values > 0], "o", color=colour, markersize=2.5)
             if "standard_error" in table:
@@ -46,7 +49,8 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
                 low, high = np.clip(values - width, 0, 1), np.clip(values + width, 0, 1)
                 ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
         end = min(basis.memory, 1.5 * longest + 3) + 0.5  # where nothing is remembered any more, nothing is to be seen
-        ax.set(xlabel="delay", ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end))
+        ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end))
+        ax.set_xlabel("delay" if basis.n_inputs == 1 else f"delay of {name}")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
     return ax

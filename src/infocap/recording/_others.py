@@ -21,7 +21,7 @@ from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
-TIMES = ("acquired", "time", "timestamp", "time stamp", "datetime", "date/time", "x_value")
+TIMES = ("acquired", "time", "timestamp", "time stamp", "datetime", "date/time", "uhrzeit", "zeit", "x_value")
 SECONDS = ("s", "sec", "second", "seconds")
 # Names such as u1, u_1, u[0], input 1, u1 [V], and u1: Voltage A [V] in our own tables.
 NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+)|(\s+[\[(].+))?", re.IGNORECASE)
@@ -170,8 +170,12 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> 
     index = [k for k in one_of_these(names, ("index",)) if k not in text]
     named = {role: matching(path, names, one, role, held) for role, one in wanted.items() if one is not None}
     asked = {k for chosen in named.values() for k in chosen}
+    if both := [names[k] for k in named.get("u", []) if k in named.get("x", [])]:
+        raise DataError(f"{both[0]!r} of {path} is named as an input and as a readout; it can be one of them.")
     times = _times(sheet, {*index, *asked})
     empty = [k for k, one in enumerate(sheet.columns) if one.isna().all()]
+    nameless = [k for k in range(len(names)) if not names[k] and k not in (*text, *empty)]
+    empty += [k for k in nameless if (sheet.columns[k].diff()[1:] == 1).all()]  # as pandas numbers its rows
     usable = [k for k in range(len(names)) if k not in (*index, *times, *asked, *text, *empty)]
     inputs = named.get("u") or numbered(names) or one_of_these(names, INPUTS)
     if not inputs and "x" not in wanted:
@@ -183,7 +187,7 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> 
     readouts = named.get("x", [k for k in usable if k not in inputs]) if "x" in wanted else []
     taken = {*inputs, *readouts, *index, *times}
     left = [k for k in range(len(names)) if k not in taken]
-    left_out = {names[k]: sheet.described(k) + (", not asked for" if k in usable else "") for k in left}
+    left_out = {names[k] or "(no name)": sheet.described(k) + (", not asked for" if k in usable else "") for k in left}
     rows = Rows(path, told=_told(sheet), axes=axes)
     rows.words = [list(sheet.columns[k].astype(str)) for k in left if k in text]
     checks = [*rows.told.get("checks", ()), *sheet.checks]
@@ -212,7 +216,7 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> 
 def _times(sheet: Sheet, taken: set[int]) -> dict[int, Any]:
     """Find the column that tells when rows were measured: by its name, by dates in it, or as seconds that only grow."""
     plain = [_plain(one) for one in sheet.labels]
-    date = plain.index("date") if "date" in plain else None
+    date = next((k for k, name in enumerate(plain) if name in ("date", "datum")), None)
     known = [plain.index(name) for name in TIMES if name in plain]
     for k in [one for one in (*known, *range(len(plain))) if one not in taken]:
         found = sheet.seconds(k, date if k in known else None)

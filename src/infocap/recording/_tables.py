@@ -29,6 +29,9 @@ MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
 EXPANSION = 26
 LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
+# Characters from which on a table may be read by pandas at once, and in which its head must end: shorter ones take less
+# than 0.1 s either way.
+LONG = 100_000
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
 PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
@@ -155,7 +158,10 @@ def load_sheet(path: Path) -> Sheet:
     """Read a table; lines before it, names and units are told apart from it, a line of another length is named."""
     readable(path)
     refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
-    lines = [line.rstrip("\n") for line in io.StringIO(_decoded(path), newline=None)]
+    text = _decoded(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    if len(text) > LONG and (sheet := _clean_sheet(path, text)):
+        return sheet
+    lines = text.split("\n")
     comments = [line for line in lines if line.startswith(COMMENT)]
     plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
     separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
@@ -181,9 +187,46 @@ def load_sheet(path: Path) -> Sheet:
     while len(columns) > 1 and columns[-1].isna().all() and not (names and labels[-1]):
         del columns[-1], labels[-1]  # every line ended in a separator
     signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
-    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
-    dialect = f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
+    dialect = _dialect(separator, signs, said, records[start].line)
     return Sheet(path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
+
+
+def _clean_sheet(path: Path, text: str) -> Sheet | None:
+    """Let pandas read a long table at once if all below its head are numbers; return None where that is in doubt."""
+    import pandas as pd
+
+    # Versions of pandas before 3.1 lose the last digit without it; later ones give a warning where it is there.
+    is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
+    head = text[:LONG].split("\n")[: 2 * SAMPLED]
+    separator = _separator([line for line in head[SAMPLED:] if line.strip() and not line.startswith(COMMENT)])
+    with suppress(DataError, ValueError):  # the way for all other tables finds out what is wrong, and in which line
+        records = _records(path, head, separator)
+        start, names, said = _find_rows(path, records, most=0)
+        first, above = records[start].line, head[: records[start].line - 1]
+        table = pd.read_csv(
+            io.BytesIO(text[sum(len(line) + 1 for line in above) :].encode()),
+            sep=separator or r"\s+",
+            header=None,
+            dtype=float,
+            keep_default_na=False,
+            na_values=["", "nan", "NaN"],
+            skip_blank_lines=False,
+            **exact,
+        )
+        # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
+        if table.shape[1] == len(records[start].cells) and not table.iloc[:, -1].isna().any():
+            table.index = table.index + first
+            labels, comments = names or [str(k + 1) for k in table], [one for one in above if one.startswith(COMMENT)]
+            dialect = _dialect(separator, "", said, first)
+            return Sheet(path, labels, [table[k] for k in table], bool(names), ".", comments, dialect)
+    return None
+
+
+def _dialect(separator: str | None, signs: str, names: str, line: int) -> str:
+    """How a table is written, in words."""
+    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
+    return f"text separated by {between}{signs}, {names}, numbers from line {line} on"
 
 
 def _decoded(path: Path) -> str:

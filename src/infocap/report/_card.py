@@ -65,10 +65,11 @@ def save_card(
 
 def _device(result: CapacityResult) -> dict[str, str]:
     """What is known about the device in words, from a card or from the plan."""
-    told: Any = result.metadata.get("provenance")
-    plan = told.get("plan") if isinstance(told, dict) else None
-    known: dict[str, Any] = {"name": plan["title"]} if isinstance(plan, dict) and plan.get("title") else {}
-    for place in (plan.get("metadata") if isinstance(plan, dict) else None, told):
+    from . import _tables
+
+    plan = _tables.planned(result)
+    known: dict[str, Any] = {"name": plan["title"]} if plan.get("title") else {}
+    for place in (plan.get("metadata"), _tables.told(result)):
         if isinstance(place, dict) and isinstance(place.get("device"), dict):
             known |= place["device"]
     return {str(name): str(text) for name, text in known.items()}
@@ -137,7 +138,8 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
     names, rows, tiles = list[str](), list[Markup](), list[Markup]()
     for result in sorted(devices, key=lambda one: -one.total):
         file = devices[result]
-        names.append(_device(result).get("name") or file.stem)
+        name = _device(result).get("name") or file.stem
+        names.append(f"{name} ({file.name})" if name in names else name)
         link = quote(Path(os.path.relpath(file, path.parent)).as_posix()) if file.suffix in CARDS else None
         called = element("a" if link else "span", names[-1], href=link)
         rows.append(_row(called, result, max(one.maximum for one in devices)))

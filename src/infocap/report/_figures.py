@@ -196,14 +196,16 @@ def delays(result: CapacityResult) -> Markup:
         return Markup()
     table = result.by_delay()
     sums, parts = table.sum(axis=1), []
-    known = result.basis.degrees == 1
-    if known.any() and (result.basis.indices[known, 0] == 0).any():
-        memory = result.memory_function()
-        tips = [f"delay {k}\ncapacity {plain(one)}" for k, one in memory["capacity"].items()]
-        of = f" of {result.basis.names[0]}" if result.basis.n_inputs > 1 else ""
-        words = f"Memory function{of}: capacity {result.memory_capacity!r} of degree 1 in all"
-        picture = _curve(_sequences.memory_function, result, words, memory.index, memory["capacity"], tips)
-        parts.append(figure("Memory function", picture, f"{words}; bands are two standard errors."))
+    basis = result.basis
+    for k in np.unique(basis.indices[basis.degrees == 1, 0]).tolist():
+        memory = result.memory_function(input=k + 1)
+        tips = [f"delay {delay}\ncapacity {plain(one)}" for delay, one in memory["capacity"].items()]
+        words = f"Memory function: capacity {result.memory_capacity!r} of degree 1 in all"
+        if basis.n_inputs > 1:
+            words = f"Memory function of {basis.names[k]}: {plain(memory['capacity'].sum())} of {words.split(': ')[1]}"
+        draw = partial(_sequences.memory_function, input=k + 1)
+        picture = _curve(draw, result, words, memory.index, memory["capacity"], tips)
+        parts.append(figure(words.split(":")[0], picture, f"{words}; bands are two standard errors."))
     tips = [f"largest delay {k}\ncapacity {plain(one)}" for k, one in sums.items()]
     words = "Capacity of all functions by their largest delay, stacked by degree"
     picture = _curve(_sequences.capacity_by_delay, result, words, table.index, sums, tips)

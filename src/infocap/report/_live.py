@@ -113,15 +113,16 @@ def progress(now: Status, every_s: float, problem: str) -> Markup:
 
 def counts(now: Status) -> str:
     """What is stored and planned of each kind of measurement, in words."""
-    kinds = (f"{have}/{wanted} {kind}s" for kind, (have, wanted) in now.counts.items())
-    return ", ".join(kinds).replace("noises", "noise")
+    names = {"noise": "noise"} | ({"sample": "runs", "repeat": "repeated runs"} if now.plan.runs else {})
+    return ", ".join(f"{have}/{wanted} {names.get(kind, f'{kind}s')}" for kind, (have, wanted) in now.counts.items())
 
 
 def pace(now: Status) -> str:
     """How fast a run goes, how long it will take, and when something came last, in words."""
-    said = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} rows/s"
+    what = "run" if now.plan.runs else "row"
+    said = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {what}s/s"
     if not now.complete and now.seconds_left is not None:
         said += f", {duration(now.seconds_left)} left"
     if now.last_row_age_s is not None:
-        said += f", last row {duration(now.last_row_age_s)} ago"
+        said += f", last {what} {duration(now.last_row_age_s)} ago"
     return said

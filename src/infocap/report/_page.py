@@ -15,7 +15,6 @@ from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
 from ..basis._product import ProductBasis
-from ..checks._checks import CHECKS, DATA
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
@@ -59,7 +58,9 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
-    title = TITLE if title is None else str(title)
+    from . import _tables
+
+    title = str(title or _tables.planned(result).get("title") or TITLE)
     result = sound(result)
     return framed(title, body(result, title), embedded(result, title))
 
@@ -150,7 +151,9 @@ def checks(result: CapacityResult) -> Markup:
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
         fine = element("strong", "No warnings. ")
-        parts.append(element("p", fine, f"{_looked_at()}, and none found anything that weakens the answer."))
+        parts.append(
+            element("p", fine, "Data and answer were looked at, and nothing was found that weakens the answer.")
+        )
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
             lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]
@@ -162,11 +165,6 @@ def checks(result: CapacityResult) -> Markup:
 def _with_code(text: str) -> list[Markup]:
     """A sentence in which what stands in backticks is set as code."""
     return [element("code", part) if k % 2 else markup(part) for k, part in enumerate(text.split("`"))]
-
-
-def _looked_at() -> str:
-    """How many checks there are, so that silence means something."""
-    return f"{len(DATA)} checks looked at the data, {len(CHECKS) - 1} at the answer"
 
 
 def embedded(result: CapacityResult, title: str, name: str = "script") -> Markup:

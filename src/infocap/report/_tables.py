@@ -113,6 +113,12 @@ def told(result: CapacityResult) -> dict[str, Any]:
     return known if isinstance(known, dict) else {"provenance": known}
 
 
+def planned(result: CapacityResult) -> dict[str, Any]:
+    """The plan of the run as plain data; empty where there was none."""
+    plan = told(result).get("plan")
+    return plan if isinstance(plan, dict) else {}
+
+
 def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     own = estimation(result)
@@ -138,8 +144,10 @@ def group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Mar
 
 
 def _flat(entries: dict[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Entries of entries, named by their way, at most nine deep."""
+    """Entries of entries, also of those in lists, named by their way, at most nine deep."""
     for key, value in entries.items():
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            value = value[0] if len(value) == 1 else {k + 1: one for k, one in enumerate(value)}
         if isinstance(value, dict) and value and above.count("›") < 8:
             yield from _flat(value, f"{above}{key} › ")
         else:

@@ -90,7 +90,9 @@ def load_result(path: str | Path) -> CapacityResult:
     True
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, SUFFIXES)
+    if path.suffix not in SUFFIXES:
+        said = f"{path} is no result, whose name ends in {', '.join(SUFFIXES)}"
+        raise DataError(f"{said}; `infocap estimate {path} -o result.nc` makes one of a recording or a store.")
     reader = {".nc": _read_netcdf, ".csv": _read_csv}.get(path.suffix, _read_page)
     try:
         return _rebuild(*reader(path))

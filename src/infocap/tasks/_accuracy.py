@@ -56,8 +56,8 @@ class Accuracy:
         if self.measure == "R²":
             error = f", NRMSE {self.nrmse:.3f} ± {_standard_error(self.nrmse_per_fold):.3f}"
         lines = [
-            f"{self.measure.capitalize()}: {self.mean:.1%} ± {self.standard_error:.1%}{error} on {self.task}",
-            f"linear model {self.linear_mean:.1%} ± {_standard_error(self.linear_per_fold):.1%}",
+            f"{self.measure.capitalize()}: {_percent(self.per_fold)}{error} on {self.task}",
+            f"linear model {_percent(self.linear_per_fold)}",
             f"{self.n_samples} samples, {len(self.per_fold)} folds, {self.readout} readout, source: {self.source}",
             *(f"check: {check}" for check in self.checks),
         ]
@@ -203,6 +203,12 @@ def _least_squares(x: Floats, y: Floats, train: np.ndarray, test: np.ndarray) ->
     offset = y[train].mean(axis=0)
     weights = np.linalg.lstsq(z[train], y[train] - offset, rcond=None)[0]
     return z[test] @ weights + offset
+
+
+def _percent(per_fold: Floats) -> str:
+    """The mean in per cent, with its standard error if it is worth a digit."""
+    error = _standard_error(per_fold)
+    return f"{np.mean(per_fold):.1%}" + (f" ± {error:.1%}" if error >= 5e-4 else "")
 
 
 def _standard_error(per_fold: Floats) -> float:
