@@ -289,3 +289,9 @@ def test_bad_arguments_are_refused_by_name():
 def test_a_measure_on_few_levels_has_few_degrees():
     assert product_basis("bernoulli", 3, 3).max_degree == 3
     assert len(product_basis("bernoulli", 3, 3)) == 8
+
+
+def test_another_number_of_inputs_is_refused_and_not_cut():
+    basis = product_basis("legendre", 2, 3)
+    with pytest.raises(DataError, match=r"u has shape \(5, 3\); the basis wants \(samples, 2\)"):
+        basis.combine(np.zeros((5, 3)), np.ones(len(basis)))

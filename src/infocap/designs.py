@@ -119,6 +119,8 @@ def draw_weighted(
     >>> bool(abs(weights.mean() - 1) < 0.1)
     True
     """
+    if basis.of_sequences:
+        raise ParameterError("a sequence has no weights, for its inputs are in time; use draw(basis, n_samples).")
     points = _points(basis, n_samples, design, seed, blocks, method)
     columns = []
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):

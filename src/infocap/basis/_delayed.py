@@ -71,9 +71,9 @@ class DelayedBasis(ProductBasis):
         """The name of one function, such as ``P1(u[t-3])·P2(u[t-5])``."""
         said = []
         for k, delay, index in self.factors[term].tolist():
-            name = self.columns[k].variable or ("u" if self.n_inputs == 1 else f"u{k + 1}")
-            name += f"[t-{delay}]" if delay else "[t]"
-            said += [self.columns[k].label(index, "time" if k == self.n_inputs else name)] if index else []
+            name = [*self.names, "time"][k] if k or self.n_inputs > 1 or self.families[0].variable else "u"
+            name += (f"[t-{delay}]" if delay else "[t]") * (k < self.n_inputs)
+            said += [self.columns[k].label(index, name)] if index else []
         return "·".join(said) or "1"
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
@@ -276,8 +276,8 @@ def _patterns(families: Sequence[Family], degree: int, window: int, max_factors:
         first = combinations(range(n_inputs * (window + 1)), size)  # places are numbered delay by delay
         chosen = np.array([one for one in first if one[0] < n_inputs], dtype=np.int32)
         delay, which = np.divmod(chosen, n_inputs)
-        splits = [part for part in product(range(1, degree + 1), repeat=size) if sum(part) == degree]
-        for split, copy in product(np.array(splits), np.array([*product(range(int(own.max())), repeat=size)])):
+        cuts = np.array([(0, *inner, degree) for inner in combinations(range(1, degree), size - 1)])
+        for split, copy in product(np.diff(cuts, axis=1), np.array([*product(range(int(own.max())), repeat=size)])):
             allowed = np.all((split <= highest[which]) & (copy < own[which]), axis=1)
             function = own[which] * (split - 1) + 1 + copy
             yield np.stack([which, delay, function], axis=2)[allowed]

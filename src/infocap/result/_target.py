@@ -61,12 +61,11 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
     """
     coefficients = np.zeros(len(basis))
-    blocks = None if basis.memory else 1  # one net: the most even points for an average
     if len(basis) <= MOST_TERMS:
         count = 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096))))
-        u = draw(basis, count + basis.memory, seed=0, blocks=blocks)
+        u = _drawn(basis, count, 0)
         coefficients = np.linalg.lstsq(basis(u), _values(target, u)[basis.memory :], rcond=None)[0]
-    u = draw(basis, CHECK_POINTS + basis.memory, seed=1, blocks=blocks)
+    u = _drawn(basis, CHECK_POINTS, 1)
     values = _values(target, u)[basis.memory :]
     coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(values)
     outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
@@ -109,6 +108,14 @@ def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tup
     bias = (trace * missed + (rank - trace) * noisy) / n_samples
     first = np.maximum(4 * missed * noisy - 2 * noisy**2, 0.0) / n_samples
     return bias, first + 2 * np.abs(bias) * np.sum(noise**2) / (max(trace, TINY) * n_samples)
+
+
+def _drawn(basis: ProductBasis, count: int, seed: int) -> Floats:
+    """Inputs for a mean over so many points; where time counts as an input, it is the last column."""
+    # In one net points are most even; those of a sequence are drawn one after the other.
+    u = draw(basis, count + basis.memory, seed=seed, blocks=None if basis.of_sequences else 1)
+    time = np.random.default_rng([seed, 1]).uniform(-1, 1, (len(u), len(basis.columns) - u.shape[1]))
+    return np.hstack([u, time])
 
 
 def _values(target: Target, u: Floats) -> Floats:

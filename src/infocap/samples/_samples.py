@@ -87,7 +87,7 @@ class Samples:
             found = cut_runs(u, x, basis, washout, complex_as, repeats)
             n, k = found["x"].shape
             found |= {"channels": np.arange(k), "shift": np.zeros(k), "scale": np.ones(k)}
-            return cls(basis=basis, n_total=n, **found)
+            return cls(basis=basis.named(found["u"].columns[: basis.n_inputs]), n_total=n, **found)
         if washout is not None:
             raise ParameterError(f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...).")
         inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)
