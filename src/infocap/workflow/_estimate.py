@@ -204,10 +204,8 @@ def _gathered(
                 f"`{name}={value!r}` is for work in the processor's memory and cannot work on arrays that lie on a "
                 f"device; leave {name} out, or pass NumPy arrays."
             )
-    if nan == "drop" and samples.history:
-        raise ParameterError(
-            "`nan='drop'` would tear a sequence apart; give the runs without missing values as a list."
-        )
+    if nan == "drop" and samples.basis.of_sequences:
+        raise ParameterError("`nan='drop'` would tear a sequence apart; give runs without missing values as a list.")
     if nan == "drop":
         less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
         samples = without_gaps(samples, replace(engine, **less))
