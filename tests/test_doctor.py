@@ -285,10 +285,19 @@ def test_a_mistake_with_a_sequence_is_noticed_once_with_its_cause(mistake):
     assert warned(*make(*delay_line()), LINE, washout=20) == causes
 
 
-def test_a_resonant_device_does_not_hum():
-    u = infocap.draw(LINE, 8000, seed=1)[:, 0]
-    state, x = 0j, np.empty((8000, 2))
-    for step, value in enumerate(u):
-        state = 0.98 * np.exp(0.7j) * state + value
-        x[step] = state.real, state.imag
-    assert "hum" not in warned(u, x + 0.01 * RNG.standard_normal(x.shape), LINE, washout=300)
+@pytest.mark.parametrize(("decay", "n"), [(0.98, 8000), (0.995, 1500)])
+def test_a_resonant_device_does_not_hum(decay, n):
+    basis = infocap.delayed_basis("legendre", max_delay={1: 60})
+    for seed in range(4):
+        u = infocap.draw(basis, n, seed=seed)[:, 0]
+        state, x = 0j, np.empty((n, 2))
+        for step, value in enumerate(u):
+            state = decay * np.exp(0.7j) * state + value
+            x[step] = state.real, state.imag
+        assert "hum" not in warned(u, x + 0.01 * RNG.standard_normal(x.shape), basis, washout=500)
+
+
+def test_a_faint_function_is_not_nothing():
+    u = infocap.draw(LINE, 4000, seed=1)
+    x = 0.15 * np.roll(u, 1, axis=0) + np.random.default_rng(2).standard_normal((4000, 1))
+    assert "nothing" not in warned(u, x, LINE, washout=20)

@@ -23,8 +23,8 @@ EPOCHS, UNSTEADY = 4, 0.01
 SUSPICIOUS = 3.2
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
 WORTH = 0.02
-# A line stands out from so many frequencies on either side, by this factor; slow drift does not.
-BESIDE, NARROW = 16, 5.0
+# A line stands out from so many frequencies beside it, by this factor; so many rows per delay tell it from a resonance.
+BESIDE, NARROW, RESOLVED = 16, 5.0, 32
 # Mean square of a channel's steps over twice its variance, below which it does not follow random inputs, and above
 # which it does; the share of its variance that low-degree functions of the inputs may then explain; and how many steps
 # are looked at.
@@ -187,6 +187,8 @@ def hum(s: Stretch) -> Iterator[Check]:
     """A line in the spectrum of the readouts, such as hum of the mains."""
     n, rank, d = s.n, s.z.shape[1], s.mixed.shape[1]
     mixed = s.mixed.T
+    if n < RESOLVED * s.samples.basis.memory:  # a resonance is a line, too, as narrow as one over its memory
+        return
     if n > len(s.z):  # whitened in the first measurements, where a rare step may be missing: here in all of them
         covariance = np.cov(mixed).reshape(d, d) * (1 + 1e-9 * np.eye(d))
         mixed = np.linalg.solve(np.linalg.cholesky(covariance), mixed)

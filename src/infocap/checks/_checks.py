@@ -88,15 +88,13 @@ def weak(case: Case) -> Iterator[Check]:
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
         yield Check(f"{said}; leave out copies and sums of others.", cause="dependent", rank=rank, maximum=maximum)
-    wanted = SAMPLES_PER_READOUT * rank
-    if n < wanted:
+    least = SAMPLES_PER_READOUT * rank
+    if n < least:
         said = (
-            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is large, and "
+            f"{n} samples are few for {rank} readouts: below 4 K = {least} the bias is large, and "
             "extrapolation does not remove it; take more samples."
         )
-        yield Check(
-            said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
-        )
+        yield Check(said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=least)
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:

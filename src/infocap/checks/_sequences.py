@@ -18,7 +18,7 @@ DELAYS = 100
 # them it has to be.
 BLOCK, LARGER = 32, 2.0
 # Probability below which chance does not explain the clearest function.
-CHANCE = 1e-3
+CHANCE = 0.02
 
 
 def _beginning(case: Case) -> tuple[Floats, Floats]:
