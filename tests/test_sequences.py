@@ -589,6 +589,8 @@ def test_what_belongs_to_trials_counts_at_one_step(name):
 
 
 UNCLEAR = {
+    "seed": (lambda u, x, basis: infocap.draw(basis, 8, seed=-1), "seed=-1.*whole number"),
+    "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3.*callable"),
     "washout at a step": (lambda u, x, basis: infocap.estimate(u, x, basis, at=3, washout=2), "washout=2.*`at`"),
     "weighted draw": (lambda u, x, basis: infocap.draw_weighted(basis, 64), "a sequence has no weights"),
     "weighted probe": (lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True), "no weights"),
@@ -597,6 +599,10 @@ UNCLEAR = {
     "runs of repeats": (
         lambda u, x, basis: infocap.estimate([*u], [*x], basis, repeats=x),
         "list of 3 and ndarray of 3",
+    ),
+    "terms and delays": (
+        lambda u, x, basis: infocap.delayed_basis(terms=[[(1, 1)]], time_degree=1),
+        "names all functions",
     ),
     "columns": (lambda u, x, basis: basis.combine(np.zeros((20, 2)), np.ones(len(basis))), r"\(samples, 1\)"),
 }

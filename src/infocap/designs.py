@@ -208,6 +208,7 @@ def _points(
     if method is not None:
         design = renamed("method", "design", method)
     n_samples = whole_number("n_samples", n_samples, 1)
+    seed = None if seed is None else whole_number("seed", seed, 0)
     blocks = block_count(basis, n_samples, design, blocks)
     size, make = n_samples // blocks, DESIGNS[design]
     if design == "random":

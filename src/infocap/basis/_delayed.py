@@ -168,6 +168,8 @@ def delayed_basis(
     if domain is not None:
         families = [one.on(domain) for one in families]
     if terms is not None:
+        if max_delay is not None or max_degree is not None or time_degree:
+            raise ParameterError("`terms` names all functions; leave out `max_delay`, `max_degree` and `time_degree`.")
         return DelayedBasis(families, sort_terms(families, _explicit(families, terms)))
     if max_delay is None or (not isinstance(max_delay, Mapping) and max_degree is None):
         raise ParameterError("give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`.")

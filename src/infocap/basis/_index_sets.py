@@ -118,9 +118,7 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
     """A user's own list of indices, checked and brought into the common order; the constant is added."""
     rows = np.asarray(indices)
     if rows.ndim != 2 or rows.shape[1] != len(families) or not np.issubdtype(rows.dtype, np.integer):
-        raise ParameterError(
-            f"indices must be whole numbers of shape (terms, {len(families)}); got {rows.dtype} {rows.shape}."
-        )
+        raise ParameterError(f"indices must be whole numbers (terms, {len(families)}); got {rows.dtype} {rows.shape}.")
     low, high = rows.min(initial=0), rows.max(initial=0)
     if low < 0 or high > 32767:
         raise ParameterError(f"indices run from {low} to {high}; degrees are between 0 and 32767.")

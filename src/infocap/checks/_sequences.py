@@ -56,7 +56,7 @@ def nothing_found(case: Case) -> Iterator[Check]:
     held = case.total - float(case.estimate.capacity[0])
     if p is not None and len(p) > 1 and p[1:].min() * len(p) > CHANCE and held < STANDARD_ERRORS * error:
         yield Check(
-            "none of the functions is seen in the readouts; check that these are the inputs that were sent (not those "
+            "no function is clearly seen in the readouts; check that these are the inputs that were sent (not those "
             "of another seed or run), that the source was connected, and that the delays reach far enough.",
             unreliable="nothing of the inputs is seen", cause="nothing",
         )  # fmt: skip

@@ -119,7 +119,9 @@ def _drawn(basis: ProductBasis, count: int, seed: int) -> Floats:
 
 
 def _values(target: Target, u: Floats) -> Floats:
-    values = np.asarray(target(u), dtype=float)
-    if values.shape != (len(u),):
-        raise DataError(f"the target gave shape {values.shape}; it must give ({len(u)},), one value per input.")
-    return values
+    if not callable(target):
+        raise DataError(f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0]).")
+    values = np.asarray(target(u))
+    if values.shape != (len(u),) or values.dtype.kind not in "fiub":
+        raise DataError(f"the target gave {values.dtype} {values.shape}; give ({len(u)},) real numbers, one per input.")
+    return values.astype(float)
