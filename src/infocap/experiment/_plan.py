@@ -173,8 +173,7 @@ class Plan:
         if self.n_readouts is not None:
             plain["n_readouts"] = whole_number("n_readouts", self.n_readouts, 1)
             if self.channel and len(self.channel) != self.n_readouts:
-                said = f"`n_readouts={self.n_readouts}` but `channel` has {len(self.channel)} names"
-                raise ParameterError(f"{said}; give as many.")
+                raise ParameterError(f"`n_readouts={self.n_readouts}` but `channel` has {len(self.channel)} names.")
         if self.max_delay is not None:
             plain |= _sequence(self, plain)
         elif plain["runs"] or plain["washout"]:

@@ -111,8 +111,7 @@ def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tup
 
 
 def _drawn(basis: ProductBasis, count: int, seed: int) -> Floats:
-    """Inputs for a mean over so many points; where time counts as an input, it is the last column."""
-    # In one net points are most even; those of a sequence are drawn one after the other.
+    """Inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
     u = draw(basis, count + basis.memory, seed=seed, blocks=None if basis.of_sequences else 1)
     time = np.random.default_rng([seed, 1]).uniform(-1, 1, (len(u), len(basis.columns) - u.shape[1]))
     return np.hstack([u, time])
