@@ -227,3 +227,77 @@ def test_no_cause_explains_itself_and_every_cause_is_known():
     known = {one for others in EXPLAINS.values() for one in others} | set(EXPLAINS)
     assert all(cause not in others for cause, others in EXPLAINS.items())
     assert known >= {"memory", "shift", "codes", "stale"}
+
+
+WIDE = infocap.product_basis("legendre", 3, 4)
+CHANNELS, OFFSETS = np.random.default_rng(1).standard_normal((3, 12)), np.random.default_rng(9).uniform(-1, 1, 12)
+
+
+def steps(n, seed=5):
+    """Readouts that jump at an edge, which some of them cross rarely."""
+    u = infocap.draw(WIDE, n, seed=seed, design="random")
+    return u, np.sign(u @ CHANNELS + OFFSETS) + 0.02 * np.random.default_rng(3).standard_normal((n, 12))
+
+
+def warned(u, x, basis, **options):
+    checks = infocap.estimate(u, x, basis, **options).checks
+    return {check.found["cause"] for check in checks if check.kind == "warning" and "cause" in check.found}
+
+
+@pytest.mark.parametrize("seed", [77, 78])
+def test_rare_steps_are_not_hum(seed):
+    assert "hum" not in warned(*steps(120_000, seed), WIDE)
+
+
+@pytest.mark.parametrize("lag", [-1, 1, 3])
+def test_shifted_readouts_with_rare_steps_are_shifted_and_not_glitched(lag):
+    u, x = steps(4096)
+    assert warned(u, np.roll(x, lag, axis=0), WIDE) == {"shift"}
+
+
+def test_what_a_mistake_explains_is_not_told_again():
+    u = infocap.draw(WIDE, 2048, seed=5, design="random")
+    x = np.tanh(u @ CHANNELS + 0.3 * CHANNELS[0])
+    assert warned(u, x + 0.4 * np.roll(x, 1, axis=0), WIDE) == {"memory"}
+
+
+LINE = infocap.delayed_basis("legendre", max_delay={1: 6, 2: 3})
+
+
+def delay_line(seed=1):
+    u = infocap.draw(LINE, 4000, seed=seed)
+    z = np.stack([np.roll(u[:, 0], delay) for delay in (0, 1, 2, 4)], axis=1)
+    return u, np.tanh(z) + 0.1 * np.random.default_rng(3).standard_normal(z.shape)
+
+
+HUM = 0.2 * np.sin(0.3117 * np.arange(4000))[:, None]
+SEQUENCE_MISTAKES = {
+    "none": (lambda u, x: (u, x), set()),
+    "inputs of another run": (lambda u, x: (delay_line(2)[0], x), {"nothing"}),
+    "hum": (lambda u, x: (u, x + HUM), {"hum"}),
+    "saturated": (lambda u, x: (u, np.clip(x, -0.3, 0.5)), {"clipped"}),
+}
+
+
+@pytest.mark.parametrize("mistake", SEQUENCE_MISTAKES)
+def test_a_mistake_with_a_sequence_is_noticed_once_with_its_cause(mistake):
+    make, causes = SEQUENCE_MISTAKES[mistake]
+    assert warned(*make(*delay_line()), LINE, washout=20) == causes
+
+
+@pytest.mark.parametrize(("decay", "n"), [(0.98, 8000), (0.995, 1500)])
+def test_a_resonant_device_does_not_hum(decay, n):
+    basis = infocap.delayed_basis("legendre", max_delay={1: 60})
+    for seed in range(4):
+        u = infocap.draw(basis, n, seed=seed)[:, 0]
+        state, x = 0j, np.empty((n, 2))
+        for step, value in enumerate(u):
+            state = decay * np.exp(0.7j) * state + value
+            x[step] = state.real, state.imag
+        assert "hum" not in warned(u, x + 0.01 * RNG.standard_normal(x.shape), basis, washout=500)
+
+
+def test_a_faint_function_is_not_nothing():
+    u = infocap.draw(LINE, 4000, seed=1)
+    x = 0.15 * np.roll(u, 1, axis=0) + np.random.default_rng(2).standard_normal((4000, 1))
+    assert "nothing" not in warned(u, x, LINE, washout=20)

@@ -337,3 +337,10 @@ def test_axes_of_delays_end_where_nothing_is_remembered_any_more():
     assert last == 3
     assert infocap.plot.memory_function(result).get_xlim() == (-0.5, 1.5 * last + 3.5)
     assert infocap.plot.capacity_by_delay(result).get_xlim() == (-0.6, last + 0.6)
+
+
+def test_a_matrix_of_other_than_two_inputs_is_refused_in_words():
+    for n_inputs in (1, 3):
+        basis = infocap.product_basis("legendre", n_inputs, 2)
+        with pytest.raises(infocap.errors.ParameterError, match=f"2 inputs; this result has {n_inputs}"):
+            infocap.plot.capacity_matrix(infocap.probe(np.tanh, basis, 64, seed=1))

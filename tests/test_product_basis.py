@@ -189,6 +189,8 @@ ABSURD = [
     (("legendre", 40, 30_000), {"index_set": "hyperbolic", "max_interactions": 2}, "199,263,841 functions"),
     (("bernoulli", 30, 9000), {}, "1,073,741,824 functions"),
     (("legendre", 1, 10**12), {}, "degree 1000000000000 of one input"),
+    (("legendre", 1, 9000), {}, "9,001 functions of one input; at most 4,096"),
+    (("fourier", 1, 9000), {}, "18,001 functions of one input"),
     (
         ("legendre", 20, 10**9),
         {"max_degree_per_input": [10] * 20, "index_set": "hyperbolic"},
@@ -204,7 +206,7 @@ def test_an_absurd_degree_is_refused_before_anything_is_listed(arguments, option
 
 
 def test_indices_that_do_not_fit_are_refused_not_wrapped():
-    assert len(product_basis("legendre", 1, 32_767)) == 32_768
+    assert product_basis("legendre", 1, indices=[[32_767]]).indices.tolist() == [[0], [32_767]]
     with pytest.raises(ParameterError, match="40,001 fourier functions"):
         product_basis("fourier", 1, 20_000)
 
@@ -289,3 +291,9 @@ def test_bad_arguments_are_refused_by_name():
 def test_a_measure_on_few_levels_has_few_degrees():
     assert product_basis("bernoulli", 3, 3).max_degree == 3
     assert len(product_basis("bernoulli", 3, 3)) == 8
+
+
+def test_another_number_of_inputs_is_refused_and_not_cut():
+    basis = product_basis("legendre", 2, 3)
+    with pytest.raises(DataError, match=r"u has shape \(5, 3\); the basis wants \(samples, 2\)"):
+        basis.combine(np.zeros((5, 3)), np.ones(len(basis)))

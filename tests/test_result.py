@@ -323,7 +323,7 @@ def test_a_capacity_is_a_number_with_an_error():
 
 
 def test_capacity_of_refuses_what_is_no_target():
-    with pytest.raises(DataError, match=r"gave shape \(4096, 2\)"):
+    with pytest.raises(DataError, match=r"gave float64 \(4096, 2\)"):
         probed().capacity_of(lambda u: u)
     with pytest.raises(DataError, match=r"mean square is 0\.0"):
         probed().capacity_of(lambda u: 0 * u[:, 0])
@@ -354,3 +354,17 @@ def test_readout_weights_are_the_least_squares_weights_of_the_paper(method, cons
         result.readout_weights("P9(u9)")
     with pytest.raises(infocap.errors.DataError, match="7\\) readouts"):
         result.reconstruct(x[:, :3], label)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("P1(u1)", "'P1.u1.' is no function"),
+        (lambda u: np.exp(1j * u[:, 0]), "complex128"),
+        (lambda u: u, "real numbers"),
+    ],
+)
+def test_a_target_must_be_a_function_with_real_values(target, message):
+    result = infocap.probe(np.tanh, infocap.product_basis("legendre", 1, 3), 64, seed=1)
+    with pytest.raises(infocap.errors.DataError, match=message):
+        result.capacity_of(target)

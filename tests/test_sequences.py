@@ -542,3 +542,74 @@ def test_a_volterra_series_has_the_capacities_that_it_was_made_with():
     result = infocap.estimate(u, x, basis)
     assert abs(result.total - system.exact().sum()) < 4 * result.total_standard_error
     assert_allclose(result.capacity, system.exact(), atol=0.06)
+
+
+def test_inputs_of_sequences_are_named_without_their_units():
+    inputs = infocap.inputs("Bias [V]:0:5", "Phase [deg]:0:360:fourier")
+    basis = infocap.delayed_basis(inputs, max_delay={1: 1}, time_degree=1)
+    assert basis.labels[1:4] == ["P1(Bias[t])", "P1(Bias[t-1])", "cos1(Phase[t])"]
+    assert "P1(Bias[t-1])·P1(time)" in basis.labels
+
+
+def test_columns_of_a_table_name_the_inputs_of_a_sequence():
+    import pandas as pd
+
+    u = pd.DataFrame({"gain [dB]": np.random.default_rng(1).uniform(-1, 1, 500)})
+    result = infocap.estimate(u, u.to_numpy() ** 3, infocap.delayed_basis(max_delay={1: 2}))
+    assert result.basis.labels == ["1", "P1(gain[t])", "P1(gain[t-1])", "P1(gain[t-2])"]
+
+
+def test_slow_time_goes_without_delays_and_with_own_functions():
+    rng = np.random.default_rng(1)
+    u = rng.uniform(-1, 1, 2000)
+    x = np.stack([u, u**2], axis=1) + 0.05 * rng.standard_normal((2000, 2))
+    result = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 0, 2: 0}, time_degree=1))
+    assert result.capacity_of(lambda u: u[:, 0]) == pytest.approx(result.memory_function().capacity[0], abs=1e-3)
+    with pytest.warns(infocap.errors.DataWarning, match="outside the basis"):  # time is the last column
+        assert result.capacity_of(lambda u: u[:, 1] ** 3) < 0.01
+
+
+def test_high_degrees_of_several_delays_are_listed_at_once():
+    assert len(infocap.delayed_basis(max_delay={10: 9})) == 1 + comb(19, 9)
+
+
+@pytest.mark.parametrize("name", ["weights", "acquired", "repeats"])
+def test_what_belongs_to_trials_counts_at_one_step(name):
+    rng = np.random.default_rng(1)
+    u = rng.uniform(-1, 1, (600, 4))
+    x, again = (np.roll(u, 1, axis=1)[:, :, None] + 0.3 * rng.standard_normal((600, 4, 2)) for _ in range(2))
+    given = {"weights": np.full(600, 2.0), "acquired": np.ones(3), "repeats": again}[name]
+    basis = infocap.delayed_basis(max_delay={1: 2})
+    if name == "repeats":
+        result = infocap.estimate(u, x, basis, at=3, repeats=given)
+        assert result.noise_limited_total == pytest.approx(result.total, abs=0.1)
+    else:
+        with pytest.raises(DataError, match=name):
+            infocap.estimate(u, x, basis, at=3, **{name: given})
+
+
+UNCLEAR = {
+    "seed": (lambda u, x, basis: infocap.draw(basis, 8, seed=-1), "seed=-1.*whole number"),
+    "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3.*callable"),
+    "washout at a step": (lambda u, x, basis: infocap.estimate(u, x, basis, at=3, washout=2), "washout=2.*`at`"),
+    "weighted draw": (lambda u, x, basis: infocap.draw_weighted(basis, 64), "a sequence has no weights"),
+    "weighted probe": (lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True), "no weights"),
+    "unknown option": (lambda u, x, basis: infocap.explore(u[0], x[0], methods="raw"), "option='methods'"),
+    "short exploration": (lambda u, x, basis: infocap.explore(u[0], x[0]), "8 samples for 10 readouts"),
+    "runs of repeats": (
+        lambda u, x, basis: infocap.estimate([*u], [*x], basis, repeats=x),
+        "list of 3 and ndarray of 3",
+    ),
+    "terms and delays": (
+        lambda u, x, basis: infocap.delayed_basis(terms=[[(1, 1)]], time_degree=1),
+        "names all functions",
+    ),
+    "columns": (lambda u, x, basis: basis.combine(np.zeros((20, 2)), np.ones(len(basis))), r"\(samples, 1\)"),
+}
+
+
+@pytest.mark.parametrize("case", UNCLEAR)
+def test_what_makes_no_sense_gets_one_clear_error(case):
+    rng, (call, message) = np.random.default_rng(1), UNCLEAR[case]
+    with pytest.raises(infocap.errors.InfocapError, match=message):
+        call(rng.uniform(-1, 1, (3, 9)), rng.standard_normal((3, 9, 9)), infocap.delayed_basis(max_delay={1: 2}))

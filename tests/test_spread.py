@@ -179,7 +179,7 @@ def test_a_file_that_workers_do_not_see_is_named(tmp_path):
                 file.rename(tmp_path / "gone")
             return super().submit(function, *arguments)
 
-    with pytest.raises(DataError, match=r"x.npy cannot be read here .* put it on a disk that all share"):
+    with pytest.raises(DataError, match=r"x.npy cannot be read here .* put it on a shared disk"):
         infocap.estimate(U, on_disk(tmp_path, X), BASIS, executor=Moving())
 
 

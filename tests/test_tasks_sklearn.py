@@ -85,3 +85,14 @@ def test_features_have_names_for_tables():
 def test_wrong_parameters_are_refused_when_fitting():
     with pytest.raises(ParameterError, match="system=None` must be a callable"):
         SystemFeatures(None).fit(TASK.inputs, TASK.labels)
+
+
+def test_complex_readouts_are_refused_with_what_to_do_here():
+    task = infocap.tasks.two_spirals(n_points=40)
+    for call in (
+        lambda system: infocap.tasks.SystemFeatures(system).fit(task.inputs),
+        lambda system: infocap.tasks.accuracy(system, task),
+    ):
+        with pytest.raises(infocap.errors.DataError, match=r"readouts is complex.*np\.abs\(readouts\) \*\* 2") as found:
+            call(lambda u: u * 1j)
+        assert "complex_as" not in str(found.value)

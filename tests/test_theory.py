@@ -209,3 +209,9 @@ def test_what_proposition_5_2_leaves_falls_at_least_as_the_power_three_halves():
         left[n] = abs(capacity.mean() - delta / n), capacity.std() / np.sqrt(len(u))  # its capacity is 0
     assert left[8][0] > 5 * left[8][1]  # there is something left to see
     assert left[64][0] < left[8][0] / 8**1.5 + 3 * left[64][1]
+
+
+@pytest.mark.parametrize("basis", [infocap.product_basis("legendre", 2, 3), infocap.delayed_basis(max_delay={1: 3})])
+def test_a_mixture_refuses_another_number_of_inputs(basis):
+    with pytest.raises(DataError, match=r"u has shape \(9, 3\); the basis wants"):
+        random_mixture(basis, n_active=2, n_readouts=2, seed=1)(np.zeros((9, 3)))

@@ -124,3 +124,29 @@ def test_convergence_with_the_exact_mean_square_starts_at_the_sample_mean_of_the
     squares = np.mean(BASIS(u[:6]) ** 2, axis=0)
     assert_allclose(curve.raw[0], 1.0)
     assert_allclose(exact.raw[0], squares)
+
+
+CALIBRATED = {
+    "no parameters": (lambda: [1.0, 2.0], {}, [1.0, 2.0], "0 parameters"),
+    "one value for all": (lambda a: [a], {"a": 1.0}, [1.0, 2.0], r"gave shape \(1,\).*measured has \(2,\)"),
+    "not a number": (lambda a: [a, np.nan], {"a": 1.0}, [1.0, 2.0], "finite ones"),
+    "no effect": (lambda a, b: [a, a**2, a], {"a": 1.0, "b": 1.0}, [2.0, 4.0, 2.0], r"do not tell \['a', 'b'\] apart"),
+    "only a product": (lambda a, b: [a * b, (a * b) ** 2, 1], {"a": 1.0, "b": 1.0}, [2.0, 4.0, 1.0], "do not tell"),
+}
+
+
+@pytest.mark.parametrize("case", CALIBRATED)
+def test_what_cannot_be_calibrated_is_said(case):
+    predict, start, measured, message = CALIBRATED[case]
+    with pytest.raises(DataError, match=message):
+        infocap.calibrate(predict, start, measured, np.full(len(measured), 0.1))
+
+
+def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():
+    u = np.random.default_rng(1).uniform(-1, 1, (600, 1))
+    recording = infocap.Recording(u, np.hstack([u, u**2]), index=range(600), input_names=("Bias [V]",))
+    result = infocap.analyse(recording, infocap.delayed_basis(max_delay={1: 0, 2: 0}))
+    assert result.basis.labels == ["1", "P1(Bias[t])", "P2(Bias[t])"]
+    assert result.total == pytest.approx(3)
+    with pytest.raises(infocap.errors.ParameterError, match="wants a Recording, not ndarray"):
+        infocap.analyse(u)

@@ -119,6 +119,8 @@ def draw_weighted(
     >>> bool(abs(weights.mean() - 1) < 0.1)
     True
     """
+    if basis.of_sequences:
+        raise ParameterError("a sequence has no weights, for its inputs are in time; use draw(basis, n_samples).")
     points = _points(basis, n_samples, design, seed, blocks, method)
     columns = []
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
@@ -206,6 +208,7 @@ def _points(
     if method is not None:
         design = renamed("method", "design", method)
     n_samples = whole_number("n_samples", n_samples, 1)
+    seed = None if seed is None else whole_number("seed", seed, 0)
     blocks = block_count(basis, n_samples, design, blocks)
     size, make = n_samples // blocks, DESIGNS[design]
     if design == "random":

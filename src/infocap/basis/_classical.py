@@ -188,9 +188,7 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
         if n_inputs > MOST_INPUTS:
-            raise ParameterError(
-                f"`n_inputs={n_inputs:,}` is more than {MOST_INPUTS:,}, which no device has; give fewer."
-            )
+            raise ParameterError(f"`n_inputs={n_inputs:,}` is more than {MOST_INPUTS:,}, as no device has; give fewer.")
     several = isinstance(family, Sequence) and not isinstance(family, str)
     given = list(family) if several else [family] * (n_inputs or 1)
     if not given or n_inputs not in (None, len(given)):

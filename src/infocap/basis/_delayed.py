@@ -169,6 +169,8 @@ def delayed_basis(
     if domain is not None:
         families = [one.on(domain) for one in families]
     if terms is not None:
+        if max_delay is not None or max_degree is not None or time_degree:
+            raise ParameterError("`terms` names all functions; leave out `max_delay`, `max_degree` and `time_degree`.")
         return DelayedBasis(families, sort_terms(families, _explicit(families, terms)))
     if max_delay is None or (not isinstance(max_delay, Mapping) and max_degree is None):
         raise ParameterError("give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`.")
@@ -277,8 +279,8 @@ def _patterns(families: Sequence[Family], degree: int, window: int, max_factors:
         first = combinations(range(n_inputs * (window + 1)), size)  # places are numbered delay by delay
         chosen = np.array([one for one in first if one[0] < n_inputs], dtype=np.int32)
         delay, which = np.divmod(chosen, n_inputs)
-        splits = [part for part in product(range(1, degree + 1), repeat=size) if sum(part) == degree]
-        for split, copy in product(np.array(splits), np.array([*product(range(int(own.max())), repeat=size)])):
+        cuts = np.array([(0, *inner, degree) for inner in combinations(range(1, degree), size - 1)])
+        for split, copy in product(np.diff(cuts, axis=1), np.array([*product(range(int(own.max())), repeat=size)])):
             allowed = np.all((split <= highest[which]) & (copy < own[which]), axis=1)
             function = own[which] * (split - 1) + 1 + copy
             yield np.stack([which, delay, function], axis=2)[allowed]

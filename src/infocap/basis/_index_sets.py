@@ -13,6 +13,7 @@ from ..typing import ArrayLike, Floats, Integers
 # An estimate keeps about 1.5 kB per function with 30 readouts: 7.5 GB, and works on that for minutes.
 MOST_FUNCTIONS = 5_000_000
 MOST_LISTED = 200_000  # candidates, to choose a few thousand further functions from
+MOST_OF_ONE = 4096  # functions of one input: the quadrature of 9000 takes half a minute
 LARGEST_SIZE = 1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
 MOST_COUNTED = 10**15  # functions are counted in floating-point numbers, which are exact below
 
@@ -52,6 +53,8 @@ def indices_of(
             f"{count * len(families) * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
             "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`."
         )
+    if (many := max(map(len, own_degrees))) > MOST_OF_ONE:
+        raise ParameterError(f"`max_degree={max_degree}`: {many:,} functions of one input; at most {MOST_OF_ONE:,} do.")
     steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
@@ -118,9 +121,7 @@ def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
     """A user's own list of indices, checked and brought into the common order; the constant is added."""
     rows = np.asarray(indices)
     if rows.ndim != 2 or rows.shape[1] != len(families) or not np.issubdtype(rows.dtype, np.integer):
-        raise ParameterError(
-            f"indices must be whole numbers of shape (terms, {len(families)}); got {rows.dtype} {rows.shape}."
-        )
+        raise ParameterError(f"indices must be whole numbers (terms, {len(families)}); got {rows.dtype} {rows.shape}.")
     low, high = rows.min(initial=0), rows.max(initial=0)
     if low < 0 or high > 32767:
         raise ParameterError(f"indices run from {low} to {high}; degrees are between 0 and 32767.")

@@ -108,12 +108,16 @@ class ProductBasis:
 
     def __call__(self, u: ArrayLike) -> Floats:
         """Values of all functions: (samples, terms); of delayed inputs at the times from `memory` on."""
+        return self.values(self._checked(u)).T
+
+    def _checked(self, u: ArrayLike) -> Floats:
+        """Inputs as an array with a column for each input."""
         u = np.asarray(u, dtype=float)
         u = u[:, None] if self.of_sequences and u.ndim == 1 else u
         if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
             more = f" with more than {self.memory} samples" if self.memory else ""
             raise DataError(f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}.")
-        return self.values(u).T
+        return u
 
     def places(self, other: ProductBasis) -> Integers:
         """The place of each function of this basis among those of another, -1 where it is not there."""
@@ -180,8 +184,9 @@ class ProductBasis:
             total[rows] += to_numpy(y**power @ as_like(part, y))
         return total[self._plan(u).row_of.rows]
 
-    def combine(self, u: Floats, coefficients: Floats) -> Floats:
+    def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
         """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""
+        u = self._checked(u)
         out = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
         for rows, samples, y in self._plan(u).tiles(u):
             out[samples] += y.T @ coefficients[self._plan(u).order[rows]]

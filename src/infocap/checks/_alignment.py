@@ -23,8 +23,8 @@ EPOCHS, UNSTEADY = 4, 0.01
 SUSPICIOUS = 3.2
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
 WORTH = 0.02
-# A line stands out from so many frequencies on either side, by this factor; slow drift does not.
-BESIDE, NARROW = 16, 5.0
+# A line stands out from so many frequencies beside it, by this factor; so many rows per delay tell it from a resonance.
+BESIDE, NARROW, RESOLVED = 16, 5.0, 32
 # Mean square of a channel's steps over twice its variance, below which it does not follow random inputs, and above
 # which it does; the share of its variance that low-degree functions of the inputs may then explain; and how many steps
 # are looked at.
@@ -186,16 +186,24 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
 def hum(s: Stretch) -> Iterator[Check]:
     """A line in the spectrum of the readouts, such as hum of the mains."""
     n, rank, d = s.n, s.z.shape[1], s.mixed.shape[1]
-    power = np.sum(np.abs(np.fft.rfft(np.ascontiguousarray(s.mixed.T))) ** 2, axis=0) / n
+    mixed = s.mixed.T
+    if n < RESOLVED * s.samples.basis.memory:  # a resonance is a line, too, as narrow as one over its memory
+        return
+    if n > len(s.z):  # whitened in the first measurements, where a rare step may be missing: here in all of them
+        covariance = np.cov(mixed).reshape(d, d) * (1 + 1e-9 * np.eye(d))
+        mixed = np.linalg.solve(np.linalg.cholesky(covariance), mixed)
+    power = np.sum(np.abs(np.fft.rfft(np.ascontiguousarray(mixed))) ** 2, axis=0) / n
     around = np.convolve(power, np.repeat([1, 0, 1], [BESIDE, 5, BESIDE]) / (2 * BESIDE), "same")
     middle = slice(2 * BESIDE, -2 * BESIDE)  # lower frequencies are drift
     place = 2 * BESIDE + int(np.argmax(np.where(power > NARROW * around, power, 0.0)[middle]))
-    if power[place] < s.limit(2 * d, n) / 2:
+    # Readouts with memory have a spectrum, which may be that of one direction alone: exponentially distributed.
+    least = s.limit(2 * d, n) if not s.samples.history else max(s.limit(2 * d, n), around[place] * s.limit(2, n))
+    if power[place] < least / 2:
         return
     inputs = np.sum(np.abs(s.y @ np.exp(-2j * np.pi * place / n * np.arange(n))) ** 2) / n
     if inputs > s.limit(2 * len(s.y)) / 2:  # the inputs have that line themselves
         return
-    held = 2 / n * rank / d * float(np.sum(np.maximum(power[place - 3 : place + 4] - d, 0.0)))
+    held = 2 / n * rank / d * float(np.sum(np.maximum(power[place - 3 : place + 4] - around[place], 0.0)))
     if held > WORTH:
         yield Check(
             f"the readouts oscillate with a period of {n / place:.4g} measurements (hum of the mains, or a beat of "

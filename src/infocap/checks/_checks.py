@@ -88,15 +88,13 @@ def weak(case: Case) -> Iterator[Check]:
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
         yield Check(f"{said}; leave out copies and sums of others.", cause="dependent", rank=rank, maximum=maximum)
-    wanted = SAMPLES_PER_READOUT * rank
-    if n < wanted:
+    least = SAMPLES_PER_READOUT * rank
+    if n < least:
         said = (
-            f"{n} samples are few for {rank} readouts: below 4 K = {wanted} the bias is large, and "
+            f"{n} samples are few for {rank} readouts: below 4 K = {least} the bias is large, and "
             "extrapolation does not remove it; take more samples."
         )
-        yield Check(
-            said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=wanted
-        )
+        yield Check(said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=least)
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
@@ -178,7 +176,7 @@ DATA: dict[str, Callable[[Stretch], Iterator[Check]]] = {
     "no clock or thermometer among the readouts": clocks,
 }
 # Those that hold for devices with memory too, whose readouts do not follow the inputs of their own row alone.
-WITH_MEMORY = (inputs_off, stale, outlying, clipped, rounded)
+WITH_MEMORY = (inputs_off, stale, outlying, clipped, rounded, hum)
 # Measurements that some of them need in a stretch.
 LEAST = {clocks: 64, alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
 NEEDS = {name: LEAST[check] for name, check in DATA.items() if check in LEAST}
@@ -191,9 +189,10 @@ EXPLAINS = {
     "shift": ("wrapped", "glitches", "no effect", "drift"),
     "gap": ("wrapped", "glitches", "stale", "drift", "unsteady"),
     "late channels": ("wrapped", "glitches"),
+    "clipped": ("stale",),
     "stale": ("wrapped", "memory", "glitches", "drift"),
     "no effect": ("wrapped", "glitches"),
-    "memory": ("wrapped",),
+    "memory": ("wrapped", "drift"),
     "wrapped": ("clipped", "glitches"),
     "order of inputs": ("unsteady", "hum"),
     "unsteady": ("glitches", "drift"),
@@ -201,9 +200,9 @@ EXPLAINS = {
     "nothing": ("no effect",),
     "no readout": ("drift", "hum", "unsteady"),
     "rounded inputs": ("stacked", "repeats"),
-    "stacked": ("order of inputs", "drift"),
+    "stacked": ("order of inputs", "drift", "memory"),
     "repeats": ("order of inputs", "drift"),
-    **dict.fromkeys(("domain", "shape of inputs", "correlated inputs"), ("order of inputs",)),
+    **dict.fromkeys(("domain", "shape of inputs", "correlated inputs"), ("order of inputs", "glitches")),
 }
 
 

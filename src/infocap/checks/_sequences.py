@@ -17,6 +17,8 @@ DELAYS = 100
 # Rows of a block whose power is compared with that of later ones, and how many times the largest of the second half of
 # them it has to be.
 BLOCK, LARGER = 32, 2.0
+# Probability below which chance does not explain the clearest function.
+CHANCE = 0.02
 
 
 def _beginning(case: Case) -> tuple[Floats, Floats]:
@@ -46,6 +48,18 @@ def readouts_early(case: Case) -> Iterator[Check]:
             unreliable="readouts ahead of the inputs",
             lag=lag,
         )
+
+
+def nothing_found(case: Case) -> Iterator[Check]:
+    """Readouts that hold no function of the basis, nor all functions together anything."""
+    p, error = case.estimate.p_value, case.estimate.total_standard_error or 0.0
+    held = case.total - float(case.estimate.capacity[0])
+    if p is not None and len(p) > 1 and p[1:].min() * len(p) > CHANCE and held < STANDARD_ERRORS * error:
+        yield Check(
+            "no function is clearly seen in the readouts; check that these are the inputs that were sent (not those "
+            "of another seed or run), that the source was connected, and that the delays reach far enough.",
+            unreliable="nothing of the inputs is seen", cause="nothing",
+        )  # fmt: skip
 
 
 def inputs_dependent(case: Case) -> Iterator[Check]:
@@ -87,6 +101,7 @@ def washout_short(case: Case) -> Iterator[Check]:
 
 SEQUENCE_CHECKS: dict[str, Callable[[Case], Iterator[Check]]] = {
     "readouts early": readouts_early,
+    "nothing found": nothing_found,
     "inputs dependent": inputs_dependent,
     "washout short": washout_short,
 }

@@ -99,9 +99,8 @@ class Stretch:
         others = [k for k in range(e.shape[1]) if k not in marked]
         kept = [*marked[:PICTURED], *others[:: -(-len(others) // PICTURED) or 1]][:PICTURED]
         moments = np.arange(self.n) * MOMENTS // self.n
-        size = np.array(
-            [np.sqrt(np.mean(e[moments == one][:, sorted(kept)] ** 2, axis=0)) for one in np.unique(moments)]
-        )
+        square, times = e[:, sorted(kept)] ** 2, np.unique(moments)
+        size = np.sqrt([np.mean(square[moments == one], axis=0) for one in times])
         usual = np.median(size, axis=0) if rows else np.median(size)  # of each channel, or of all
         levels = np.clip(3 * np.log2(np.maximum(size, 1e-300) / np.maximum(usual, 1e-300)), 0, 9).astype(int)
         return {
@@ -126,7 +125,7 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         rows = np.arange(start, stop) if order is None else order[start:stop]
         tables = (samples.u, samples.x)
         u, x = (one.read(start, stop, on_host=True) if order is None else one.take(rows) for one in tables)
-        if samples.history:  # the inputs of a sequence have more rows, and perhaps a column of slow time
+        if samples.basis.of_sequences:  # the inputs have more rows, and perhaps a column of slow time
             runs = 1 if samples.runs is None else np.searchsorted(samples.runs, rows, side="right")
             u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
         x = x if len(samples.channels) == width else x[:, samples.channels]
@@ -152,8 +151,7 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         some = generator.permutation(len(x))[:SORTED]
         related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T)
         own, turn = (y[:, : len(z)] @ z).T / len(z), whitening @ rotation
-        mixed = (x @ turn - mean @ turn).clip(-LARGEST, LARGEST)
-        mixed = mixed.astype(np.float32)
+        mixed = (x @ turn - mean @ turn).clip(-LARGEST, LARGEST).astype(np.float32)
         shown = (mixed[:, :directions], mixed[:, directions:], some, np.sort(x[some].T, axis=1))
         rows = samples.x.given_rows(rows)
         yield Stretch(samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, own, *shown)

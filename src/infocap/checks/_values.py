@@ -10,6 +10,7 @@ from ..errors import Check
 from ..estimators._evidence import lowest
 from ..samples._look import fitting_domain
 from ..typing import Floats, Integers
+from ._alignment import LAGS
 from ._stretch import FALSE_ALARM, Stretch, misfit, numbers
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, full scales of converters, and nines.
@@ -44,11 +45,8 @@ PILED, SMOOTH, COMPACT, NARROW = 20.0, 2.5, 4.0, 0.01
 SMALL = 0.06
 # Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
 # have wrapped around.
-MORE_FUNCTIONS, MOST_ODD, WRAPPED = (
-    120,
-    12,
-    np.array([0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995]),
-)
+MORE_FUNCTIONS, MOST_ODD = 120, 12
+WRAPPED = np.array([0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995])
 
 
 def inputs_off(s: Stretch) -> Iterator[Check]:
@@ -237,11 +235,12 @@ def outlying(s: Stretch) -> Iterator[Check]:
 
 
 def _anywhere(s: Stretch, rows: Integers, largest: Floats) -> bool:
-    """Whether rows do not lie together in the inputs, where a device may respond strongly; few must stand alone."""
+    """Whether rows lie together at no shift of the inputs, where a device may respond strongly; few stand alone."""
     if len(rows) < 3:
         return bool(np.any(largest[-1] > FAR * (1 + largest[max(-1 - len(rows), -len(largest))])))
-    y = s.y[s.low.degrees[1:] <= 3][:, rows]
-    return len(rows) * float(np.sum(y.mean(axis=1) ** 2)) < s.limit(len(y), FALSE_ALARM / 1e-6)
+    y = s.y[s.low.degrees[1:] <= 3]
+    together = max(np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1))
+    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
 
 
 def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:

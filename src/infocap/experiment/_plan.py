@@ -173,9 +173,7 @@ class Plan:
         if self.n_readouts is not None:
             plain["n_readouts"] = whole_number("n_readouts", self.n_readouts, 1)
             if self.channel and len(self.channel) != self.n_readouts:
-                raise ParameterError(
-                    f"`n_readouts={self.n_readouts}` does not fit {len(self.channel)} names of `channel`."
-                )
+                raise ParameterError(f"`n_readouts={self.n_readouts}` but `channel` has {len(self.channel)} names.")
         if self.max_delay is not None:
             plain |= _sequence(self, plain)
         elif plain["runs"] or plain["washout"]:
@@ -433,9 +431,7 @@ def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
 def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
     """The entries of a plan for a device with memory that follow from others; what makes no sense there is refused."""
     if not isinstance(plan.max_delay, dict) or not all(str(degree).isdecimal() for degree in plan.max_delay):
-        raise ParameterError(
-            f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays, as {{1: 100, 2: 40}}."
-        )
+        raise ParameterError(f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays: {{1: 100, 2: 4}}.")
     for name in ("noise_repeats", "reference_every", "dark_every", "max_interactions", "weighted"):
         if getattr(plan, name):
             raise ParameterError(f"`{name}={getattr(plan, name)!r}` has no meaning for a sequence; leave it out.")

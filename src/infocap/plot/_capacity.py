@@ -42,8 +42,8 @@ def capacity_matrix(
     >>> ax.collections[0].get_array().shape
     (4, 4)
     """
-    columns, rows = (np.arange(most + 1) for most in result.basis.indices.max(axis=0))
-    values = result.matrix()[: len(columns), : len(rows)]
+    values = result.matrix()[np.ix_(*(np.arange(most + 1) for most in result.basis.indices.max(axis=0)))]
+    columns, rows = map(np.arange, values.shape)
     with axes(ax, aspect=0.8) as ax:
         colours = mpl.colormaps["viridis"]
         cells: Any = {"cmap": colours, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 0.3}

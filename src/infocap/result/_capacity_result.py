@@ -203,7 +203,7 @@ class CapacityResult:
 
     def matrix(self) -> Floats:
         """Capacities of two inputs: [i, j] is for degree i in u1 and j in u2, NaN outside the basis."""
-        if self.basis.memory:
+        if self.basis.of_sequences:
             raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
         if self.basis.n_inputs != 2:
             raise ParameterError(f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree().")

@@ -61,12 +61,11 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     is averaged over many further points, which corrects the coefficients and gives the power outside the basis.
     """
     coefficients = np.zeros(len(basis))
-    blocks = None if basis.memory else 1  # one net: the most even points for an average
     if len(basis) <= MOST_TERMS:
         count = 2 ** int(np.ceil(np.log2(max(FIT_POINTS * len(basis), 4096))))
-        u = draw(basis, count + basis.memory, seed=0, blocks=blocks)
+        u = _drawn(basis, count, 0)
         coefficients = np.linalg.lstsq(basis(u), _values(target, u)[basis.memory :], rcond=None)[0]
-    u = draw(basis, CHECK_POINTS + basis.memory, seed=1, blocks=blocks)
+    u = _drawn(basis, CHECK_POINTS, 1)
     values = _values(target, u)[basis.memory :]
     coefficients += basis.sum_over(u, values - basis.combine(u, coefficients)) / len(values)
     outside = float(np.mean((values - basis.combine(u, coefficients)) ** 2))
@@ -111,8 +110,17 @@ def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tup
     return bias, first + 2 * np.abs(bias) * np.sum(noise**2) / (max(trace, TINY) * n_samples)
 
 
+def _drawn(basis: ProductBasis, count: int, seed: int) -> Floats:
+    """Inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
+    u = draw(basis, count + basis.memory, seed=seed, blocks=None if basis.of_sequences else 1)
+    time = np.random.default_rng([seed, 1]).uniform(-1, 1, (len(u), len(basis.columns) - u.shape[1]))
+    return np.hstack([u, time])
+
+
 def _values(target: Target, u: Floats) -> Floats:
-    values = np.asarray(target(u), dtype=float)
-    if values.shape != (len(u),):
-        raise DataError(f"the target gave shape {values.shape}; it must give ({len(u)},), one value per input.")
-    return values
+    if not callable(target):
+        raise DataError(f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0]).")
+    values = np.asarray(target(u))
+    if values.shape != (len(u),) or values.dtype.kind not in "fiub":
+        raise DataError(f"the target gave {values.dtype} {values.shape}; give ({len(u)},) real numbers, one per input.")
+    return values.astype(float)

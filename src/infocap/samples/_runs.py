@@ -41,8 +41,9 @@ def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | 
     history = min(first, 2 * basis.memory)
     several = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
     lists = [one if several else [one] for one in (u, x, repeats) if one is not None]
-    if len({len(one) for one in lists}) > 1:
-        raise DataError(f"u has {len(lists[0])} runs and x has {len(lists[1])}; give both for every run.")
+    if several and not all(isinstance(one, list | tuple) and len(one) == len(x) for one in lists):
+        found = " and ".join(f"{type(one).__name__} of {len(one)}" for one in lists)
+        raise DataError(f"x has {len(x)} runs, but inputs and readouts are {found}; give lists of equal length.")
     parts = []
     for number, (inputs, *readouts) in enumerate(zip(*lists, strict=True)):
         run, names = f" of run {number + 1}" * several, ("x", "repeats")

@@ -81,13 +81,11 @@ class Samples:
         if basis.of_sequences:
             for name, given in (("index", index), ("acquired", acquired), ("weights", weights)):
                 if given is not None:
-                    raise ParameterError(
-                        f"`{name}` has no meaning for a sequence, whose rows are in time; leave it out."
-                    )
+                    raise ParameterError(f"`{name}` has no meaning for a sequence, whose rows are times; leave it out.")
             found = cut_runs(u, x, basis, washout, complex_as, repeats)
             n, k = found["x"].shape
             found |= {"channels": np.arange(k), "shift": np.zeros(k), "scale": np.ones(k)}
-            return cls(basis=basis, n_total=n, **found)
+            return cls(basis=basis.named(found["u"].columns[: basis.n_inputs]), n_total=n, **found)
         if washout is not None:
             raise ParameterError(f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...).")
         inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)

@@ -167,6 +167,4 @@ def _hdf5(dataset: Any) -> Any | None:
 
 def _unreachable(path: str, problem: Exception) -> DataError:
     reason = getattr(problem, "strerror", None) or " ".join(str(problem).split())
-    return DataError(
-        f"{path} cannot be read here ({reason}); every process must see it: put it on a disk that all share."
-    )
+    return DataError(f"{path} cannot be read here ({reason}); every process must see it: put it on a shared disk.")

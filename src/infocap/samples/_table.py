@@ -204,10 +204,10 @@ class Table:
     def _column_names(self, first: Any) -> list[str]:
         """Names of the columns as read, after a look at the type of the first row."""
         if first.dtype.kind == "c" and self.complex_as is None:
-            raise DataError(
-                f"{self.name} is complex ({first.dtype}); say what is measured: `complex_as='abs2'` for powers "
-                "|x|², `complex_as='split'` for real and imaginary parts as separate channels."
-            )
+            how = f"np.abs({self.name}) ** 2 for powers, np.hstack([{self.name}.real, {self.name}.imag]) for both parts"
+            if self.name in ("x", "repeats"):  # where there is an option for it
+                how = "`complex_as='abs2'` for powers |x|², `complex_as='split'` for real and imaginary parts"
+            raise DataError(f"{self.name} is complex ({first.dtype}); say what is measured: {how} as channels.")
         if first.dtype.kind not in "fiubcOUS":
             raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
         names = getattr(self.source, "columns", None)  # pandas

@@ -3,12 +3,14 @@
 import inspect
 from typing import Any
 
-from ..errors import DataError
+from ..errors import DataError, ParameterError
 from ..typing import Floats, System
 
 
 def measure(system: System, u: Floats, seed: Any = None) -> Any:
     """Readouts (samples, readouts) at the inputs `u`; the seed goes to systems that take one."""
+    if not callable(system):
+        raise ParameterError(f"`system={system!r}` must be a callable from inputs to readouts.")
     x = system(u, seed=seed) if seed is not None and takes_seed(system) else system(u)
     if tuple(getattr(x, "shape", ()))[:1] != (len(u),):
         found = getattr(x, "shape", type(x).__name__)

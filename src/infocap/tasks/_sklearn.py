@@ -8,7 +8,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import to_numpy
 from .._check import whole_number
-from ..errors import ParameterError
 from ..samples._table import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, System
@@ -51,8 +50,6 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> "SystemFeatures":
         """See how many readouts the system has."""
-        if not callable(self.system):
-            raise ParameterError(f"`system={self.system!r}` must be a callable from inputs to readouts.")
         X = validate_data(self, X, dtype=float)
         self.past_ = X[len(X) - min(whole_number("washout", self.washout, 0), len(X)) :]
         self.n_readouts_ = self._measure(X[:1]).shape[1]

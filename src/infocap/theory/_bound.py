@@ -129,6 +129,8 @@ def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None
     The variance is a square in W, so the noise of W would add to it. The product of two differences, each with the
     weights from another block, has nothing of that on average.
     """
+    if basis.of_sequences:
+        raise ParameterError("of a system with memory the bound is known from a result only: give that of probe(...).")
     u = draw(basis, 3 * draws, seed=seed, blocks=3)
     shots = [readouts(measure(system, u, one), "system(u)") for one in np.random.SeedSequence(seed).spawn(2)]
     data = whiten(np.stack([one.finite() for one in shots], axis=1), np.empty((0, shots[0].shape[1])), True)

@@ -95,10 +95,10 @@ class RandomMixture:
         """
         rows = np.union1d(0, self.active)  # a basis has the constant
         u = np.asarray(u, dtype=float).reshape(len(u), -1)
-        past = np.column_stack(
-            [np.full(self.basis.memory, one.quantile(np.array([0.5]))) for one in self.basis.families]
-        )
-        x = self.basis.subset(rows).combine(np.vstack([past, u]), self._all_weights[:, rows].T)
+        medians = np.hstack([one.quantile(np.array([0.5])) for one in self.basis.families])
+        if u.shape[1] == len(medians):  # else it is refused below
+            u = np.vstack([np.tile(medians, (self.basis.memory, 1)), u])
+        x = self.basis.subset(rows).combine(u, self._all_weights[:, rows].T)
         if self.noise:
             x += self.noise_scale * np.random.default_rng(seed).standard_normal(x.shape)
         return x

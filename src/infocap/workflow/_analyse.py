@@ -15,7 +15,7 @@ from .._words import percent
 from ..basis._product import ProductBasis, product_basis
 from ..designs import design_fingerprint, weights_at
 from ..dimension._spectra import indicator
-from ..errors import Check, DataWarning, InfocapError, warn
+from ..errors import Check, DataWarning, InfocapError, ParameterError, warn
 from ..estimators._method import Estimator
 from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult, Drift, Factors, Growth
@@ -68,6 +68,8 @@ def analyse(
     (32, 64, 128, 256, 512, 1024)
     """
     chosen: list[str] = []
+    if not isinstance(recording, Recording):
+        raise ParameterError(f"analyse wants a Recording, not {type(recording).__name__}; arrays go to estimate(u, x).")
     if basis is None:
         basis, taken = choose_basis(np.shape(recording.inputs), recording.metadata.get("plan"))
         chosen = [f"no basis was given: {'; '.join(taken.values())}; `product_basis(...)` says otherwise."]
@@ -80,22 +82,20 @@ def analyse(
         settings["weights"] = _planned_weights(recording, basis)
     rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
     rows["index"] = np.asarray(recording.index)
-    if basis.memory:  # rows of a sequence are in time, and a part of it would be another sequence
+    if basis.of_sequences:  # rows of a sequence are in time, and a part of it would be another sequence
         rows, growth = {"repeats": recording.repeats}, False
     u: Any = recording.inputs
     x: Any = recording.readouts
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)
-    if recording.input_names and not basis.memory:
+    if recording.input_names:
         u = Labelled(u, recording.input_names)
     plan = recording.metadata.get("plan", {})
-    if basis.memory and plan.get("runs"):  # all of one length
+    if basis.of_sequences and plan.get("runs"):  # all of one length
         settings = {"washout": plan["washout"]} | settings
         steps, n = plan["washout"] + -(-plan["n_samples"] // plan["runs"]), u.shape[0]
-        every = (
-            None if one is None else [one[k : k + steps] for k in range(0, n, steps)] for one in (u, x, *rows.values())
-        )
-        u, x, rows["repeats"] = every
+        tables, edges = (u, x, *rows.values()), range(0, n, steps)
+        u, x, rows["repeats"] = (None if one is None else [one[k : k + steps] for k in edges] for one in tables)
     result = estimate(u, x, basis, **rows, **settings, **means)
     checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
     result = replace(result, checks=(*result.checks, *(Check(one, kind="note") for one in chosen)))

@@ -47,15 +47,19 @@ def calibrate(
     from scipy.optimize import least_squares
 
     values, widths, names = np.asarray(measured, dtype=float), np.asarray(errors, dtype=float), list(start)
-    told = widths > 0
+    told = (widths > 0) & np.isfinite(widths)
     freedom = int(np.sum(told)) - len(names)
-    if values.shape != widths.shape or freedom < 1:
+    if values.shape != widths.shape or freedom < 1 or not names:
         raise DataError(f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; give more.")
 
     @cache
     def residuals(*logarithms: float) -> Floats:
-        found = predict(**dict(zip(names, np.exp(logarithms).tolist(), strict=True)))
-        return (np.asarray(found, dtype=float) - values)[told] / widths[told]
+        point = dict(zip(names, np.exp(logarithms).tolist(), strict=True))
+        found = np.asarray(predict(**point), dtype=float)
+        if found.shape != values.shape or not np.isfinite((found - values)[told]).all():
+            said = f"predict gave shape {found.shape} for {point} and measured has {values.shape}"
+            raise DataError(f"{said}; give equally many values in both, and finite ones wherever there is an error.")
+        return (found - values)[told] / widths[told]
 
     def slopes(logarithms: Floats) -> Floats:
         here, steps = residuals(*logarithms), STEP * np.eye(len(names))
@@ -64,7 +68,9 @@ def calibrate(
     first = np.log([positive(name, start[name]) for name in names])
     found = least_squares(lambda logarithms: residuals(*logarithms), first, slopes, xtol=SETTLED, ftol=SETTLED)
     chi2 = 2 * float(found.cost)
-    covariance = np.linalg.pinv(found.jac.T @ found.jac) * max(1.0, chi2 / freedom)
+    if np.linalg.matrix_rank(found.jac) < len(names):
+        raise DataError(f"the values predicted do not tell {names} apart; leave out a parameter that has no effect.")
+    covariance = np.linalg.inv(found.jac.T @ found.jac) * max(1.0, chi2 / freedom)
     deviation, best = np.sqrt(np.diag(covariance)), np.exp(found.x)
     parameters, error = (dict(zip(names, one.tolist(), strict=True)) for one in (best, best * deviation))
     return Calibration(parameters, error, covariance / np.outer(deviation, deviation), chi2, freedom)

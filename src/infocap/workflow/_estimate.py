@@ -134,9 +134,13 @@ def estimate(
     elif family is not None:
         raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
     if at is not None:
+        if washout is not None:
+            raise ParameterError(f"`washout={washout!r}` has no meaning at one time step; leave out `washout` or `at`.")
+        again = None if repeats is None else at_one_step(u, repeats, basis, at)[1]
         u, x, lagged = at_one_step(u, x, basis, at)
+        options |= {"index": index, "acquired": acquired, "weights": weights, "repeats": again, "method": method}
         means = {"constant": constant, "nan": nan, "complex_as": complex_as, "memory": memory, "executor": executor}
-        return replace(estimate(u, x, lagged, method=method, **means, **options), basis=basis)
+        return replace(estimate(u, x, lagged, **means, **options), basis=basis)
     chosen = find_method(method, options)
     rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
     samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
@@ -178,6 +182,8 @@ def evidence(
     >>> [round(infocap.conclude(seen, method).total, 2) for method in ("raw", "threshold-richardson")]
     [5.96, 5.93]
     """
+    for name in rows:
+        one_of("option", name, ("index", "acquired", "weights", "repeats", "washout"))
     samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
     return _gathered(samples, engine, constant, nan, None, {})
@@ -198,10 +204,8 @@ def _gathered(
                 f"`{name}={value!r}` is for work in the processor's memory and cannot work on arrays that lie on a "
                 f"device; leave {name} out, or pass NumPy arrays."
             )
-    if nan == "drop" and samples.history:
-        raise ParameterError(
-            "`nan='drop'` would tear a sequence apart; give the runs without missing values as a list."
-        )
+    if nan == "drop" and samples.basis.of_sequences:
+        raise ParameterError("`nan='drop'` would tear a sequence apart; give runs without missing values as a list.")
     if nan == "drop":
         less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
         samples = without_gaps(samples, replace(engine, **less))

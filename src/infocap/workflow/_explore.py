@@ -139,7 +139,7 @@ def explore(
     families = find_families(family, n_inputs if isinstance(family, str | Family) else None)
     families = families if domain is None else [one.on(domain) for one in families]
     if washout is None:
-        washout = min(min(np.shape(one)[0] for _, one in runs) // 10, LONGEST_WASHOUT)
+        washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, LONGEST_WASHOUT)
     options["washout"] = longest = whole_number("washout", washout, 1)
     nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=longest)
     most, windows = whole_number("most_tested", most_tested, 100), dict[int, int]()

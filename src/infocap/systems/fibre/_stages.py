@@ -153,7 +153,7 @@ def widened(array: Any, n_points: int, value: float = 0.0) -> Any:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Field mask sign(u) sqrt|u| in equal spectral bins, smoothed by the instrument's own filter.
+    """Field mask sign(u) sqrt(abs(u)) in equal spectral bins, smoothed by the instrument's own filter.
 
     Input k is written into every bin b with b mod n_inputs = k, counted from short to long wavelength: two
     inputs alternate, five come in sequence, four times. Outside its span the filter transmits. With 0 there,
@@ -162,9 +162,9 @@ class Encoder:
     Phase noise is drawn for each 1 GHz cell (the authors' program) or for each bin (the paper's text), on a
     raster that does not depend on the grid.
 
-    A real filter is not calibrated equally well in all bins. Bin b transmits the power T = ``|u|^(1 + exponent_spread
-    c_b)``, and turns the phase by `phase_spread_rad` c_b (1 - T), where the c_b are standard normal numbers that
-    `calibration_seed` fixes for good: they belong to the device, and are no noise.
+    A real filter is not calibrated equally well in all bins. A bin transmits the power T = abs(u) raised to
+    1 + `exponent_spread` c, and turns the phase by `phase_spread_rad` c (1 - T), where each bin has a standard normal
+    number c of its own that `calibration_seed` fixes for good: it belongs to the device, and is no noise.
 
     >>> Encoder(n_inputs=2).n_bins
     20
