@@ -245,6 +245,14 @@ def lettered(ax: Axes, letter: str, title: str = "") -> None:
     ax.set_title(f"({letter}) {title}".strip(), loc="left", fontweight="normal")
 
 
+def bars(result: infocap.CapacityResult, ax: Axes, letter: str, title: str) -> None:
+    """Capacities by degree, with the legend inside the panel, above the bars: above the panel stands the letter."""
+    infocap.plot.capacity_bars(result, ax)
+    ax.set_ylim(0, 1.45 * ax.get_ylim()[1])
+    ax.legend(loc="upper left", handlelength=1.0, handletextpad=0.5)
+    lettered(ax, letter, title)
+
+
 def spread(values: xr.DataArray, digits: int = 1) -> str:
     """Mean and standard deviation over the seeds, such as 13.9 ± 0.2; the mean alone of one seed."""
     if values.sizes.get("seed", 1) == 1:

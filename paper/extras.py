@@ -16,6 +16,7 @@ from ._common import QUICK as QUICK_SWEEP
 from ._common import (
     SWEEP,
     Line,
+    bars,
     by_length,
     canvas,
     finished,
@@ -127,8 +128,8 @@ def draw(data: xr.Dataset) -> Figure:
     axes[0, 1].legend(loc="lower right", ncols=2, handlelength=1.8)
     power, length = data["power_dbm"].values[-1], data["length_m"].values[-1]
     for ax, letter, q in zip(axes[1], "cd", (2, 5), strict=True):
-        infocap.plot.capacity_bars(result_at(whole, q, model="twin", power_dbm=power, length_m=length), ax)
-        lettered(ax, letter, f"{q} inputs, {power:g} dBm, {length:g} m, control-variate")
+        title = f"{q} inputs, {power:g} dBm, {length:g} m, control-variate"
+        bars(result_at(whole, q, model="twin", power_dbm=power, length_m=length), ax, letter, title)
     return figure
 
 

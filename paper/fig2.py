@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import infocap
 from infocap.workflow import Convergence
 
-from ._common import HALVES, SWEEP, Line, as_result, canvas, finished, lettered, line, parameters_of, styled
+from ._common import HALVES, SWEEP, Line, as_result, bars, canvas, finished, lettered, line, parameters_of, styled
 from ._work import Work
 
 TITLE = "Finite samples: bias, its removal, and the error of every estimator"
@@ -252,8 +252,7 @@ def draw(data: xr.Dataset) -> Figure:
     }
     for ax, (name, title) in zip(axes.flat, titles.items(), strict=True):
         capacity = np.maximum(data[f"example_{name}"].values, 0.0)
-        infocap.plot.capacity_bars(as_result(capacity, basis, parameters["n_samples"]), ax)
-        lettered(ax, "c", title)
+        bars(as_result(capacity, basis, parameters["n_samples"]), ax, "c", title)
         ax.label_outer()
         if name != "actual":
             ax.get_legend().remove()

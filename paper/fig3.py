@@ -11,7 +11,21 @@ from matplotlib.figure import Figure
 import infocap
 
 from ._common import QUICK as QUICK_SWEEP
-from ._common import SWEEP, Line, beyond, canvas, finished, lettered, line, listed, result_at, spread, styled, swept
+from ._common import (
+    SWEEP,
+    Line,
+    bars,
+    beyond,
+    canvas,
+    finished,
+    lettered,
+    line,
+    listed,
+    result_at,
+    spread,
+    styled,
+    swept,
+)
 from ._work import Work
 
 TITLE = "The light at each stage; capacities before and after the fibre, 6.6 dBm, 5 m"
@@ -46,10 +60,10 @@ def draw(data: xr.Dataset) -> Figure:
     panels[3].set_title("the same pulses, logarithmic", loc="left")
     axes = bottom.subplots(1, 2, sharey=True)
     for ax, letter, length, name in zip(axes, "bc", (0.0, 5.0), ("before", "after"), strict=True):
-        infocap.plot.capacity_bars(result_at(data, 5, model="plain", power_dbm=6.6, length_m=length), ax)
-        lettered(ax, letter, f"{name} propagation, five inputs, 6.6 dBm" + (", 5 m" if length else ""))
+        title = f"{name} propagation, five inputs, 6.6 dBm" + (", 5 m" if length else "")
+        bars(result_at(data, 5, model="plain", power_dbm=6.6, length_m=length), ax, letter, title)
     axes[0].get_legend().remove()
-    axes[0].set_ylim(0, 1.5 * data["by_degree_q5"].max().item())
+    axes[0].set_ylim(0, 1.75 * data["by_degree_q5"].max().item())
     axes[1].set_ylabel("")
     return figure
 
