@@ -174,7 +174,7 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
         raise ParameterError(f"`names={names!r}` must be {len(results)} different names, one per result.")
     first = results[0].basis
     for name, one in zip(called, results, strict=True):
-        if one.basis.families != first.families:
+        if one.basis.families != first.families or one.basis.of_sequences != first.of_sequences:
             raise DataError(
                 f"{called[0]} is about {_inputs(first)}, {name} about {_inputs(one.basis)}: their capacities are of "
                 "different functions and cannot be compared; estimate both with the same family and domain."
@@ -191,7 +191,7 @@ def _inputs(basis: ProductBasis) -> str:
     on = ((one.name, one.distribution, one.domain) for one in basis.families)
     kinds = [f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on]
     count = f"{basis.n_inputs} input{'s' if basis.n_inputs > 1 else ''}"
-    return f"{count}, {listed(list(dict.fromkeys(kinds)), 3)}"
+    return f"{count}{' at several delays' * basis.of_sequences}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
 
 def _in_common(
