@@ -525,7 +525,7 @@ def test_reservoirs_are_swept_and_compared(tmp_path):
         infocap.systems.RandomFeatures(1, 4), infocap.product_basis("legendre", 1, 3), 256, seed=1
     )
     with pytest.raises(DataError, match="1 input at several delays, legendre .* cannot be compared"):
-        infocap.compare(alone, stationary)
+        infocap.compare(alone, infocap.probe(features, plain, 256, seed=1))
     common = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 4})
     assert set(compared.basis.labels) == set(common.labels)
     places = [alone.basis.labels.index(label) for label in compared.basis.labels]
