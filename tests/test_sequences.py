@@ -521,10 +521,8 @@ def test_reservoirs_are_swept_and_compared(tmp_path):
     assert swept.at(radius=0.9).memory_capacity > swept.at(radius=0.5).memory_capacity
     other = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 6})
     compared = infocap.compare(alone, infocap.probe(infocap.systems.EchoState(6, radius=0.5), other, 1500, seed=1))
-    stationary = infocap.probe(
-        infocap.systems.RandomFeatures(1, 4), infocap.product_basis("legendre", 1, 3), 256, seed=1
-    )
-    with pytest.raises(DataError, match="1 input at several delays, legendre .* cannot be compared"):
+    features, plain = infocap.systems.RandomFeatures(1, 4), infocap.product_basis("legendre", 1, 3)
+    with pytest.raises(DataError, match=r"1 input at several delays, legendre .* cannot be compared"):
         infocap.compare(alone, infocap.probe(features, plain, 256, seed=1))
     common = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 4})
     assert set(compared.basis.labels) == set(common.labels)
