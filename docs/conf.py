@@ -82,7 +82,7 @@ nitpicky = True
 smartquotes = False  # a prime is a prime
 nitpick_ignore_regex = [
     (r"py:.*", r"(?!infocap).*"),
-    (r"py:.*", r"infocap\.(typing|kernels|workflow\._part)\..*"),
+    (r"py:.*", r"infocap\.(typing|kernels|result\._target)\..*"),
 ]  # inner and others' names
 
 
