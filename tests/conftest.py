@@ -60,6 +60,17 @@ def browser_program():
     return next(filter(None, map(shutil.which, BROWSERS)), None) or absent("a browser (chromium)")
 
 
+@pytest.fixture(scope="module")
+def browser(browser_program):
+    """A browser without a window, for the tests of one file."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20261115)

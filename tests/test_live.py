@@ -54,16 +54,6 @@ def stored_rows(path, least):
     pytest.fail(f"fewer than {least} rows after a minute")
 
 
-@pytest.fixture(scope="module")
-def browser(browser_program):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(browser, started, tmp_path):
     path, problems = tmp_path / "run.db", []
     run = started(0.05)

@@ -16,16 +16,6 @@ from report_results import HOSTILE, KINDS, page_of
 FULL, FIVE = KINDS["two inputs, everything measured"], KINDS["five inputs, everything measured"]
 
 
-@pytest.fixture(scope="module")
-def browser(browser_program):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Show a result in a fresh window without a network; any error or request makes the test fail."""
