@@ -13,7 +13,7 @@ import infocap
 from infocap.errors import DataError, DataWarning, ParameterError
 from infocap.systems import FibreSystem
 from infocap.systems.fibre import Detector, Encoder, Fibre, Grid, Pulse
-from infocap.systems.fibre._fibre import Pulses, _half_steps
+from infocap.systems.fibre._fibre import _half_steps, _step
 
 QUIET = {"phase_noise": None}
 SMOOTH = Encoder(filter="gaussian")  # no faint tails: all of the light is in the window
@@ -134,6 +134,18 @@ def test_each_stage_and_each_length_has_noise_of_its_own():
     assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 4 / np.sqrt(first.size)
 
 
+def test_powers_that_travel_together_give_the_numbers_of_each_alone():
+    u, powers, lengths = some_inputs(2, 600), (-3.0, 6.6, 4.5), [5.0, 40.0]
+    system = FibreSystem(n_inputs=2, tolerance=1e-7, detector=Detector(additive_fraction=1e-3))
+    together = system.readouts(u, lengths, seed=1, powers_dbm=powers)
+    for power, pair in zip(powers, together, strict=True):
+        alone = replace(system, pulse=replace(system.pulse, power_dbm=power), power_dbm=power)
+        for one, other in zip(pair, alone.readouts(u, lengths, seed=1), strict=True):
+            assert relative_error(one, other).max() < 1e-6
+    with pytest.raises(ParameterError, match="power_dbm"):
+        system.readouts(u, lengths, powers_dbm=[50.0])
+
+
 # ---- closed forms ------------------------------------------------------------------------------------------
 
 
@@ -164,8 +176,8 @@ def test_a_step_and_its_halves_differ_by_the_third_power_of_its_length():
     period = np.pi / 2 * tau**2 / 23e-3
     errors, differences = [], []
     for level in (3, 4, 5):
-        pulses = Pulses(field, np.array([0]), np.array([0]), np.array([level]))
-        best, apart = fibre._step(pulses, _half_steps(fibre, grid.n_points, grid.spacing_thz, period, 7), period)
+        table = _half_steps(fibre, grid.n_points, grid.spacing_thz, period, 7)
+        best, apart = _step(field, np.array([level]), table, 1.2e-3 * period * 0.5 ** np.arange(7)[:, None])
         exact = field * np.exp(1j * np.pi / 4 * 0.5**level)
         errors.append(np.linalg.norm(best - exact))
         differences.append(np.linalg.norm(apart))

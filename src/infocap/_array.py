@@ -148,5 +148,4 @@ def rotation(phase: Any) -> Any:
         np.cos(phase, out=out.real)
         np.sin(phase, out=out.imag)
         return out
-    xp = array_namespace(phase)
-    return xp.cos(phase) + 1j * xp.sin(phase)
+    return array_namespace(phase).exp(1j * phase)

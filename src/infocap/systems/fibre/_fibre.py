@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._array import array_namespace, as_like, rotation, to_numpy, transforms
+from ..._array import array_namespace, as_like, on_host, rotation, take_rows, to_numpy, transforms
 from ..._check import number, positive
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
@@ -41,7 +41,7 @@ class Pulses:
     def some(self, chosen: Any) -> "Pulses":
         """Those of a mask."""
         where = np.flatnonzero(chosen)
-        field = array_namespace(self.field).take(self.field, as_like(where, self.field), axis=0)
+        field = take_rows(self.field, as_like(where, self.field))
         return Pulses(field, self.rows[where], self.place[where], self.level[where])
 
 
@@ -106,13 +106,13 @@ class Fibre:
         out = [field * as_like(np.exp(exponent * length), field) for length in total]
         if self.gamma_per_w_km == 0 or total[-1] == 0:
             return out
-        xp, fourier = array_namespace(field), transforms(field)
+        fourier = transforms(field)
         if shape is None or self.prechirp_length_m:  # dispersion has moved what was known
             shape = fourier.fft(field)
         crop = self._crop(shape, field, grid, total[-1])
         for n_points in np.unique(crop).tolist():
             rows = np.flatnonzero(crop == n_points)
-            near = nearest(xp.take(shape, as_like(rows, field), axis=0), n_points)
+            near = nearest(take_rows(shape, as_like(rows, field)), n_points)
             start = fourier.ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
                 out[position][as_like(rows, field)] += fourier.ifft(widened(fourier.fft(correction), grid.n_points))
@@ -157,7 +157,7 @@ class Fibre:
             linear = first * as_like(np.exp(exponent * length), first)
             for one in groups:
                 rows = as_like(one.rows, start)
-                change = nearest(one.field, narrow) - xp.take(linear, rows, axis=0)
+                change = nearest(one.field, narrow) - take_rows(linear, rows)
                 correction[rows] = xp.astype(change, start.dtype)
                 one.place = np.zeros_like(one.place)
             out.append(correction)
@@ -194,12 +194,14 @@ class Fibre:
         field, n_points = pulses.field, pulses.field.shape[1]
         xp = array_namespace(field)
         table = as_like(_half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field)
+        strength = self.gamma_per_w_km * 1e-3 * stretch * 0.5 ** np.arange(FINEST + 2)[:, None]
+        strength = as_like(strength, xp.real(field))
         allowed = STEP_ERROR**2 * self.tolerance * 0.25 ** np.arange(FINEST + 1)
         loss = 2 * self.exponent(np.zeros(1))[0].real * stretch / 2**FINEST
         edge = slice(3 * n_points // 8, 5 * n_points // 8)
         arrived, wider = [], []
         while len(pulses.rows):
-            best, apart = self._step(pulses, table, stretch)
+            best, apart = _step(field, pulses.level, table, strength)
             numbers = xp.stack([xp.max(_power(apart), axis=1), xp.sum(_power(best[:, edge]), axis=1)])
             left = np.exp(loss * (pulses.place + 2.0 ** (FINEST - pulses.level)))
             error, beyond = to_numpy(numbers).astype(float) / (light[:, pulses.rows] * left)
@@ -209,7 +211,7 @@ class Fibre:
             wide = cut & (n_points < WIDEST_BAND * narrow)
             moved = ~shorter & ~wide
             failed[pulses.rows] |= moved & (rough | cut)
-            pulses.field = best if moved.all() else xp.where(as_like(moved, best)[:, None], best, pulses.field)
+            field = pulses.field = best if moved.all() else xp.where(as_like(moved, best)[:, None], best, field)
             pulses.place = pulses.place + np.where(moved, 2 ** (FINEST - pulses.level), 0)
             calm = moved & (error <= CALM**2 * limit) & (pulses.level > 0)
             calm &= pulses.place % 2 ** (FINEST - pulses.level + 1) == 0  # longer steps begin at their own places
@@ -221,20 +223,22 @@ class Fibre:
                 wider[-1].field = widened(wider[-1].field, 2 * n_points)
             if (done | wide).any():
                 pulses = pulses.some(~done & ~wide)
+                field = pulses.field
         return arrived, wider
 
-    def _step(self, pulses: Pulses, table: Any, stretch: float) -> tuple[Any, Any]:
-        """One step of each pulse, extrapolated, and how far it is from two steps of half its length."""
-        field, level = pulses.field, pulses.level
-        xp = array_namespace(field)
-        if (level == level[0]).all():  # no copies where all steps are alike
-            level = level[:1]
-        half, quarter = (xp.take(table, as_like(level + k, field), axis=0) for k in (0, 1))
-        strength = as_like(self.gamma_per_w_km * 1e-3 * stretch * 0.5 ** level[:, None], xp.real(field))
-        coarse = _turned(field * half, strength) * half
-        fine = _turned(_turned(field * quarter, strength / 2) * half, strength / 2) * quarter
-        apart = (fine - coarse) / 3
-        return fine + apart, apart
+
+def _step(field: Any, level: Integers, table: Any, strength: Any) -> tuple[Any, Any]:
+    """One step of each pulse, extrapolated, and how far it is from two steps of half its length.
+
+    `level` says how often the stretch is halved for a pulse's step; `table` holds linear propagation over half of such
+    a step and `strength` the nonlinear phase per power over a whole one, for every level.
+    """
+    there = as_like(level[:1] if (level == level[0]).all() else level, field)  # no copies where all steps are alike
+    half, quarter, whole = take_rows(table, there), take_rows(table, there + 1), take_rows(strength, there)
+    coarse = _turned(field * half, whole) * half
+    fine = _turned(_turned(field * quarter, whole / 2) * half, whole / 2) * quarter
+    apart = (fine - coarse) / 3
+    return fine + apart, apart
 
 
 @lru_cache(maxsize=64)
@@ -261,8 +265,9 @@ def _together(groups: list[Pulses]) -> Pulses:
 
 
 def _power(field: Any) -> Any:
-    xp = array_namespace(field)
-    return xp.real(field) ** 2 + xp.imag(field) ** 2  # without the square root that abs takes
+    if on_host(field):
+        return field.real**2 + field.imag**2  # without the square root that abs takes
+    return array_namespace(field).abs(field) ** 2  # in fewer steps, which is what takes time there
 
 
 def _fade(n_points: int, n_total: int) -> Floats:

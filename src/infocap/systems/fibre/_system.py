@@ -24,8 +24,9 @@ SINGLE_NOISE = 1e-4
 # Each stage draws the noise of so many samples from one random stream, wherever they are propagated.
 NOISE_ROWS = 512
 # Samples that are propagated together: on a processor an equal share for each of four threads, but no more than this,
-# because more threads with fewer samples wait for Python's lock; on a graphics card enough to fill it.
-HOST_ROWS, HOST_SHARES, DEVICE_ROWS = 4 * NOISE_ROWS, 4, 16 * NOISE_ROWS
+# because more threads with fewer samples wait for Python's lock; on a graphics card so many times NOISE_ROWS pulses,
+# because each step takes the time of its launches, however many pulses take it.
+HOST_ROWS, HOST_SHARES, DEVICE_ROWS = 4 * NOISE_ROWS, 4, 128
 
 
 @dataclass(frozen=True)
@@ -109,20 +110,29 @@ class FibreSystem:
         """Readouts (samples, 71) in mW / nm; a seed makes the noise reproducible, None draws fresh noise."""
         return self.readouts(u, [self.length_m], seed)[0]
 
-    def readouts(self, u: Any, lengths_m: Sequence[float], seed: Any = None) -> list[Any]:
-        """Readouts after several fibre lengths, from one propagation: same light, same noise at the encoder."""
-        peak = float(self.pulse.amplitude(np.zeros(1))[0] ** 2 * self.pulse.density_unit)
+    def readouts(
+        self, u: Any, lengths_m: Sequence[float], seed: Any = None, powers_dbm: Sequence[float] | None = None
+    ) -> list[Any]:
+        """Readouts after several fibre lengths, from one propagation: same light, same noise at the encoder.
 
-        def shown(density: Any, noise: Noise) -> Any:
-            readings = self.detector.read(density)
-            added = as_like(noise(2, readings.shape[1]), readings) if self.detector.noisy else None
-            return self.detector.disturb(readings, peak, added)
+        With `powers_dbm` there is such a list for each of these powers in place of the system's own, with the numbers
+        that a system of that power gives. All pulses travel together, which keeps a graphics card busy.
+        """
+        powers = [self.power_dbm] if powers_dbm is None else [float(one) for one in powers_dbm]
+        out = self._in_blocks(
+            u, lengths_m, seed, self._readings, [replace(self.pulse, power_dbm=one) for one in powers]
+        )
+        return out if powers_dbm is not None else out[0]
 
-        return self._in_blocks(u, lengths_m, seed, shown)
+    def _readings(self, density: Any, noise: Noise, pulse: Pulse) -> Any:
+        """What the spectrum analyser shows of power densities, which the unmasked pulse would give at most."""
+        readings, peak = self.detector.read(density), float(pulse.amplitude(np.zeros(1))[0] ** 2 * pulse.density_unit)
+        added = as_like(noise(2, readings.shape[1]), readings) if self.detector.noisy else None
+        return self.detector.disturb(readings, peak, added)
 
     def spectrum(self, u: Any, seed: Any = None) -> Any:
         """Power density in mW / nm (samples, 1024) before the detector, at `spectrum_wavelength_nm`."""
-        return self._in_blocks(u, [self.length_m], seed, lambda density, noise: density)[0]
+        return self._in_blocks(u, [self.length_m], seed, lambda density, *_: density, [self.pulse])[0][0]
 
     @property
     def spectrum_wavelength_nm(self) -> Floats:
@@ -132,16 +142,23 @@ class FibreSystem:
     def stages(self, u: Any, seed: Any = None) -> dict[str, Any]:
         """Mask, and fields (samples, points) before and after the fibre, in sqrt(W): for a look inside."""
         u = self._inputs(u)
-        mask, before, (after,) = self._propagated(u, [self.length_m], partial(_noise, seed, 0, u.shape[0]))
+        noise = partial(_noise, seed, 0, u.shape[0])
+        mask, before, (after,) = self._propagated(u, [self.length_m], noise, [self.pulse])
         return {"mask": mask, "before": before, "after": after}
 
-    def _propagated(self, u: Any, lengths_m: Sequence[float], noise: Noise) -> tuple[Any, Any, list[Any]]:
+    def _propagated(
+        self, u: Any, lengths_m: Sequence[float], noise: Noise, pulses: Sequence[Pulse]
+    ) -> tuple[Any, Any, list[Any]]:
+        """Mask (samples, points), and fields before and after the fibre: all samples of one pulse after the other."""
         xp, count = array_namespace(u), self.encoder.n_noises
         u = xp.astype(u, xp.float32) if self.single else u
         cells = self.encoder.cells(u, as_like(noise(0, count), u) if count else None)
         mask, between = self.encoder.seen(cells, self.grid, 0.0, 0.5)
         before = mask * self._pulse_coefficients(mask)
         shape = self._shape(before, between * self._pulse_coefficients(mask, 0.5))
+        if len(pulses) > 1 or pulses[0] != self.pulse:
+            factors = [float(np.sqrt(one.peak_power_w / self.peak_power_w)) for one in pulses]
+            before, shape = (xp.concat([field * factor for factor in factors], axis=0) for field in (before, shape))
         after = self.fibre.propagate(before, self.grid, lengths_m, shape)
         return mask, before, [xp.astype(field, xp.complex128) for field in after]
 
@@ -173,23 +190,30 @@ class FibreSystem:
         halfway = fourier.fft(between) * as_like(np.exp(-1j * np.pi * turns), field)
         return fourier.fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
-    def _in_blocks(self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any]) -> list[Any]:
-        """What is shown of the power densities on the 1 GHz raster after each length, block by block."""
+    def _in_blocks(
+        self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any], pulses: Sequence[Pulse]
+    ) -> list[list[Any]]:
+        """What is shown of the power densities on the 1 GHz raster: for each pulse, after each length."""
         u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
-        size = _rows_at_once(u.shape[0]) if on_host(u) else DEVICE_ROWS
+        size = _rows_at_once(u.shape[0]) if on_host(u) else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
 
         def one(start: int) -> list[Any]:
             rows = u[start : start + size]
-            noise = partial(_noise, seed, start, rows.shape[0])
-            fields = self._propagated(rows, lengths_m, noise)[2]
+            n, noise = rows.shape[0], partial(_noise, seed, start, rows.shape[0])
+            fields = self._propagated(rows, lengths_m, noise, pulses)[2]
             densities = [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
-            return [shown(density, partial(noise, stage)) for stage, density in enumerate(densities, start=1)]
+            return [
+                shown(density[k * n : (k + 1) * n], partial(noise, stage), pulse)
+                for k, pulse in enumerate(pulses)
+                for stage, density in enumerate(densities, start=1)
+            ]
 
         starts = range(0, u.shape[0], size)
         parts = parallel_map(one, starts) if on_host(u) else [one(start) for start in starts]
-        return [xp.concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
+        out = [xp.concat(list(pieces), axis=0) for pieces in zip(*parts, strict=True)]
+        return [out[k : k + len(lengths_m)] for k in range(0, len(out), len(lengths_m))]
 
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
         """Fourier coefficients of the pulse in sqrt(W), at the points of the grid plus `offset` spacings."""
