@@ -8,19 +8,16 @@ import numpy as np
 from .._words import listed
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._stretch import FALSE_ALARM, Stretch
+from ._stretch import FALSE_ALARM, GUESSED, Stretch
 
 # Measurements by which readouts may be shifted in either direction, or for which earlier inputs may last.
 LAGS = 8
-# Functions that are compared at every lag, in the first measurements and in all; and measurements that are added up
-# before slips are looked for.
-SCANNED, FEWER, POOLED = 6, 4, 4
+# Functions that are compared at every lag.
+SCANNED = 6
 # In place of a lag, for measurements that agree with the inputs at none of them.
 NOWHERE = LAGS + 1
 # Parts of a stretch in which the size of the readouts is compared, and a relative change of it that is worth a word.
 EPOCHS, UNSTEADY = 4, 0.01
-# Standard deviations by which the power at a lag raises a suspicion in some measurements; then all are looked at.
-SUSPICIOUS = 3.2
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
 WORTH = 0.02
 # A line stands out from so many frequencies beside it, by this factor; so many rows per delay tell it from a resonance.
@@ -28,7 +25,7 @@ BESIDE, NARROW, RESOLVED = 16, 5.0, 32
 # Mean square of a channel's steps over twice its variance, below which it does not follow random inputs, and above
 # which it does; the share of its variance that low-degree functions of the inputs may then explain; and how many steps
 # are looked at.
-SLOW, QUICK, FOLLOWED, STEPS = 0.1, 0.8, 0.1, 1024
+SLOW, QUICK, FOLLOWED, STEPS = 0.1, 0.8, 0.1, 512
 
 
 def alignment(s: Stretch) -> Iterator[Check]:
@@ -37,18 +34,15 @@ def alignment(s: Stretch) -> Iterator[Check]:
     if n < 2 * rank or not len(s.y):
         return
     seen = n * strength.sum() > s.limit(rank * len(s.y)) or n * strength.max() > s.limit(rank, len(s.y))
-    chosen = np.argsort(-strength)[:SCANNED] if seen else np.arange(min(SCANNED, len(s.y)))
-    found, power, among = _at_lags(s.z, s.y, chosen)
-    limit, freedom = s.limit(rank * len(chosen), 2 * LAGS), rank * len(chosen)
-    if s.n > n and np.any(np.delete(power, LAGS) > freedom + SUSPICIOUS * np.sqrt(2 * freedom)):
-        z = s.turned(np.eye(rank))
-        found, power, among = _at_lags(z / np.sqrt(np.mean(z**2)), s.y, chosen)
+    chosen = s.clear[:SCANNED] if seen else np.arange(min(SCANNED, len(s.y)))
+    found, power, among, memory = _at_lags(s, chosen)
+    limit = s.limit(rank * len(chosen), 2 * LAGS)
     if not seen and not np.any(power > limit):
         yield from _nothing_found(s)
         return
     related = bool(np.any(np.delete(among, LAGS) > s.limit(len(chosen) ** 2, 2 * LAGS)))
     usual = int(np.argmax(power))
-    parts = _slips(s, found[usual][:FEWER], usual, chosen[:FEWER])
+    parts = _slips(s, found[usual], usual, chosen[:GUESSED])
     if related:  # in a sweep the first rows do not tell the others
         parts = [one for one in parts if one[2] != NOWHERE]
     if parts or (usual != LAGS and power[LAGS] < (0.8 * power[usual] if related else limit)):
@@ -57,7 +51,7 @@ def alignment(s: Stretch) -> Iterator[Check]:
         said = "inputs of neighbouring measurements are related (a low-discrepancy design in its own order, or a sweep)"
         advice = "draw points with infocap.draw, which shuffles them, or measure in random order"
         yield Check(f"{said}: memory cannot be told from computation here; {advice}.", "note", cause="order of inputs")
-    elif np.any(power[LAGS + 1 :] > limit) or usual != LAGS:
+    elif memory.any() or usual != LAGS:
         by_channel = n * np.sum((found @ s.back) ** 2, axis=1)  # (lags, channels)
         best, most = np.argmax(by_channel, axis=0), by_channel.max(axis=0)
         few = s.limit(len(chosen), by_channel.size)
@@ -72,32 +66,42 @@ def alignment(s: Stretch) -> Iterator[Check]:
                 cause="late channels", channels=names, lag=lag,
             )  # fmt: skip
         else:
-            yield from _memory(s, np.flatnonzero(power[LAGS + 1 :] > limit) + 1)
+            yield from _memory(s, np.flatnonzero(memory[LAGS + 1 :]) + 1)
 
 
-def _at_lags(z: Floats, y: Floats, chosen: Integers) -> tuple[Floats, Floats, Floats]:
+def _at_lags(s: Stretch, chosen: Integers) -> tuple[Floats, Floats, Floats, np.ndarray]:
     """Functions of the inputs so many measurements before, and after: their correlations with the readouts (lags,
-    functions, rank), and the sums of squares of these, and of those with the functions themselves, in standard errors.
+    functions, rank), and the sums of squares of these, and of those with the functions themselves, in standard errors;
+    and whether what the functions of a measurement leave of its readouts holds those of another.
     """
-    m = len(z) - 2 * LAGS
-    moved = np.vstack([y[chosen, LAGS - lag : LAGS - lag + m] for lag in range(-LAGS, LAGS + 1)])
-    found, among = moved @ z[LAGS : LAGS + m] / m, moved @ y[chosen, LAGS : LAGS + m].T / m
-    power, related = (m * np.sum(one.reshape(2 * LAGS + 1, -1) ** 2, axis=1) for one in (found, among))
-    return found.reshape(2 * LAGS + 1, len(chosen), -1), power, related
+    m, long, lags = len(s.z) - 2 * LAGS, s.rest.shape[1] - 2 * LAGS, range(2 * LAGS, -1, -1)
+    moved = np.vstack([s.y[chosen, lag : lag + m] for lag in lags])
+    found, among = (moved @ one[LAGS : LAGS + m] / m for one in (s.z, s.y[chosen].T))
+    power, related = (m * np.sum(one.reshape(len(lags), -1) ** 2, axis=1) for one in (found, among))
+    left = [s.rest[:, LAGS : LAGS + long] @ s.y[chosen, lag : lag + long].T for lag in lags]
+    memory = np.sum(np.square(left), axis=(1, 2)) / long > s.limit(left[0].size, 2 * LAGS)
+    memory[LAGS] = False
+    return found.reshape(len(lags), len(chosen), -1), power, related, memory
 
 
 def _memory(s: Stretch, delays: Integers) -> Iterator[Check]:
-    """How much the readouts hold of earlier inputs, in all low-degree functions of them."""
-    n, places = len(s.z), len(s.y) * s.z.shape[1]
-    held = [(np.sum((s.y[:, : n - lag] @ s.z[lag:]) ** 2) / (n - lag) - places) / n for lag in delays]
-    capacity = float(np.sum(held))
-    if capacity > WORTH:
+    """How much the readouts hold of earlier inputs: low-degree functions of them, alone and times one of the inputs."""
+    n, linear = len(s.z), np.flatnonzero(s.low.degrees[1:] == 1)
+    left = s.z - s.y[:, :n].T @ s.own.T
+    size, held, chance = np.sum(left**2, axis=1), 0.0, 0.0
+    for lag in delays:
+        before, now, after = s.y[:, : n - lag], s.y[:, lag:n], left[lag:]
+        for functions in (before, *(now * before[k] for k in linear)):
+            by_chance = functions**2 @ size[lag:] / n**2
+            held += float(np.sum((functions @ after) ** 2) / n**2 - by_chance.sum())
+            chance += float(np.sum(by_chance**2))
+    if held > WORTH:
         said = f"delay {delays[0]}" if len(delays) == 1 else f"delays {delays[0]} to {delays[-1]}"
         yield Check(
-            f"readouts also hold earlier inputs (capacity {capacity:.2g} at {said}): the device has memory, or "
+            f"readouts also hold earlier inputs (capacity {held:.2g} at {said}): the device has memory, or "
             "a detector is slow, and the total misses this; use delayed_basis, or wait longer between measurements.",
             unreliable="a device with memory",
-            cause="memory", delays=delays.tolist(), capacity=capacity,
+            cause="memory", delays=delays.tolist(), capacity=held,
         )  # fmt: skip
 
 
@@ -107,22 +111,24 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
     The readouts' linear guess of each function is compared with the function at every lag. What another lag gains over
     the usual one, added up, is a random walk downwards, whose largest rise is exponentially distributed.
     """
-    guess, y = np.clip(s.turned(found.T)[LAGS : s.n - LAGS], -3, 3), np.ascontiguousarray(s.y[chosen].T)
-    ones = np.ones(len(chosen), np.float32)
-    agree = np.stack([(guess * y[2 * LAGS - k : s.n - k]) @ ones for k in range(2 * LAGS + 1)])
-    drift, parts = float(np.mean(agree[usual])), []
-    agree = np.vstack([agree, np.full(agree.shape[1], drift / 2)])  # as a last choice, no inputs at all
-    # In sums over a few measurements first: most data have no slip, and then that is all.
-    few = agree[:, : agree.shape[1] // POOLED * POOLED].reshape(len(agree), -1, POOLED).sum(axis=2, dtype=float)
-    gain = few - few[usual]
-    walk, chance = np.cumsum(gain, axis=1), 0.75 * np.log(s.n * len(agree) / (FALSE_ALARM * s.share))
-    least = chance / drift * np.var(gain, axis=1) / POOLED
-    for k in np.flatnonzero(np.max(walk - np.minimum.accumulate(walk, axis=1), axis=1) > least).tolist():
-        walk = np.concatenate([[0.0], np.cumsum(agree[k] - agree[usual], dtype=float)])
-        stop = int(np.argmax(walk - np.minimum.accumulate(walk)))
+    m, y = s.n - 2 * LAGS, s.y[chosen]
+    known = usual == LAGS and np.array_equal(chosen, s.clear[: len(chosen)])
+    guess = np.clip((s.guess if known else s.turned(found[: len(chosen)].T).T)[:, LAGS : LAGS + m], -3, 3)
+    own = np.einsum("ij,ij->j", guess, y[:, 2 * LAGS - usual :][:, :m])
+    drift, parts = float(np.mean(own)), []
+    chance = 0.75 * np.log(s.n * (2 * LAGS + 2) / (FALSE_ALARM * s.share)) / drift
+    for lag in (NOWHERE, *range(-LAGS, LAGS + 1)):
+        nowhere = lag == NOWHERE  # as a choice, no inputs at all: a slip is seen there too
+        other = drift / 2 if nowhere else np.einsum("ij,ij->j", guess, y[:, LAGS - lag :][:, :m])
+        walk = np.concatenate([[0.0], np.cumsum(other - own, dtype=float)])
+        rise, least = walk - np.minimum.accumulate(walk), chance * float(np.var(other - own))
+        stop = int(np.argmax(rise))
         start = int(np.argmin(walk[: stop + 1]))
-        if agree[usual][start:stop].mean() < 0.25 * drift < 0.45 * drift < agree[k][start:stop].mean():
-            parts.append((float(walk[stop] - walk[start]), start + LAGS, stop + LAGS, k - LAGS))
+        if nowhere and rise[stop] < least / 2:  # most data have no slip
+            return []
+        fits = np.mean((other - own)[start:stop]) + np.mean(own[start:stop]) > 0.45 * drift
+        if rise[stop] > least and fits and np.mean(own[start:stop]) < 0.25 * drift:
+            parts.append((float(rise[stop]), start + LAGS, stop + LAGS, lag))
     kept: list[tuple[int, int, int]] = []
     for _, start, stop, lag in sorted(parts, reverse=True):
         if all(stop <= a or b <= start for a, b, _ in kept):
@@ -185,14 +191,10 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
 
 def hum(s: Stretch) -> Iterator[Check]:
     """A line in the spectrum of the readouts, such as hum of the mains."""
-    n, rank, d = s.n, s.z.shape[1], s.mixed.shape[1]
-    mixed = s.mixed.T
+    d, n = s.rest.shape
     if n < RESOLVED * s.samples.basis.memory:  # a resonance is a line, too, as narrow as one over its memory
         return
-    if n > len(s.z):  # whitened in the first measurements, where a rare step may be missing: here in all of them
-        covariance = np.cov(mixed).reshape(d, d) * (1 + 1e-9 * np.eye(d))
-        mixed = np.linalg.solve(np.linalg.cholesky(covariance), mixed)
-    power = np.sum(np.abs(np.fft.rfft(np.ascontiguousarray(mixed))) ** 2, axis=0) / n
+    power = np.sum(np.abs(np.fft.rfft(s.rest)) ** 2, axis=0) / n
     around = np.convolve(power, np.repeat([1, 0, 1], [BESIDE, 5, BESIDE]) / (2 * BESIDE), "same")
     middle = slice(2 * BESIDE, -2 * BESIDE)  # lower frequencies are drift
     place = 2 * BESIDE + int(np.argmax(np.where(power > NARROW * around, power, 0.0)[middle]))
@@ -200,10 +202,11 @@ def hum(s: Stretch) -> Iterator[Check]:
     least = s.limit(2 * d, n) if not s.samples.history else max(s.limit(2 * d, n), around[place] * s.limit(2, n))
     if power[place] < least / 2:
         return
-    inputs = np.sum(np.abs(s.y @ np.exp(-2j * np.pi * place / n * np.arange(n))) ** 2) / n
+    rank, waves = s.z.shape[1], np.exp(-2j * np.pi / n * np.outer(np.arange(place - 3, place + 4), np.arange(n)))
+    inputs = np.sum(np.abs(s.y[:, :n] @ waves[3]) ** 2) / n
     if inputs > s.limit(2 * len(s.y)) / 2:  # the inputs have that line themselves
         return
-    held = 2 / n * rank / d * float(np.sum(np.maximum(power[place - 3 : place + 4] - around[place], 0.0)))
+    held = 2 / n**2 * float(np.sum(np.abs(waves @ s.turned(np.eye(rank))[:n]) ** 2)) - 14 * rank / n
     if held > WORTH:
         yield Check(
             f"the readouts oscillate with a period of {n / place:.4g} measurements (hum of the mains, or a beat of "
@@ -216,11 +219,11 @@ def hum(s: Stretch) -> Iterator[Check]:
 def unsteady(s: Stretch) -> Iterator[Check]:
     """Readouts that grow or shrink during the run, all or some of them, as when a gain or the power changes."""
     epoch = s.n // EPOCHS
-    parts = s.large[: epoch * EPOCHS].reshape(EPOCHS, epoch, -1)
-    square = np.clip(parts - parts.mean(axis=1, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
-    square = square / square.mean(axis=(0, 1)) - 1
-    means, square = square.mean(axis=1), square.reshape(EPOCHS * epoch, -1)
-    covariance = (square.T @ square / len(square)).astype(float)
+    parts = s.guess[:, : epoch * EPOCHS].reshape(-1, EPOCHS, epoch)
+    square = np.clip(parts - parts.mean(axis=2, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
+    square = square / square.mean(axis=(1, 2))[:, None, None] - 1
+    means, square = square.mean(axis=2).T, square.reshape(-1, EPOCHS * epoch)
+    covariance = (square @ square.T / square.shape[1]).astype(float)
     z = epoch * float(np.sum(means * np.linalg.solve(covariance + 1e-9 * np.eye(len(covariance)), means.T).T))
     change = float(np.sqrt(np.mean(np.maximum(means**2 - np.diag(covariance) / epoch, 0.0)))) / 2
     if z > s.limit((EPOCHS - 1) * means.shape[1]) and change > UNSTEADY:

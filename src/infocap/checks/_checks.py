@@ -182,7 +182,7 @@ LEAST = {clocks: 64, alignment: 128, hum: 256, clipped: 1000, unsteady: 1024}
 NEEDS = {name: LEAST[check] for name, check in DATA.items() if check in LEAST}
 # What a finding explains: that is then not told a second time under another name. The first in this order counts.
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
-_OF_ORDER = ("shift", "memory", "late channels", "nothing", "no effect", "hum")
+_OF_ORDER = ("shift", "gap", "memory", "late channels", "nothing", "no effect", "hum")
 EXPLAINS = {
     "units": ("codes", "glitches", *_OF_VALUES, *_OF_ORDER),
     "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),

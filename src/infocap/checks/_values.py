@@ -21,13 +21,13 @@ CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
 FAR, NEAR = 20.0, 0.5
 # Squared distance of a row from the others, relative to that of nine in ten, from which it is looked at again and
 # from which it is a glitch, whatever single channel is left out; at most this share of the rows are.
-LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 5.0, 40.0, 0.03, 1024
+LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 10.0, 40.0, 0.03, 1024
 # Readouts that are looked at for glitches without a first sign of any: in so few, ten equal rows can hide each other.
 QUICKLY = 200_000
 # Rows among which equal inputs are looked for; more take seconds to put in order.
 MOST_ROWS = 1 << 20
 # Channels that are looked at for rows equal to the one before; all of them where some are.
-FEW_CHANNELS = 16
+FEW_CHANNELS = 4
 # Standard errors by which the mean of a function of the inputs may differ from zero.
 STANDARD_ERRORS = 5.0
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4 of its variance.
@@ -228,9 +228,15 @@ def outlying(s: Stretch) -> Iterator[Check]:
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
         return
-    distance, small = np.einsum("ij,ij->i", s.mixed, s.mixed), s.n * s.z.shape[1] < QUICKLY
-    far = np.partition(distance, -3)[-3] > LOOKED_AT * np.quantile(distance, 0.9) if s.n > 128 else False
-    if s.n >= max(4 * s.z.shape[1], 128) and (small or far):
+    if s.n < max(4 * s.z.shape[1], 128):
+        return
+    left, few = s.rest, s.clear[: len(s.guess)]
+    if s.n > left.shape[1]:  # what the guesses of some functions miss tells, too
+        left = s.guess - np.sum(s.own[:, few] ** 2, axis=0)[:, None] * s.y[few]
+        left /= np.sqrt(np.mean(left**2, axis=1))[:, None]
+    distance, most = np.einsum("ij,ij->j", left, left), [int(s.n * (1 - RARE)), s.n - 3]
+    usual, third = np.partition(distance, most)[most]
+    if s.n * s.z.shape[1] < QUICKLY or third > LOOKED_AT * usual:
         yield from _glitched(s, distance)
 
 
@@ -289,21 +295,26 @@ def clipped(s: Stretch) -> Iterator[Check]:
 
 def _piles(ordered: Floats) -> Floats:
     """The largest share of each channel's values, in order of size, that pile up at one end with an edge inside."""
-    n, spread = ordered.shape[1], ordered[:, -1:] - ordered[:, :1]
-    gaps = np.diff(ordered, axis=1)
-    step = np.where(gaps > 0, gaps, np.inf).min(axis=1)[:, None]
+    n, shares = ordered.shape[1], np.zeros(len(ordered))
     piles, near, far = np.arange(max(n // 100, 24), n // 2, n // 100), n // 50, n // 20
-    shares = []
     for values in (ordered, -ordered[:, ::-1]):
+        dense = PILED / piles * (values[:, -1:] - values[:, -1 - piles])
+        some = np.flatnonzero(np.any(values[:, -1 - piles] - values[:, -1 - piles - near] > near * dense, axis=1))
+        if not len(some):
+            continue
+        values, gaps = values[some], np.diff(values[some], axis=1)
+        spread, step = values[:, -1:] - values[:, :1], np.where(gaps > 0, gaps, np.inf).min(axis=1)[:, None]
         edge, beside, inside = (values[:, -1 - piles - k] for k in (0, near, near + far))
         core, middle, top = values[:, -1 - piles // 8], values[:, -1 - piles // 2], values[:, -1:]
         found = (edge - beside) / near > PILED * (top - edge + step) / piles
         found &= (beside - inside) / far < SMOOTH * (edge - beside) / near
         found &= middle - edge + step < COMPACT * (core - middle + step)
         found &= (top - edge + step < NARROW * spread) & (np.abs(top) > 0.05 * spread)  # a dark detector is not clipped
-        shares.append(np.where(found, piles, 0).max(axis=1) / n)
-    between = np.mean(np.abs(ordered - ordered[:, :1] - spread / 2) < 0.4 * spread, axis=1)
-    return np.where(between > 0.2, np.maximum(*shares), 0.0)  # a device of two states has little in between
+        between = np.mean(np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1)
+        share = np.where(found, piles, 0).max(axis=1) / n
+        # A device of two states has little in between.
+        shares[some] = np.where(between > 0.2, np.maximum(shares[some], share), shares[some])
+    return shares
 
 
 def rounded(s: Stretch) -> Iterator[Check]:
@@ -340,7 +351,8 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     """
     x, size = s.x[s.some], np.abs(s.sorted[:, [s.sorted.shape[1] // 50, -1 - s.sorted.shape[1] // 50]]).max(axis=1)
     wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
-    left = np.abs(misfit(s.y[:, s.some], x)) * ~np.isin(s.some, [*s.aside])[:, None]
+    left = np.abs(misfit(s.y[:, s.some], (x - s.mean).astype(np.float32)))
+    left[np.isin(s.some, [*s.aside])] = 0.0
     jumps = np.sum(left > 0.45 * (s.sorted[:, -1] - s.sorted[:, 0]), axis=0) > 3
     jumps &= np.sum(np.diff(s.sorted, axis=1) > 0, axis=1) > FEW_LEVELS
     jumps[jumps] = np.sum(left[:, jumps] > 12 * np.median(left[:, jumps], axis=0), axis=0) > 3
