@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 
 import numpy as np
 
+from .._parallel import parallel_map
 from ..basis._product import ProductBasis, product_basis
 from ..dimension._repeats import Repeats, dead_channels
 from ..errors import Check
 from ..estimators._evidence import Evidence
 from ..estimators._method import Estimate, Method
+from ..samples._look import Look
+from ..samples._samples import Samples
 from ..typing import Integers
 from ._alignment import alignment, clocks, hum, unsteady
-from ._stretch import Stretch, stretches
+from ._stretch import Stretch, prepared, stretches
 from ._values import clipped, counted_twice, inputs_off, mixed_units, outlying, rounded, stale, without_effect
 
 # A mean this many standard errors away is not chance, however many functions are looked at.
@@ -208,29 +212,40 @@ EXPLAINS = {
 
 def of_data(case: Case) -> Iterator[Check]:
     """What is wrong with the data in all stretches, each mistake once, the first with a picture of where it is."""
-    samples, found = case.evidence.samples, dict[str, tuple[Stretch, list[Check]]]()
-    for stretch in stretches(samples, case.evidence.look):
-        for name, check in DATA.items():
-            used = stretch.n >= NEEDS.get(name, 0) and (check in WITH_MEMORY or not samples.history)
-            for one in check(stretch) if used else ():
-                one.found["looked_for"] = name
-                found.setdefault(one.found["cause"], (stretch, []))[1].append(one)
-    kept, pictured = told_once([checks[0] for _, checks in found.values()]), False
+    samples, found = case.evidence.samples, dict[str, list[Check]]()
+    parts = stretches(samples)
+    look = partial(_in_stretch, samples, case.evidence.look, 1 / len(parts))
+    for one in chain.from_iterable(parallel_map(look, parts) if samples.in_memory else map(look, parts)):
+        found.setdefault(one.found["cause"], []).append(one)
+    kept, pictured = told_once([first for first, *_ in found.values()]), False
     if case.total - case.estimate.capacity[0] > 1 and case.method.corrects_bias:
         found.pop("nothing", None)  # functions of high degree were found, which are not nothing
-    for stretch, (first, *others) in found.values():
+    for first, *others in found.values():
         if first not in kept:
             continue
         text, all_found = str(first), dict(first.found)
         if others:
-            text += f" The same is seen in {len(others)} more stretches of {stretch.n} measurements."
+            text += f" The same is seen in {len(others)} more stretches of {len(parts[0][1])} measurements."
             for name in ("rows", "first_rows", "shifts"):
                 if name in all_found:
                     all_found[name] = [row for one in (first, *others) for row in one.found[name]]
-        if not pictured and first.kind == "warning" and {"rows", "channels"} & set(all_found):
-            pictured = True
-            all_found["picture"] = stretch.picture(all_found.get("rows", ()), all_found.get("channels", ()))
+        if pictured:
+            all_found.pop("picture", None)
+        pictured |= "picture" in all_found
         yield Check(text, first.kind, **all_found)
+
+
+def _in_stretch(samples: Samples, look: Look, share: float, part: tuple[int, Integers]) -> list[Check]:
+    """What is wrong with the data of one stretch, each with a picture of where it is."""
+    stretch, found = prepared(samples, look, *part, share), []
+    for name, check in DATA.items():
+        if stretch.n >= NEEDS.get(name, 0) and (check in WITH_MEMORY or not samples.history):
+            found += [(name, one) for one in check(stretch)]
+    for name, one in found:
+        one.found["looked_for"] = name
+        if one.kind == "warning" and {"rows", "channels"} & set(one.found):
+            one.found["picture"] = stretch.picture(one.found.get("rows", ()), one.found.get("channels", ()))
+    return [one for _, one in found]
 
 
 def told_once(checks: list[Check]) -> list[Check]:

@@ -1,6 +1,6 @@
 """Stretches of a data set in the order of acquisition, prepared once for all checks of the data."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -15,8 +15,9 @@ from ..samples._samples import Samples
 from ..typing import Floats, Integers
 
 # Measurements that are looked at together, and the most stretches of them (a million measurements); of data in files,
-# which are read once more for this, few and short ones; on a device, whose work takes less time than a look, one.
-LONGEST, MOST, SHORT, FEW = 8192, 128, 1536, 4
+# which are read once more for this, few and short ones; on a device, whose work takes less time than a look, one, and
+# of very many channels so many.
+LONGEST, MOST, SHORT, FEW, WIDEST = 8192, 128, 1536, 4, 192
 # Bytes of readouts in one stretch: wide ones are looked at in fewer rows, within the memory of any machine.
 STRETCH_BYTES = 16_000_000
 # Functions of lowest degree that show what readouts have to do with inputs; more cost time and see little more.
@@ -53,6 +54,7 @@ class Stretch:
     n: int  # number of measurements
     rows: Integers  # of the data set, in the order of acquisition
     first: int  # how many measurements come before
+    channels: Integers  # of the data set, that are looked at
     share: float  # one over the number of stretches: of the false alarms that this one may raise
     low: ProductBasis
     u: Floats
@@ -78,8 +80,8 @@ class Stretch:
         return (self.x @ matrix - self.mean @ matrix).clip(-LARGEST, LARGEST).astype(np.float32)
 
     def names(self, channels: Iterable[Any]) -> list[str]:
-        """What channels, numbered among those that change, are called in messages."""
-        return [self.samples.x.column(int(self.samples.channels[k])) for k in channels]
+        """What channels, numbered among those that are looked at, are called in messages."""
+        return [self.samples.x.column(int(self.channels[k])) for k in channels]
 
     def limit(self, freedom: int, places: float = 1.0) -> float:
         """What a chi-squared number of so many degrees of freedom exceeds in none of so many places by chance.
@@ -113,54 +115,61 @@ class Stretch:
         }
 
 
-def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
-    """All measurements in the order of acquisition, or evenly placed stretches of very many."""
+def stretches(samples: Samples) -> list[tuple[int, Integers]]:
+    """Measurements in the order of acquisition, stretch by stretch, or some stretches of very many.
+
+    Each is how many measurements come before it, and their rows.
+    """
     n, width = samples.n_samples, samples.x.shape[1]
-    order = None if samples.acquired is None else np.argsort(samples.acquired, kind="stable")
+    order = np.arange(n) if samples.acquired is None else np.argsort(samples.acquired, kind="stable")
     near = samples.in_memory and not samples.x.on_device
     count = -(-n // min(LONGEST if near else SHORT, STRETCH_BYTES // (8 * width) + 1))
     kept = 1 if samples.x.on_device else min(count, MOST if near else FEW)
-    low, ends = lowest(samples.basis, FUNCTIONS), np.array([look.low, look.high])[:, samples.channels] * samples.scale
-    for number in np.linspace(0, count - 1, kept).round().astype(int).tolist():
-        start, stop = n * number // count, n * (number + 1) // count
-        rows = np.arange(start, stop) if order is None else order[start:stop]
-        tables = (samples.u, samples.x)
-        u, x = (one.read(start, stop, on_host=True) if order is None else one.take(rows) for one in tables)
-        if samples.basis.of_sequences:  # the inputs have more rows, and perhaps a column of slow time
-            runs = 1 if samples.runs is None else np.searchsorted(samples.runs, rows, side="right")
-            u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
-        x = x if len(samples.channels) == width else x[:, samples.channels]
-        x = x if np.all(samples.scale == 1) else x * samples.scale
-        y = low.values(u)[1:]
-        means = y.mean(axis=1)
-        y = np.subtract(y, means[:, None], out=np.empty(y.shape, np.float32), casting="same_kind")
-        y /= np.maximum(np.sqrt(np.einsum("ij,ij->i", y, y) / len(x)), 1e-30)[:, None]
-        centred = x[: max(DENSE, 8 * width)]
-        mean = centred.mean(axis=0)
-        centred = centred - mean
-        gram = centred.T @ centred / len(centred)
-        inverse = 1 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
-        power, vectors = np.linalg.eigh(gram * inverse * inverse[:, None])
-        vectors, power = vectors[:, power > ROUNDING], power[power > ROUNDING]
-        whitening = inverse[:, None] * vectors / np.sqrt(power)
-        centred = np.multiply(centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind")
-        z = centred @ (vectors / np.sqrt(power)).astype(np.float32)
-        own, generator = (y[:, : len(z)] @ z).T / len(z), np.random.default_rng(0)
-        clear, some = np.argsort(-np.sum(own**2, axis=0)), generator.permutation(len(x))[:SORTED]
-        sums = generator.standard_normal((len(power), min(len(power), max(SUMS, NUMBERS // len(x)))))
-        sums[:, ::2] *= np.sqrt(power)[:, None]  # of standardised channels, and of whitened ones, where noise is large
-        rest, guess = (
-            (turn.T @ part.T - (mean @ turn)[:, None]).clip(-LARGEST, LARGEST).astype(np.float32)
-            for part, turn in ((x[:SUMMED], whitening @ sums), (x, whitening @ own[:, clear[:GUESSED]]))
-        )
-        related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T, own, clear)
-        # Sorting 256 numbers is five times quicker than 512, and merging two halves is quick, too.
-        ordered = np.sort(x[some].T.reshape(-1, len(some) // 2) if len(some) == SORTED else x[some].T)
-        ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
-        rows = samples.x.given_rows(rows)
-        yield Stretch(
-            samples, len(x), rows, start, 1 / kept, low, u, x, ends, *related, _left(rest, y[:, :SUMMED]), guess, some, ordered
-        )
+    evenly = np.linspace(0, count - 1, kept).round().astype(int).tolist()
+    return [(n * k // count, order[n * k // count : n * (k + 1) // count]) for k in evenly]
+
+
+def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: float) -> Stretch:
+    """One stretch of a data set, made ready for the checks."""
+    few = slice(None, None, -(-len(samples.channels) // WIDEST) if samples.x.on_device else 1)
+    channels, scale = samples.channels[few], np.broadcast_to(samples.scale, samples.channels.shape)[few]
+    low, ends = lowest(samples.basis, FUNCTIONS), np.array([look.low, look.high])[:, channels] * scale
+    in_order, tables = samples.acquired is None, (samples.u, samples.x)
+    u, x = (one.read(first, first + len(rows), on_host=True) if in_order else one.take(rows) for one in tables)
+    if samples.basis.of_sequences:  # the inputs have more rows, and perhaps a column of slow time
+        runs = 1 if samples.runs is None else np.searchsorted(samples.runs, rows, side="right")
+        u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
+    x = x if len(channels) == x.shape[1] else x[:, channels]
+    x = x if np.all(scale == 1) else x * scale
+    y = low.values(u)[1:]
+    means = y.mean(axis=1)
+    y = np.subtract(y, means[:, None], out=np.empty(y.shape, np.float32), casting="same_kind")
+    y /= np.maximum(np.sqrt(np.einsum("ij,ij->i", y, y) / len(x)), 1e-30)[:, None]
+    centred = x[: max(DENSE, 8 * x.shape[1])]
+    mean = centred.mean(axis=0)
+    centred = centred - mean
+    gram = centred.T @ centred / len(centred)
+    inverse = 1 / np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    power, vectors = np.linalg.eigh(gram * inverse * inverse[:, None])
+    vectors, power = vectors[:, power > ROUNDING], power[power > ROUNDING]
+    whitening = inverse[:, None] * vectors / np.sqrt(power)
+    centred = np.multiply(centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind")
+    z = centred @ (vectors / np.sqrt(power)).astype(np.float32)
+    own, generator = (y[:, : len(z)] @ z).T / len(z), np.random.default_rng(0)
+    clear, some = np.argsort(-np.sum(own**2, axis=0)), generator.permutation(len(x))[:SORTED]
+    sums = generator.standard_normal((len(power), min(len(power), max(SUMS, NUMBERS // len(x)))))
+    sums[:, ::2] *= np.sqrt(power)[:, None]  # of standardised channels, and of whitened ones, where noise is large
+    rest, guess = (
+        (turn.T @ part.T - (mean @ turn)[:, None]).clip(-LARGEST, LARGEST).astype(np.float32)
+        for part, turn in ((x[:SUMMED], whitening @ sums), (x, whitening @ own[:, clear[:GUESSED]]))
+    )
+    related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T, own, clear)
+    # Sorting 256 numbers is five times quicker than 512, and merging two halves is quick, too.
+    ordered = np.sort(x[some].T.reshape(-1, len(some) // 2) if len(some) == SORTED else x[some].T)
+    ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
+    rows = samples.x.given_rows(rows)
+    shown = (_left(rest, y[:, :SUMMED]), guess, some, ordered)
+    return Stretch(samples, len(x), rows, first, channels, share, low, u, x, ends, *related, *shown)
 
 
 def _left(x: Floats, y: Floats) -> Floats:
