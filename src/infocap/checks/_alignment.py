@@ -16,8 +16,8 @@ LAGS = 8
 SCANNED = 6
 # In place of a lag, for measurements that agree with the inputs at none of them.
 NOWHERE = LAGS + 1
-# Parts of a stretch in which the size of the readouts is compared, a relative change of it that is worth a word, and the
-# capacity of the functions that tell: those held less are fitted to the noise of the first measurements, too.
+# Parts of a stretch in which the size of the readouts is compared, a relative change of it that is worth a word, and
+# the capacity of the functions that tell: those held less are fitted to the noise of the first measurements, too.
 EPOCHS, UNSTEADY, WELL_HELD = 4, 0.02, 0.9
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
 WORTH = 0.02

@@ -170,7 +170,7 @@ def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
 
 @contextmanager
 def unpack_zarr(path: Path) -> Iterator[Contents]:
-    """Unpack every chunk of an array once, within the memory that its shape declares: read in blocks, none is a bomb."""
+    """Unpack every chunk of an array once, within the memory that its shape declares, so that none is a bomb later."""
     import zarr
 
     zarr.config.set({"threading.max_workers": 1})
