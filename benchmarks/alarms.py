@@ -87,6 +87,96 @@ def laser(u: Array, g: np.random.Generator) -> Array:
     return (1e-3 + np.maximum(pump - 1, 0)) * (1 + 0.01 * g.standard_normal(pump.shape))
 
 
+def rare_step(q: int, k: int, share: float) -> Callable[[int], Device]:
+    """Tanh units, a quarter of which take a large step in this share of the inputs; the steps are comparators."""
+
+    def make(seed: int) -> Device:
+        g0 = np.random.default_rng(seed)
+        w, b = g0.standard_normal((q, k)), g0.standard_normal(k)
+        edge = np.quantile(g0.uniform(-1, 1, (20_000, q)) @ w, 1 - share, axis=0)
+
+        def device(u: Array, g: np.random.Generator) -> Array:
+            steps = 5.0 * ((u @ w > edge) & (np.arange(k) < -(-k // 4)))
+            return np.tanh(u @ w + b) + steps + 1e-3 * g.standard_normal((len(u), k))
+
+        return device
+
+    return make
+
+
+def comparators(q: int, k: int, rarest: float) -> Callable[[int], Device]:
+    """Comparators of which the rarest flips for this share of the inputs, the next for twice as many, and so on."""
+
+    def make(seed: int) -> Device:
+        g0 = np.random.default_rng(seed)
+        w = g0.standard_normal((q, k))
+        edge = np.diag(np.quantile(g0.uniform(-1, 1, (20_000, q)) @ w, 1 - rarest * np.arange(1, k + 1), axis=0))
+        return lambda u, g: (u @ w > edge) + 1e-3 * g.standard_normal((len(u), k))
+
+    return make
+
+
+def threshold_network(q: int, k: int, noise: float) -> Callable[[int], Device]:
+    """Sums of thirty steps."""
+
+    def make(seed: int) -> Device:
+        g0 = np.random.default_rng(seed)
+        w, edge, out = g0.standard_normal((q, 30)), g0.uniform(-2, 2, 30), g0.standard_normal((30, k))
+        return lambda u, g: (u @ w > edge) @ out + noise * g.standard_normal((len(u), k))
+
+    return make
+
+
+def etalons(q: int, k: int, finesse: float, dips: bool = False) -> Callable[[int], Device]:
+    """Fabry-Perot etalons in transmission, or rings with dips, whose phase the inputs tune."""
+
+    def make(seed: int) -> Device:
+        g0 = np.random.default_rng(seed)
+        w, phase = 2 * g0.standard_normal((q, k)), 2 * np.pi * g0.random(k)
+
+        def device(u: Array, g: np.random.Generator) -> Array:
+            peak = 1 / (1 + (2 * finesse / np.pi * np.sin((u @ w + phase) / 2)) ** 2)
+            return (1 - peak if dips else peak) + 1e-3 * g.standard_normal(peak.shape)
+
+        return device
+
+    return make
+
+
+def moving_lines(q: int, k: int, width: float) -> Callable[[int], Device]:
+    """A spectrometer that sees two narrow lines move."""
+
+    def make(seed: int) -> Device:
+        w, pixels = np.random.default_rng(seed).standard_normal((q, 2)), np.linspace(-2, 2, k)
+
+        def device(u: Array, g: np.random.Generator) -> Array:
+            first, second = (u @ w).T[:, :, None]
+            x = 1 / (1 + ((pixels - first) / width) ** 2) + 0.5 * np.exp(-(((pixels - second**2) / width) ** 2))
+            return x + 1e-3 * g.standard_normal(x.shape)
+
+        return device
+
+    return make
+
+
+def sharp() -> dict[str, tuple[infocap.ProductBasis, Callable[[int], Device], tuple[int, ...]]]:
+    """Devices with rare steps and sharp resonances, whose few large values are honest."""
+    makers = {
+        "steps in 0.3 %": lambda q: rare_step(q, 24, 0.003),
+        "comparators from 0.3 %": lambda q: comparators(q, 16, 0.003),
+        "threshold network": lambda q: threshold_network(q, 20, 1e-3),
+        "threshold network, no noise": lambda q: threshold_network(q, 12, 0.0),
+        "etalons, finesse 100": lambda q: etalons(q, 20, 100.0),
+        "rings, finesse 300": lambda q: etalons(q, 20, 300.0, dips=True),
+        "moving lines": lambda q: moving_lines(q, 60, 0.03),
+    }
+    return {
+        f"{name}, {q} input{'s' * (q > 1)}": (legendre(q), make(q), (512, 2048, 8192))
+        for name, make in makers.items()
+        for q in (1, 2, 3)
+    }
+
+
 def fibre(seed: int) -> Device:
     system = FibreSystem(power_dbm=3.0, length_m=10.0, n_inputs=2)
     return lambda u, g: system(u, seed=int(g.integers(2**31)))
@@ -131,7 +221,7 @@ def kinds() -> dict[str, tuple[infocap.ProductBasis, Callable[[int], Device], tu
         "mixture with 100 % noise",
         "Student t3 noise",
     )
-    return own | {name: (*known(name), SYSTEMS[name].sizes) for name in names}
+    return own | sharp() | {name: (*known(name), SYSTEMS[name].sizes) for name in names}
 
 
 def inputs(basis: infocap.ProductBasis, n: int, how: int, seed: int) -> Array:

@@ -139,7 +139,7 @@ CRAFTED = {
 def test_crafted_files_are_one_clear_error(tmp_path, name):
     make, message = CRAFTED[name]
     make(tmp_path / name)
-    for in_memory in (True, False)[: 1 if name == "bomb.zarr" else 2]:  # read in blocks, it is unpacked later
+    for in_memory in (True, False):
         with pytest.raises(DataError, match=message):
             infocap.read(tmp_path / name, in_memory=in_memory)
 
@@ -152,7 +152,7 @@ def test_a_virtual_data_set_whose_sources_are_there_is_read(tmp_path):
     assert infocap.read(tmp_path / "source.h5").readouts.tobytes() == X.tobytes()
 
 
-def test_a_thousand_nested_groups_and_two_thousand_fields_end_soon(tmp_path, monkeypatch):
+def test_a_thousand_nested_groups_and_two_thousand_fields_end_soon(tmp_path):
     fields = {f"f{k}": np.full((100, 5), k) for k in range(2000)}
     scipy.io.savemat(tmp_path / "fields.mat", {"u": U, "x": X, "data": fields}, do_compression=True)
     assert infocap.read(tmp_path / "fields.mat").readouts.tobytes() == X.tobytes()
@@ -160,11 +160,8 @@ def test_a_thousand_nested_groups_and_two_thousand_fields_end_soon(tmp_path, mon
         file["u"], file["x"], group = U, X, file
         for _ in range(3000):
             group = group.create_group("g")
-    monkeypatch.setattr("infocap._child.ANSWER_S", 1.0)
-    started = time.monotonic()
-    with pytest.raises(DataError, match=r"did not answer within \d s|cannot be read"):
+    with pytest.raises(DataError, match="nests groups deeper than 32"):
         infocap.read(tmp_path / "nested.h5")
-    assert time.monotonic() - started < 60
 
 
 # Our own files: checksums

@@ -18,6 +18,7 @@ PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
 LARGEST_ATTRIBUTE = 10_000_000  # bytes; attributes are words and single numbers, and more is damage
 COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
+DEEPEST = 32  # groups inside each other; each level takes longer to visit than the one above
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
 
@@ -57,6 +58,8 @@ def read_hdf5(path: Path) -> Iterator[Contents]:
 def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) -> None:
     import h5py
 
+    if name.count("/") > DEEPEST:
+        raise DataError(f"{path} nests groups deeper than {DEEPEST}; it is damaged, or made to take forever.")
     if not isinstance(found, h5py.Dataset) or name.startswith("#") or found.external:
         return  # groups; MATLAB's #refs#; numbers kept in another file
     attributes = _attributes(found, ATTRIBUTES)

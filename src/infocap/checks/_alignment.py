@@ -8,7 +8,7 @@ import numpy as np
 from .._words import listed
 from ..errors import Check
 from ..typing import Floats, Integers
-from ._stretch import FALSE_ALARM, GUESSED, Stretch
+from ._stretch import FALSE_ALARM, GUESSED, LARGE_Z, Stretch
 
 # Measurements by which readouts may be shifted in either direction, or for which earlier inputs may last.
 LAGS = 8
@@ -16,8 +16,9 @@ LAGS = 8
 SCANNED = 6
 # In place of a lag, for measurements that agree with the inputs at none of them.
 NOWHERE = LAGS + 1
-# Parts of a stretch in which the size of the readouts is compared, and a relative change of it that is worth a word.
-EPOCHS, UNSTEADY = 4, 0.01
+# Parts of a stretch in which the size of the readouts is compared, a relative change of it that is worth a word, and
+# the capacity of the functions that tell: those held less are fitted to the noise of the first measurements, too.
+EPOCHS, UNSTEADY, WELL_HELD = 4, 0.02, 0.9
 # Capacity taken by hum, or held at delays, that is worth a word: a total is rarely known better.
 WORTH = 0.02
 # A line stands out from so many frequencies beside it, by this factor; so many rows per delay tell it from a resonance.
@@ -126,8 +127,8 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
         start = int(np.argmin(walk[: stop + 1]))
         if nowhere and rise[stop] < least / 2:  # most data have no slip
             return []
-        fits = np.mean((other - own)[start:stop]) + np.mean(own[start:stop]) > 0.45 * drift
-        if rise[stop] > least and fits and np.mean(own[start:stop]) < 0.25 * drift:
+        here = float(np.mean(own[start:stop])) if rise[stop] > least else drift
+        if here < 0.25 * drift and rise[stop] > (0.45 * drift - here) * (stop - start):
             parts.append((float(rise[stop]), start + LAGS, stop + LAGS, lag))
     kept: list[tuple[int, int, int]] = []
     for _, start, stop, lag in sorted(parts, reverse=True):
@@ -165,14 +166,17 @@ def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Itera
 def _nothing_found(s: Stretch) -> Iterator[Check]:
     """Readouts without any low-degree function of their inputs: a large shift, a reversed order, or other inputs."""
     n, rank, y = s.n, s.z.shape[1], s.y[:SCANNED]
-    z, lags = np.fft.rfft(s.turned(np.eye(rank)), 2 * n, axis=0), np.concatenate([np.arange(n), np.arange(-n, 0)])
+    z, lags = s.turned(np.eye(rank)).clip(-LARGE_Z, LARGE_Z), np.concatenate([np.arange(n), np.arange(-n, 0)])
+    z = np.fft.rfft(z - z.mean(axis=0), 2 * n, axis=0)
     common, best = n - np.abs(lags), (0.0, 0, False)
     for turned in (False, True):
         spectra = np.fft.rfft(y[:, ::-1] if turned else y, 2 * n)
         power = sum(np.sum(np.fft.irfft(z * np.conj(one)[:, None], axis=0) ** 2, axis=1) for one in spectra)
-        power = np.where(common >= max(64, 2 * rank), power / np.maximum(common, 1), 0.0)
+        power = np.where(common >= max(64, 2 * rank, n // 8), power / np.maximum(common, 1), 0.0)
         best = max(best, (float(power.max()), int(lags[np.argmax(power)]), turned))
     power, lag, turned = best
+    if lag == 0 and not turned and power > s.limit(rank * len(y), 4 * n):
+        return  # seen in all measurements, if not in the first
     if power > s.limit(rank * len(y), 4 * n):
         how = "reversed" if turned else f"shifted by {lag:+d} samples"
         yield Check(
@@ -218,15 +222,17 @@ def hum(s: Stretch) -> Iterator[Check]:
 
 def unsteady(s: Stretch) -> Iterator[Check]:
     """Readouts that grow or shrink during the run, all or some of them, as when a gain or the power changes."""
-    epoch = s.n // EPOCHS
-    parts = s.guess[:, : epoch * EPOCHS].reshape(-1, EPOCHS, epoch)
-    square = np.clip(parts - parts.mean(axis=2, keepdims=True), -6, 6) ** 2  # an offset that changes is drift
-    square = square / square.mean(axis=(1, 2))[:, None, None] - 1
-    means, square = square.mean(axis=2).T, square.reshape(-1, EPOCHS * epoch)
-    covariance = (square @ square.T / square.shape[1]).astype(float)
-    z = epoch * float(np.sum(means * np.linalg.solve(covariance + 1e-9 * np.eye(len(covariance)), means.T).T))
-    change = float(np.sqrt(np.mean(np.maximum(means**2 - np.diag(covariance) / epoch, 0.0)))) / 2
-    if z > s.limit((EPOCHS - 1) * means.shape[1]) and change > UNSTEADY:
+    epoch, few = s.n // EPOCHS, s.clear[: len(s.guess)]
+    held = np.sum(s.own[:, few] ** 2, axis=0)[:, None]
+    clear = np.flatnonzero(held > WELL_HELD)
+    if not len(clear):
+        return
+    y, held = s.y[few[clear], : epoch * EPOCHS], held[clear]
+    gain = y * (np.clip(s.guess[clear, : epoch * EPOCHS], -3, 3) / held - y)  # relative to that of the first ones
+    means = (gain - gain.mean(axis=1, keepdims=True)).reshape(len(gain), EPOCHS, epoch).mean(axis=2)
+    z = epoch * float(np.sum(means * np.linalg.solve(np.cov(gain).reshape(2 * gain.shape[:1]), means)))
+    change = float(np.sqrt(np.mean(means**2)))
+    if z > s.limit((EPOCHS - 1) * len(gain)) and change > UNSTEADY:
         yield Check(
             f"readouts grow or shrink during the run, by {change:.1%} (root mean square over {EPOCHS} parts of "
             f"measurements {s.first} to {s.first + s.n - 1}), as when a gain or the power changes; keep both steady.",

@@ -188,11 +188,11 @@ NEEDS = {name: LEAST[check] for name, check in DATA.items() if check in LEAST}
 _OF_VALUES = ("wrapped", "clipped", "rounded readouts", "drift", "unsteady")
 _OF_ORDER = ("shift", "gap", "memory", "late channels", "nothing", "no effect", "hum")
 EXPLAINS = {
-    "units": ("codes", "glitches", *_OF_VALUES, *_OF_ORDER),
+    "units": ("codes", "glitches", "outlying", *_OF_VALUES, *_OF_ORDER),
     "codes": ("glitches", *_OF_VALUES, *_OF_ORDER),
-    "shift": ("wrapped", "glitches", "no effect", "drift"),
+    "shift": ("wrapped", "glitches", "no effect", "drift", "unsteady"),
     "gap": ("wrapped", "glitches", "stale", "drift", "unsteady"),
-    "late channels": ("wrapped", "glitches"),
+    "late channels": ("wrapped", "glitches", "unsteady"),
     "clipped": ("stale",),
     "stale": ("wrapped", "memory", "glitches", "drift"),
     "no effect": ("wrapped", "glitches"),

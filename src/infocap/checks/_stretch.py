@@ -34,6 +34,8 @@ DENSE = 1024
 SUMS, SUMMED, NUMBERS, LARGEST = 12, 4096, 98_304, 1e15
 # Functions of the inputs that are guessed from the readouts at every measurement.
 GUESSED = 4
+# Standard deviations beyond which a number counts no more: a single row, of a sharp resonance, decides nothing.
+LARGE_Z = 5.0
 # Rows chosen at random whose values are put in order: enough for one in a hundred values, few enough to be quick.
 SORTED = 512
 # Lines and columns of the picture of where readouts do not fit their inputs.
@@ -154,7 +156,7 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
     vectors, power = vectors[:, power > ROUNDING], power[power > ROUNDING]
     whitening = inverse[:, None] * vectors / np.sqrt(power)
     centred = np.multiply(centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind")
-    z = centred @ (vectors / np.sqrt(power)).astype(np.float32)
+    z = (centred @ (vectors / np.sqrt(power)).astype(np.float32)).clip(-LARGE_Z, LARGE_Z)
     own, generator = (y[:, : len(z)] @ z).T / len(z), np.random.default_rng(0)
     clear, some = np.argsort(-np.sum(own**2, axis=0)), generator.permutation(len(x))[:SORTED]
     sums = generator.standard_normal((len(power), min(len(power), max(SUMS, NUMBERS // len(x)))))
@@ -180,7 +182,7 @@ def _left(x: Floats, y: Floats) -> Floats:
     inverse = 1 / np.sqrt(np.maximum(np.diag(covariance), 1e-30))
     power, vectors = np.linalg.eigh(covariance * inverse * inverse[:, None])
     kept = power > 1e-5  # others are rounding
-    return ((vectors[:, kept] / np.sqrt(power[kept])).T * inverse).astype(np.float32) @ x
+    return (((vectors[:, kept] / np.sqrt(power[kept])).T * inverse).astype(np.float32) @ x).clip(-LARGE_Z, LARGE_Z)
 
 
 def misfit(y: Floats, x: Floats) -> Floats:

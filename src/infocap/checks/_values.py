@@ -20,8 +20,11 @@ CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
 # for a known code less is enough.
 FAR, NEAR = 20.0, 0.5
 # Squared distance of a row from the others, relative to that of nine in ten, from which it is looked at again and
-# from which it is a glitch, whatever single channel is left out; at most this share of the rows are.
+# from which it is a glitch; at most this share of the rows are.
 LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 10.0, 40.0, 0.03, 1024
+# Standard deviations from which a channel lies outside by itself, and is left out of that distance, unless so many of
+# them do; and the share of glitched rows whose neighbours by their inputs are, from which the device responds so there.
+ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.3
 # Readouts that are looked at for glitches without a first sign of any: in so few, ten equal rows can hide each other.
 QUICKLY = 200_000
 # Rows among which equal inputs are looked for; more take seconds to put in order.
@@ -38,15 +41,17 @@ FEW_LEVELS = 24
 ROUNDED, LIMITED = 0.1, 0.5
 # Times that values are denser in a pile at the end of a range than next to it, from which they are clipped; by how much
 # they may be denser next to it than farther inside, for a smooth saturation gets denser towards its end; how much wider
-# the inner half of a pile may be than the outer, for it does so inside a pile too; and the width of a pile relative to
-# the range, beyond which noise hides the difference.
-PILED, SMOOTH, COMPACT, NARROW = 20.0, 2.5, 4.0, 0.01
+# the inner half of a pile may be than the outer, for it does so inside a pile too; the width of a pile relative to the
+# range, beyond which noise hides the difference; and the largest gap between the values next to it, relative to all.
+PILED, SMOOTH, COMPACT, NARROW, APART = 20.0, 2.5, 4.0, 0.01, 0.15
 # Share of a channel's values below a hundredth of its range from which it may hold two units.
 SMALL = 0.06
 # Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
 # have wrapped around.
 MORE_FUNCTIONS, MOST_ODD = 120, 12
 WRAPPED = np.array([0.005, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995])
+# Times that functions of the inputs leave less of a channel, from which a repair of it is right.
+BETTER = {"units": 10, "wrapped": 3}
 
 
 def inputs_off(s: Stretch) -> Iterator[Check]:
@@ -214,20 +219,48 @@ def outlying(s: Stretch) -> Iterator[Check]:
     outside = np.maximum(s.x[:, odd] - b[odd], a[odd] - s.x[:, odd]) / width[odd]
     coded = np.isin(s.x[:, odd], CODES) & (outside > NEAR)
     cells = coded if coded.any() else outside > FAR
-    rows = np.flatnonzero(cells.any(axis=1))
-    if len(rows) and (
-        coded.any() or (np.mean(cells, axis=0).max() <= RARE and _anywhere(s, rows, np.sort(outside, axis=0)[-4:]))
-    ):
-        names, value = s.names(odd[cells.any(axis=0)]), float(s.x[:, odd][cells][0])
-        word = f"{value:.6g}, which instruments write for no number,"
+    values, count = np.unique(s.x[:, odd][cells], return_counts=True)
+    known, again = coded.any(), cells & (s.x[:, odd] == (values[np.argmax(count)] if len(values) else np.nan))
+    coded = coded if known else again & (np.sum(again) > 2)  # no noisy readout takes a value exactly thrice
+    rows = np.flatnonzero(coded.any(axis=1))
+    if len(rows) and (known or (np.mean(coded, axis=0).max() <= RARE and _anywhere(s, rows))):
+        names, value = s.names(odd[coded.any(axis=0)]), float(s.x[:, odd][coded][0])
         yield Check(
-            f"{word if coded.any() else f'values such as {value:.4g}, far outside the others,'} in {np.sum(cells)} "
-            f"cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {listed(names)}) decide the answer; unless a "
-            "sharp resonance explains them, leave these rows out (infocap doctor --fix).",
-            unreliable="codes among the readouts" if coded.any() else "outlying readouts",
+            f"{value:.6g}, {'which instruments write for no number' if known else 'far outside the others'}, "
+            f"in {np.sum(coded)} cells of {len(rows)} rows (rows {numbers(s.rows[rows])}; {listed(names)}) decides the "
+            "answer; leave these rows out (infocap doctor --fix).",
+            unreliable="codes among the readouts",
             cause="codes", rows=s.rows[rows].tolist(), channels=names,
         )  # fmt: skip
         return
+    glitches = [*_glitched(s)]
+    yield from glitches
+    square = (s.x[:, odd] - (a + b)[odd] / 2) ** 2
+    decided = cells & (np.sum(square * cells, axis=0) > square.sum(axis=0) / 2)
+    rows = np.flatnonzero(decided.any(axis=1))
+    if len(rows) and not glitches:
+        names = s.names(odd[decided.any(axis=0)])
+        yield Check(
+            f"{np.sum(decided)} values far outside the others hold more than half of the variance of {listed(names)} "
+            f"(rows {numbers(s.rows[rows])}): sharp resonances, which then want more samples, or glitches; look there.",
+            "note", cause="outlying", rows=s.rows[rows].tolist(), channels=names,
+        )  # fmt: skip
+
+
+def _anywhere(s: Stretch, rows: Integers) -> bool:
+    """Whether rows are no neighbours by their inputs and lie together at no shift of them, where a device responds."""
+    u = s.u / s.u.std(axis=0)
+    apart = np.sum(u**2, axis=1) - 2 * u[rows] @ u.T
+    apart[np.arange(len(rows)), rows] = np.inf
+    if np.mean(np.isin(np.argmin(apart, axis=1), rows)) > NEIGHBOURS:
+        return False
+    y = s.y[s.low.degrees[1:] <= 3]
+    together = max(np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1))
+    return len(rows) < 3 or len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
+
+
+def _glitched(s: Stretch) -> Iterator[Check]:
+    """Rows far from the others in the coordinates of those others, even without channels that alone are far out."""
     if s.n < max(4 * s.z.shape[1], 128):
         return
     left, few = s.rest, s.clear[: len(s.guess)]
@@ -236,21 +269,8 @@ def outlying(s: Stretch) -> Iterator[Check]:
         left /= np.sqrt(np.mean(left**2, axis=1))[:, None]
     distance, most = np.einsum("ij,ij->j", left, left), [int(s.n * (1 - RARE)), s.n - 3]
     usual, third = np.partition(distance, most)[most]
-    if s.n * s.z.shape[1] < QUICKLY or third > LOOKED_AT * usual:
-        yield from _glitched(s, distance)
-
-
-def _anywhere(s: Stretch, rows: Integers, largest: Floats) -> bool:
-    """Whether rows lie together at no shift of the inputs, where a device may respond strongly; few stand alone."""
-    if len(rows) < 3:
-        return bool(np.any(largest[-1] > FAR * (1 + largest[max(-1 - len(rows), -len(largest))])))
-    y = s.y[s.low.degrees[1:] <= 3]
-    together = max(np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1))
-    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
-
-
-def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:
-    """Rows far from the others in the coordinates of those others, whichever single channel is left out."""
+    if s.n * s.z.shape[1] > QUICKLY and third < LOOKED_AT * usual:
+        return
     far = distance > np.quantile(distance, 1 - RARE)
     rank, candidates = s.z.shape[1], np.flatnonzero(far)
     others = np.flatnonzero(~far[: len(s.z)])[: max(SOME_ROWS, 8 * rank)]
@@ -259,13 +279,18 @@ def _glitched(s: Stretch, distance: Floats) -> Iterator[Check]:
     middle, inverse = usual.mean(axis=0), s.back / np.maximum(np.sum(s.back**2, axis=1), 1e-300)[:, None]
     centred = (s.x[candidates] - s.mean) @ s.whitening - s.y[:, candidates].T @ s.own.T - middle
     turned, usual = centred @ precision, usual - middle
-    # What leaving out one channel takes from the distance: heavy tails of its noise alone are no glitch of the row.
-    cells = (turned @ inverse) ** 2 / np.maximum(np.sum(inverse * (precision @ inverse), axis=0), 1e-300)
-    left = np.sum(centred * turned, axis=1) - cells.max(axis=1)
-    left /= max(float(np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)), 1e-300)
+    size = max(float(np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)), 1e-300)
+    alone = np.abs(centred @ s.back) / np.std(usual @ s.back, axis=0)  # each channel by itself
+    alone /= np.minimum(alone.max(axis=1), ALONE)[:, None]
+    left = np.sum(centred * turned, axis=1) / size
+    for k in np.flatnonzero(left > GLITCHED):
+        # Leaving out channels takes from the distance: resonances and heavy tails of some are no glitch of the row.
+        there = inverse[:, alone[k] >= (1 if np.mean(alone[k] >= 1) < MANY else alone[k].max())]
+        metric, along = there.T @ precision @ there, turned[k] @ there
+        left[k] -= along @ np.linalg.lstsq(metric, along, rcond=1e-9)[0] / size
     rows = candidates[left > GLITCHED]
-    s.aside.update(rows.tolist())
-    if len(rows) >= 3 and _anywhere(s, rows, left):
+    if len(rows) > 3 and _anywhere(s, rows):
+        s.aside.update(rows.tolist())
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
             f"nine in ten and whatever their inputs (rows {numbers(s.rows[rows])}): glitched shots; look at them, "
@@ -296,7 +321,7 @@ def clipped(s: Stretch) -> Iterator[Check]:
 def _piles(ordered: Floats) -> Floats:
     """The largest share of each channel's values, in order of size, that pile up at one end with an edge inside."""
     n, shares = ordered.shape[1], np.zeros(len(ordered))
-    piles, near, far = np.arange(max(n // 100, 24), n // 2, n // 100), n // 50, n // 20
+    piles, near, far = np.arange(max(n // 50, 24), n // 2, n // 100), n // 50, n // 20
     for values in (ordered, -ordered[:, ::-1]):
         dense = PILED / piles * (values[:, -1:] - values[:, -1 - piles])
         some = np.flatnonzero(np.any(values[:, -1 - piles] - values[:, -1 - piles - near] > near * dense, axis=1))
@@ -310,10 +335,10 @@ def _piles(ordered: Floats) -> Floats:
         found &= (beside - inside) / far < SMOOTH * (edge - beside) / near
         found &= middle - edge + step < COMPACT * (core - middle + step)
         found &= (top - edge + step < NARROW * spread) & (np.abs(top) > 0.05 * spread)  # a dark detector is not clipped
-        between = np.mean(np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1)
-        share = np.where(found, piles, 0).max(axis=1) / n
-        # A device of two states has little in between.
-        shares[some] = np.where(between > 0.2, np.maximum(shares[some], share), shares[some])
+        for channel, k in np.argwhere(found):  # a device of some states has gaps between them
+            zone = gaps[channel, n - 1 - piles[k] - near - far : n - 1 - piles[k]]
+            found[channel, k] = zone.max() < APART * zone.sum()
+        shares[some] = np.maximum(shares[some], np.where(found, piles, 0).max(axis=1) / n)
     return shares
 
 
@@ -377,7 +402,7 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     for (k, cause, column), rest in zip(repairs, after.T, strict=True):
         moved = column != x[:, k]
         near = cause == "units" or _continues(y, column, moved, 0.2 * float(np.ptp(x[:, k])))
-        better = np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / 3
+        better = np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / BETTER[cause]
         if better and near:
             found[cause].add(int(k))
     said = {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._child import in_child
+from .._child import in_child, limit_memory
 from .._files import Contents, Variable, blame, readable, refuse_bomb, refuse_too_large
 from .._hdf5 import PACKING, open_hdf5
 from ..errors import DataError, ParameterError
@@ -168,6 +168,21 @@ def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
     return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks, missing=missing)
 
 
+@contextmanager
+def unpack_zarr(path: Path) -> Iterator[Contents]:
+    """Unpack every chunk of an array once, within the memory that its shape declares, so that none is a bomb later."""
+    import zarr
+
+    zarr.config.set({"threading.max_workers": 1})
+    with blame(path, "zarr"):
+        array = zarr.open_array(str(path), mode="r")
+        rows = (array.shards or array.chunks)[0]
+        limit_memory(rows * array.shape[1] * array.dtype.itemsize)
+        for start in range(0, array.shape[0] if array.compressors else 0, rows):
+            array[start : start + rows]
+    yield Contents(path, "zarr", {}, {})
+
+
 def in_place(contents: Contents, name: str) -> Any | None:
     """A table of numbers where it lies, to be read in blocks; None when it must be unpacked first, or cannot be."""
     path, variable = contents.path, contents.whole(name)
@@ -181,7 +196,9 @@ def in_place(contents: Contents, name: str) -> Any | None:
         if contents.kind == "zarr":
             import zarr
 
-            return zarr.open_array(str(path if name == "array" else path / name), mode="r")
+            folder = path if name == "array" else path / name
+            with in_child("infocap.recording._array_files:unpack_zarr", folder):
+                return zarr.open_array(str(folder), mode="r")
         if contents.kind in ("HDF5", "NetCDF"):
             return Hdf5Rows(str(path.resolve()), name, variable.shape)
     return None
