@@ -92,7 +92,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
         raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
     recording = source.read(in_memory=how.in_memory)
     basis, said = wanted_basis(recording, wanted)
-    needed = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, how.method)
+    needed = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, ESTIMATORS[how.method])
     if needed.seconds > LONG_S:
         said.append(f"{len(basis):,} functions: up to {duration(needed.seconds)}, {size(needed.n_bytes)} of memory")
     if out.matrix and basis.n_inputs != 2:

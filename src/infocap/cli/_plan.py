@@ -11,6 +11,7 @@ from .._check import positive, whole_number
 from .._words import counted, duration, size, with_error
 from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
+from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._read import read
 from ..result._capacity_result import CapacityResult
@@ -219,7 +220,7 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
             measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
-            needed = cost(basis, n, expected.maximum, wish.method)
+            needed = cost(basis, n, expected.maximum, ESTIMATORS[wish.method])
             computing = f"< {duration(max(needed.seconds, 1))}"
             mark = ">" if n == chosen else " "
             lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(needed.n_bytes):>7}")

@@ -11,8 +11,7 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
-from ._files import describe
-from ._outputs import PAGE, WIDTH, Pictures, begins, check_pictures, check_place, save_picture, summary
+from ._outputs import PAGE, WIDTH, Pictures, begins, check_pictures, check_place, describe, save_picture, summary
 from ._terminal import FILE, PATH, WIDEST, Source, echo, options, say, warnings_in_checks, wrapped
 
 TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes

@@ -10,7 +10,6 @@ from .._parallel import all_cores
 from ..basis._product import ProductBasis
 from ..checks._stretch import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
-from ..estimators import ESTIMATORS
 from ..estimators._method import Method
 from ..samples._engine import Engine, n_slots
 from ..samples._samples import Samples, row_shares
@@ -44,11 +43,11 @@ class Cost(NamedTuple):
     n_bytes: float
 
 
-def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: str) -> Cost:
+def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: Method) -> Cost:
     """Time and memory of an estimation; `n_columns` counts the constant among the readouts."""
-    n, k, terms, chosen = n_samples, n_columns, len(basis), ESTIMATORS[method]
-    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + chosen.extra_bytes(n, k, terms, 1)
-    return Cost((6.0 * n * k * (k + terms) + chosen.extra_work(n, k, terms)) / SLOW_RATE, n_bytes)
+    n, k, terms = n_samples, n_columns, len(basis)
+    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + method.extra_bytes(n, k, terms, 1)
+    return Cost((6.0 * n * k * (k + terms) + method.extra_work(n, k, terms)) / SLOW_RATE, n_bytes)
 
 
 def byte_count(memory: Any) -> int:
