@@ -194,8 +194,14 @@ def describe(recording: Recording) -> list[str]:
     left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
     facts += [("left out", one) for one in left]
     for name, value in metadata.items():
-        text = _planned(value) if name == "plan" else re.sub(r"[][{}']", "", str(value))
-        facts.append((name.replace("_", " "), text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
+        text = re.sub(r"[][{}']", "", str(value))
+        text = text if len(text) <= 60 else text[:57] + "..."
+        if name == "plan":
+            try:
+                text = Plan.from_dict(value).in_words()
+            except ValueError as problem:
+                text = f"cannot be used: {problem}"
+        facts.append((name.replace("_", " "), text))
     width = max([9, *(len(name) for name, _ in facts)])
     return lines + [f"  {name:<{width}} {text}" for name, text in facts]
 
@@ -219,13 +225,6 @@ def _span(values: np.ndarray) -> str:
         return " to ".join(str(np.datetime64(int(one), "s")).replace("T", " ") for one in ends)
     counts = values.ndim == 1 and len(values) > 2 and (np.diff(sizes) == 1).all()
     return f"{ends[0]:.5g} to {ends[1]:.5g}{', counts the rows' if counts else ''}"
-
-
-def _planned(data: Any) -> str:
-    try:
-        return Plan.from_dict(data).in_words()
-    except ValueError as problem:
-        return f"cannot be used: {problem}"
 
 
 def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:

@@ -220,10 +220,10 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
             measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
-            needed = cost(basis, n, expected.maximum, ESTIMATORS[wish.method])
-            computing = f"< {duration(max(needed.seconds, 1))}"
+            computed, n_bytes = cost(basis, n, expected.maximum, ESTIMATORS[wish.method])
+            computing = f"< {duration(max(computed, 1))}"
             mark = ">" if n == chosen else " "
-            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(needed.n_bytes):>7}")
+            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(n_bytes):>7}")
     return lines
 
 

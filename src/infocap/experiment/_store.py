@@ -173,8 +173,13 @@ class Store:
             with self._lock, self._connection as connection:  # which undoes everything when something is raised
                 connection.execute("BEGIN IMMEDIATE")
                 for entry in entries:
-                    if not self._is_stored(entry):
+                    query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+                    there = connection.execute(query, entry[:2]).fetchone()
+                    if there is None:
                         _put(connection, entry)
+                    elif there != (entry.data,):  # the same once more does no harm
+                        said = f"{entry.kind} {entry.number} is stored already with other readouts"
+                        raise DataError(f"{said}; a measurement is never overwritten.")
                 connection.execute("COMMIT")
         except sqlite3.Error as problem:
             free, first = shutil.disk_usage(self.path.parent).free / 1e6, entries[0]
@@ -183,15 +188,6 @@ class Store:
                 f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same command "
                 "again to go on."
             ) from None
-
-    def _is_stored(self, entry: Entry) -> bool:
-        """Whether it is there already, which does no harm; with other data it is an error."""
-        query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
-        there = self._connection.execute(query, entry[:2]).fetchone()
-        if there not in (None, (entry.data,)):
-            said = f"{entry.kind} {entry.number} is stored already with other readouts"
-            raise DataError(f"{said}; a measurement is never overwritten.")
-        return there is not None
 
     @property
     def last_instrument(self) -> str | None:

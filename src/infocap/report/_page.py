@@ -14,7 +14,6 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
-from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
@@ -112,14 +111,10 @@ def headline(result: CapacityResult) -> Markup:
     from . import _figures
 
     total, sure = total_in_words(result)
-    words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": _inputs(result.basis)}
+    inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
+    inputs += f", now and up to {result.basis.memory} steps ago" if result.basis.memory else ""
+    words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": inputs}
     return filled("headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words)
-
-
-def _inputs(basis: ProductBasis) -> str:
-    """What the device computes functions of, in words."""
-    said = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
-    return f"{said}, now and up to {basis.memory} steps ago" if basis.memory else said
 
 
 def _digest(text: str) -> str:

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._parallel import all_cores
 from ..basis._product import ProductBasis
@@ -36,18 +36,11 @@ LARGEST_CHUNK = 256_000_000
 VALUES_BYTES = 12_000_000
 
 
-class Cost(NamedTuple):
-    """What an estimation takes, at most: time on a slow machine, and memory."""
-
-    seconds: float
-    n_bytes: float
-
-
-def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: Method) -> Cost:
-    """Time and memory of an estimation; `n_columns` counts the constant among the readouts."""
+def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: Method) -> tuple[float, float]:
+    """Seconds on a slow machine and bytes that an estimation takes at most; the constant is one of the columns."""
     n, k, terms = n_samples, n_columns, len(basis)
     n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + method.extra_bytes(n, k, terms, 1)
-    return Cost((6.0 * n * k * (k + terms) + method.extra_work(n, k, terms)) / SLOW_RATE, n_bytes)
+    return (6.0 * n * k * (k + terms) + method.extra_work(n, k, terms)) / SLOW_RATE, n_bytes
 
 
 def byte_count(memory: Any) -> int:

@@ -28,7 +28,7 @@ from ..samples._look import first_look, without_gaps
 from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
-from ._choose import choose_basis
+from ._choose import choose_basis, said_of_choice
 from ._cost import SLOW_RATE, byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
@@ -128,9 +128,13 @@ def estimate(
     """
     if "acquisition" in options:
         acquired = renamed("acquisition", "acquired", options.pop("acquisition"))
-    said = ""
+    notes: list[Check] = []
     if basis is None:
-        basis, said = _chosen_basis(u, family)
+        if len(shape := np.shape(u)) != 2:
+            raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
+        told: dict[str, Any] = {} if family is None else {"family": family}
+        basis, taken = choose_basis((shape[0], shape[1]), **told)
+        notes = [said_of_choice(taken)]
     elif family is not None:
         raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
     if at is not None:
@@ -146,16 +150,7 @@ def estimate(
     samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
     result = conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
-    return replace(result, checks=(*result.checks, Check(said, kind="note"))) if said else result
-
-
-def _chosen_basis(u: ArrayLike, family: Any) -> tuple[ProductBasis, str]:
-    """The basis for inputs of this family, as large as the samples allow, and what was chosen, in words."""
-    shape = np.shape(u)
-    if len(shape) != 2:
-        raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
-    basis, said = choose_basis((shape[0], shape[1]), **{} if family is None else {"family": family})
-    return basis, f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise."
+    return replace(result, checks=(*result.checks, *notes)) if notes else result
 
 
 def evidence(
