@@ -175,7 +175,6 @@ def inputs(*described: str) -> list[Family]:
     Each is a text ``name [unit]:low:high:family``; the unit, the range and the family may be left out. A family has a
     name as for `product_basis`, or that of its distribution, such as ``normal``; without one, inputs are uniform.
 
-    >>> import infocap
     >>> ours = infocap.inputs("Voltage A [V]:0:5", "Phase [deg]:0:360:fourier")
     >>> infocap.product_basis(ours, max_degree=1).labels
     ['1', 'cos1(Phase)', 'sin1(Phase)', 'P1(Voltage A)']

@@ -37,7 +37,6 @@ DROPPED = ("missing", "codes", "glitches", "stale", "stacked", "gap")
 class Inspection:
     """What a recording was looked at for, and what was found; `inspect` makes one.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
@@ -83,7 +82,6 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
 
     `basis` tells how the inputs are distributed; by default that of the plan, else uniform over a common interval.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)

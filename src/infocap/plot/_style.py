@@ -43,7 +43,6 @@ def own_look() -> Iterator[None]:
 def width(width_mm: float) -> Iterator[None]:
     """Give new figures another width than a journal's column, with letters of the same size.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with infocap.plot.width(60):
@@ -62,7 +61,6 @@ def save(ax: Axes, path: str | Path) -> Path:
     """Write the figure of some axes as journals want it: text as text in ``.pdf`` and ``.svg``, 300 dpi in ``.png``.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,6 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
 
     >>> import tempfile
     >>> from urllib.request import urlopen
-    >>> import infocap
     >>> plan = infocap.experiment.Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
     >>> bench = infocap.experiment.SimulatedBench(lambda u: u)
     >>> with tempfile.TemporaryDirectory() as folder:

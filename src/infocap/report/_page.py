@@ -29,7 +29,6 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     """Write the page of a result to an ``.html`` file.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +50,6 @@ def write(path: Path, text: str) -> Path:
 def page(result: CapacityResult, title: str | None = None) -> str:
     """A result as one HTML page that needs nothing else: no network, no server, no other file.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
     >>> "The device computes" in infocap.report.page(result, title="Two wires")

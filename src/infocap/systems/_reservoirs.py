@@ -218,7 +218,6 @@ def check_fading(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=1)
     >>> check_fading(infocap.systems.DelayLine(20), basis)
     19

@@ -59,7 +59,6 @@ def analyse(
     Growth and factors need all readouts in memory; they are left out for a recording that stays in its file
     (``read(..., in_memory=False)``). `memory` and `executor` are those of `estimate`.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)

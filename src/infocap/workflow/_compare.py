@@ -155,7 +155,6 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     All must be about functions of the same family and interval of the inputs; where the degrees differ, the functions
     in common are compared, and a warning says so.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> a, b = (infocap.systems.RandomFeatures(2, size, noise=0.01) for size in (5, 9))
     >>> comparison = infocap.compare(*(infocap.probe(one, basis, 1024, seed=1) for one in (a, b)))

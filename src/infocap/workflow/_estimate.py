@@ -118,7 +118,6 @@ def estimate(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
@@ -170,7 +169,6 @@ def evidence(
     The arguments are those of `estimate`, such as `index`, `acquired`, `weights`, `repeats` and `washout`. `conclude`
     makes a result of it with one method; `ESTIMATORS[name](evidence)` gives the bare capacities.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> seen = infocap.evidence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
@@ -231,7 +229,6 @@ def _gathered(
 def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **options: Any) -> CapacityResult:
     """Run one method on the evidence, look for what is wrong, and put everything into a result.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.conclude(infocap.evidence(u, u**3, basis), "raw").capacity.round(2)
@@ -330,7 +327,6 @@ def probe(
     that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`. By default it is weighted where a
     function has E[y^4] above a tenth of the samples, so that few of them would decide; a note then says so.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
     CapacityResult: total 3.00000 ± <0.00001 of at most 3 (2 readouts and the constant)

@@ -167,7 +167,6 @@ def sweep(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", 2, 4)
     >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 1024, seed=1, progress=False)

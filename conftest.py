@@ -1,0 +1,10 @@
+"""For the examples in docstrings, which take `infocap` as imported."""
+
+import pytest
+
+import infocap
+
+
+@pytest.fixture(scope="session", autouse=True)
+def names_in_examples(doctest_namespace):
+    doctest_namespace["infocap"] = infocap
