@@ -27,7 +27,7 @@ from ..experiment._store import Store
 from ..recording._read import STORES, read
 from ..report._live import counts, live, pace
 from ..result._capacity_result import CapacityResult
-from ._outputs import check_name, refuse_existing
+from ._outputs import check_place, refuse_existing
 from ._terminal import FILE, FORCE, PATH, check_lines, echo
 
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
@@ -90,7 +90,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
-    check_name(output, STORES)
+    check_place(output, STORES)
     made = Plan.load(plan)
     device = _instrument(instrument, made, plan.parent)
     try:

@@ -237,23 +237,19 @@ def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
             raise ParameterError(f"{path} is named twice; give each file its own name.")
 
 
-def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:
+def check_place(path: Path, suffixes: Iterable[str], ours: bool = True, what: str = "") -> None:
     """Refuse another suffix, a folder that is not there, and a file that is not `ours`, which is of another kind."""
-    check_name(path, suffixes)
-    if path.exists() and path.stat().st_size and not ours:
-        raise ParameterError(f"{path} is there already and is not {what}; give another name.")
-
-
-def check_name(path: Path, suffixes: Iterable[str]) -> None:
     if path.suffix not in suffixes:
         raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
     if not path.parent.is_dir():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
+    if path.exists() and path.stat().st_size and not ours:
+        raise ParameterError(f"{path} is there already and is not {what}; give another name.")
 
 
 def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) -> None:
     """Refuse to write over data that are there already, unless the user wants them replaced."""
-    check_name(path.with_suffix(path.suffix.lower()), suffixes)
+    check_place(path.with_suffix(path.suffix.lower()), suffixes)
     if path.exists() and not force:
         raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
 

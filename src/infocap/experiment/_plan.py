@@ -325,6 +325,11 @@ class Plan:
         """The same for plans with the same inputs; every file of theirs tells it."""
         return design_fingerprint(self.to_dict())
 
+    @property
+    def story(self) -> dict[str, Any]:
+        """What every file that is made by this plan tells about it."""
+        return {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return json.loads(json.dumps({one.name: getattr(self, one.name) for one in fields(self)}))
@@ -393,12 +398,11 @@ class Plan:
 
         path = Path(path)
         one_of("path suffix", path.suffix, (".csv",))
-        story = {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
         names = input_columns([family.variable for family in self.basis.families])
         codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
         rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# infocap plan {json.dumps(story)}\n")
+            file.write(f"# infocap plan {json.dumps(self.story)}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 

@@ -69,7 +69,7 @@ class Store:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         self.plan = plan
         self.schedule = found.schedule or plan.schedule
-        self._story = found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | _story(plan)
+        self._story = found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | plan.story
         self._connection = _connect(self.path, None if found.entries else self._story, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._file = os.stat(self.path)
@@ -161,7 +161,7 @@ class Store:
         plan, known = self.plan.extended(n_samples), len(self.schedule)
         added = Schedule(plan.schedule.codes[known:], plan.schedule.inputs[known:])
         grown = [*self._story.get("extended", []), {"at": _now(), "n_samples": plan.n_samples}]
-        story, moment = self._story | _story(plan) | {"extended": grown}, time.time()
+        story, moment = self._story | plan.story | {"extended": grown}, time.time()
         words = Entry("plan", len(grown), moment, json.dumps(story).encode())
         self._write([words, Entry("schedule", len(grown), moment, files.pack_schedule(added))])
         self.plan, self._story, self.schedule = plan, story, joined([self.schedule, added])
@@ -285,10 +285,6 @@ class Store:
             found = f"shape {values.shape} and type {values.dtype}"
             raise DataError(f"readouts of {one.kind} {one.number} have {found}; give one vector of numbers.")
         return values
-
-
-def _story(plan: Plan) -> dict[str, Any]:
-    return {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "design": plan.design_fingerprint}
 
 
 def _now() -> str:
