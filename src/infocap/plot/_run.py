@@ -48,9 +48,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, markerfacecolor=fill, label=label)
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
         if (limit := result.noise_limited_total) is not None:
-            ax.axhline(
-                limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {short(limit, result.maximum)}"
-            )
+            label = f"what noise allows, {short(limit, result.maximum)}"
+            ax.axhline(limit, color=COLOURS[5], linestyle=":", label=label)
         ax.set_xscale("log", base=2)
         ax.set_xticks(n, [str(one) for one in n])
         ax.minorticks_off()

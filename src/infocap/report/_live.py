@@ -94,10 +94,10 @@ def progress(now: Status, every_s: float, problem: str) -> Markup:
     elif not result.unreliable and now.width is not None:
         facts["95 % interval of the total"] = f"{plain(now.width)} wide"
     if result is not None and result.drift is not None:
-        moved = (
-            f"{percent(result.drift.size)} of the readouts' spread" if result.drift.size else "none beyond its noise"
+        size = result.drift.size
+        facts["drift of the reference"] = (
+            f"{percent(size)} of the readouts' spread" if size else "none beyond its noise"
         )
-        facts["drift of the reference"] = moved
     return filled(
         "live.html",
         share=f"{100 * share:.2f}",

@@ -143,10 +143,8 @@ def checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
-        fine = element("strong", "No warnings. ")
-        parts.append(
-            element("p", fine, "Data and answer were looked at, and nothing was found that weakens the answer.")
-        )
+        said = "Data and answer were looked at, and nothing was found that weakens the answer."
+        parts.append(element("p", element("strong", "No warnings. "), said))
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
             lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]

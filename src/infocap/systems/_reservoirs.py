@@ -77,9 +77,7 @@ class EchoState(_Reservoir):
     n_inputs: Count = 1
     activation: Activation = "tanh"
     noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    state_noise: NotNegative = (
-        0.0  # standard deviation of what is added to every node at every step, and stays in the loop
-    )
+    state_noise: NotNegative = 0.0  # standard deviation of what enters every node at every step, and stays in the loop
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
