@@ -101,11 +101,7 @@ def analyse(
         u, x, rows["repeats"] = (None if one is None else [one[k : k + steps] for k in edges] for one in tables)
     result = estimate(u, x, basis, **rows, **settings, **means)
     checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
-    known = {"estimated": datetime.now(UTC).isoformat(timespec="seconds"), "infocap": __version__}
-    known |= {"python": platform.python_version()} | {name: version(name) for name in ("numpy", "scipy")}
-    known |= {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
-    known |= {"design": design_fingerprint(plan)} if plan else {}
-    found: dict[str, Any] = {"metadata": result.metadata | {"provenance": known | recording.metadata}}
+    found: dict[str, Any] = {"metadata": result.metadata | {"provenance": _provenance(recording, plan)}}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
         found["growth"] = _growth(recording, basis, result, settings)
@@ -133,6 +129,14 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
     if channel and complex_as == "split":
         channel = tuple(f"{part}({name})" for part in ("re", "im") for name in channel)
     return replace(recording, channel=channel, **parts)
+
+
+def _provenance(recording: Recording, plan: dict[str, Any]) -> dict[str, Any]:
+    known = {"estimated": datetime.now(UTC).isoformat(timespec="seconds"), "infocap": __version__}
+    known |= {"python": platform.python_version()} | {name: version(name) for name in ("numpy", "scipy")}
+    known |= {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
+    known |= {"design": design_fingerprint(plan)} if plan else {}
+    return known | recording.metadata
 
 
 def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]) -> Growth:
