@@ -18,11 +18,12 @@ import numpy as np
 
 from .._words import HALF_WIDTH_95, decimals, with_error
 from ..errors import ParameterError
-from ..experiment._acquire import INTERRUPTED, Status, status
+from ..experiment._acquire import INTERRUPTED
 from ..experiment._acquire import acquire as acquire_plan
 from ..experiment._acquire import extend as extend_store
 from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
+from ..experiment._status import Status, status
 from ..experiment._store import Store
 from ..recording._read import STORES, read
 from ..report._live import counts, live, pace

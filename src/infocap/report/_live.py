@@ -10,7 +10,7 @@ from threading import Lock, Thread
 
 from .._words import duration, percent
 from ..errors import Check, InfocapError
-from ..experiment._acquire import Status, status
+from ..experiment._status import Status, status
 from ..result._capacity_result import CapacityResult
 from ._html import Markup, element, filled, plain, together
 from ._page import body, embedded, framed
