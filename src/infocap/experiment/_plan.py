@@ -352,9 +352,8 @@ class Plan:
         known = {name: _written(value) for name, value in entries.items() if value is not None and name != "metadata"}
         known["design_fingerprint"] = self.design_fingerprint
         lines = Path(__file__).with_name("plan.toml").read_text(encoding="utf-8").splitlines()
-        lines = [
-            Template(line).substitute(known) for line in lines if entries.get(line.partition(" = ")[0], 0) is not None
-        ]
+        absent = tuple(f"{name} = " for name, value in entries.items() if value is None)
+        lines = [Template(line).substitute(known) for line in lines if not line.startswith(absent)]
         lines += [_toml({name: value}) for name, value in self.metadata.items()]
         with replaced(path) as beside:
             beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -428,8 +427,7 @@ def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain_family(family: Any) -> Any:
-    if isinstance(family, Family):
-        return describe(family)
+    """Families as plain data; the basis refuses what is neither a family nor the name of one."""
     if isinstance(family, list | tuple):
         return tuple(_plain_family(one) for one in family)
     if isinstance(family, dict):
@@ -437,9 +435,7 @@ def _plain_family(family: Any) -> Any:
             one_of("entry of family", key, ("name", "parameters", "domain", "variable"))
         if not isinstance(family.get("name"), str):
             raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
-    elif not isinstance(family, str):
-        raise ParameterError(f"`family={family!r}` must be a name or a Family, or one for each input.")
-    return family
+    return describe(family) if isinstance(family, Family) else family
 
 
 def _toml(entries: dict[str, Any]) -> str:
