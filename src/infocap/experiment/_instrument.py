@@ -61,32 +61,29 @@ class Instrument(Protocol):
         """Readouts (channels,) at the inputs (inputs,)."""
 
 
+@dataclass(eq=False)
 class Careful:
     """An instrument that is asked again when it fails, and not waited for longer than a time-out."""
 
-    def __init__(
-        self,
-        instrument: Any,
-        plan: Plan,
-        retries: int,
-        wait_s: float,
-        timeout_s: float | None,
-        failed: Callable[..., None],
-    ) -> None:
-        one, many = (getattr(instrument, name, None) for name in ("measure", "measure_many"))
+    instrument: Any
+    plan: Plan
+    retries: int
+    wait_s: float
+    timeout_s: float | None
+    failed: Callable[..., None]  # told of each failure
+    failures: int = 0
+
+    def __post_init__(self) -> None:
+        one, many = (getattr(self.instrument, name, None) for name in ("measure", "measure_many"))
         if not callable(one) and not callable(many):
-            raise ParameterError(
-                f"`instrument={instrument!r}` has no method measure(u); give one, or wrap a simulator: "
-                "experiment.SimulatedBench(system)."
-            )
-        self.instrument, self.plan, self.retries, self.wait_s = instrument, plan, retries, wait_s
-        self.failures, self.failed, self.timeout_s = 0, failed, timeout_s
-        self.name = str(getattr(instrument, "identity", None) or type(instrument).__name__)
-        self.batch = whole_number("batch", getattr(instrument, "batch", BATCH), 1) if callable(many) else 1
+            said = f"`instrument={self.instrument!r}` has no method measure(u)"
+            raise ParameterError(f"{said}; give one, or wrap a simulator: experiment.SimulatedBench(system).")
+        self.name = str(getattr(self.instrument, "identity", None) or type(self.instrument).__name__)
+        self.batch = whole_number("batch", getattr(self.instrument, "batch", BATCH), 1) if callable(many) else 1
         self._many = self.batch > 1 or not callable(one)
         self._method: Any = many if self._many else one
         # One thread makes all calls, one after the other; as a daemon it does not keep Python from ending.
-        self._thread = None if timeout_s is None else ThreadPool(1)
+        self._thread = None if self.timeout_s is None else ThreadPool(1)
         self._call: AsyncResult | None = None
 
     def refuse_lacking(self) -> None:
