@@ -38,7 +38,7 @@ CORE = ("basis", "designs", "samples", "kernels", "estimators", "checks", "resul
 # Two reviews of all pieces together took 150.
 # Fields that say by their types how they are checked, matplotlib's settings, the plan's comments and the citation in
 # files of their own formats, the paper's runner beside its scripts, and helpers of one caller gave 310 back.
-MOST_LINES = 21_145
+MOST_LINES = 21_158
 # Lines of the core, which VISION.md promises to be read in an afternoon; it was 9,400. Sequences took 950, the checks
 # of data 900: more than they should, and to be made less. Reading results from cards and reports took 18.
 # Sequences in which nothing is seen, or hum, and trials with repeats took 12.

@@ -61,7 +61,7 @@ def _finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-# Types of fields that say how they are checked.
+# Types of fields that say how they are checked; signatures show these names.
 Finite = Annotated[float, number]
 Positive = Annotated[float, positive]
 NotNegative = Annotated[float, partial(number, least=0.0)]

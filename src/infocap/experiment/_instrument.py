@@ -1,5 +1,7 @@
 """What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence

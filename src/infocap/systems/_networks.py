@@ -1,5 +1,7 @@
 """Networks with fixed random weights: one hidden layer, or several."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

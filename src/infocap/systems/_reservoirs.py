@@ -1,5 +1,7 @@
 """Reservoirs: systems with memory, which answer a sequence of inputs step by step; and how soon they forget."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -139,6 +141,7 @@ NONLINEARITIES: dict[str, Callable[[Floats, float], Floats]] = {
     "mackey-glass": lambda s, exponent: s / (1 + np.abs(s) ** exponent),
     "ikeda": lambda s, _: np.sin(s) ** 2,
 }
+Nonlinearity = Annotated[str, partial(one_of, options=NONLINEARITIES)]
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class DelayReservoir(_Reservoir):
     """
 
     n_nodes: Count = 50
-    nonlinearity: Annotated[str, partial(one_of, options=NONLINEARITIES)] = "mackey-glass"
+    nonlinearity: Nonlinearity = "mackey-glass"
     feedback: NotNegative = 0.95
     input_scale: NotNegative = 0.1
     bias: Finite = 0.2

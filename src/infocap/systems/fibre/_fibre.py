@@ -1,5 +1,7 @@
 """The nonlinear fibre: many pulses at once, each with as many steps and as wide a band as it needs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,7 +40,7 @@ class Pulses:
     place: Integers  # where they are, in units of the finest step
     level: Integers  # the next step is the stretch over 2^level
 
-    def some(self, chosen: Any) -> "Pulses":
+    def some(self, chosen: Any) -> Pulses:
         """Those of a mask."""
         where = np.flatnonzero(chosen)
         field = array_namespace(self.field).take(self.field, as_like(where, self.field), axis=0)

@@ -1,5 +1,7 @@
 """The stages of the photonic experiment beside the fibre: raster, pulse, encoder and detector."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Annotated, Any
@@ -27,6 +29,8 @@ LOUDEST_DBM = 12.0
 # Full width at half maximum of the Gaussian that rounds the edges of the filter "smooth", relative to its own.
 SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
+Filter = Annotated[str | None, partial(one_of, options=(*FILTERS, None))]
+PhaseNoise = Annotated[str | None, partial(one_of, options=("cell", "bin", None))]
 
 
 @dataclass(frozen=True)
@@ -174,9 +178,9 @@ class Encoder(Checked):
     n_bins: Count = 20
     span_nm: Positive = 2.5
     wavelength_nm: Positive = 1550.0
-    filter: Annotated[str | None, partial(one_of, options=(*FILTERS, None))] = "flat-top"
+    filter: Filter = "flat-top"
     filter_ghz: Positive = 12.0  # full width at half maximum
-    phase_noise: Annotated[str | None, partial(one_of, options=("cell", "bin", None))] = "cell"
+    phase_noise: PhaseNoise = "cell"
     phase_noise_rad: NotNegative = 0.0015 * 2 * np.pi
     exponent_spread: NotNegative = 0.0
     phase_spread_rad: NotNegative = 0.0
