@@ -1,4 +1,4 @@
-"""Jobs that are done once: on any executor, each kept on disk as soon as it is finished."""
+"""Jobs that are done once: on any executor, each kept on disk as soon as it is finished; and figures made of them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import functools
 import hashlib
 import inspect
 import json
+import multiprocessing
 import os
+import signal
+import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 import infocap
@@ -49,6 +55,22 @@ class Work:
             self.warnings |= dict.fromkeys(json.loads(done[name].attrs["warnings"]))
         return {name: done[name] for name in jobs}
 
+    def figure(self, name: str, script: Any, quick: bool) -> xr.Dataset:
+        """The data set of a figure's script, from disk where script and parameters are the same, with all warnings."""
+        from . import _common
+
+        changes = script.QUICK if quick else {}
+        sources = [inspect.getsource(one) for one in (script, _common, sys.modules[__name__])]
+        key = digest(sources, script.PARAMETERS | changes)
+        data = self.load(name, key)
+        if data is None:
+            data = recorded(lambda: script.compute(self, **changes))
+            said = self.warnings | dict.fromkeys(json.loads(data.attrs["warnings"]))
+            data.attrs["warnings"] = json.dumps(list(said))
+            data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": infocap.__version__}
+            self.save(name, key, data)
+        return data
+
     def load(self, name: str, key: str) -> xr.Dataset | None:
         """What was kept under this key; files that are not what was written are thrown away."""
         for path in self.folder.glob(f"{name}-{key}-*.nc") if self.folder else ():
@@ -65,6 +87,23 @@ class Work:
             part = self.folder / f".{name}-{os.getpid()}.part"
             data.to_netcdf(part, engine="h5netcdf")
             part.replace(self.folder / f"{name}-{key}-{_hash(part.read_bytes())}.nc")
+
+
+def start_worker(threads: int) -> None:
+    """Keep a process to its share of the cores, and end it with the parent, however that ends."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = str(threads)  # of libraries that are loaded later
+    threadpool_limits(threads)
+    tqdm.set_lock(threading.RLock())  # its own, between processes, would outlive a worker that is killed
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def recorded(job: Callable[[], xr.Dataset]) -> xr.Dataset:

@@ -4,8 +4,9 @@ Names of parameters stand in backticks, here and in every message, for the comma
 """
 
 from collections.abc import Iterable
+from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
@@ -58,3 +59,19 @@ def yes_or_no(name: str, value: Any) -> bool:
 
 def _finite(value: Any) -> bool:
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
+
+
+# Types of fields that say how they are checked; signatures show these names.
+Finite = Annotated[float, number]
+Positive = Annotated[float, positive]
+NotNegative = Annotated[float, partial(number, least=0.0)]
+Count = Annotated[int, partial(whole_number, least=1)]
+
+
+class Checked:
+    """A dataclass whose fields are checked when it is made, where their types say how: ``length_m: NotNegative``."""
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(type(self), include_extras=True).items():
+            for check in getattr(kind, "__metadata__", ()):
+                check(name, getattr(self, name))

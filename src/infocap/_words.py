@@ -49,9 +49,9 @@ def with_error(value: float, error: float | None, width: float = 1.0) -> str:
     ('8.920', '8.92000 ± <0.00001', '81 ± 12')
     """
     if not error or not np.isfinite(error):
-        return f"{without_minus_zero(value, 3):.3f}"
+        return f"{value:z.3f}"  # no -0.000
     digits = decimals(error)
-    return f"{without_minus_zero(value, digits):.{digits}f} ± {above_zero(width * error, digits)}"
+    return f"{value:z.{digits}f} ± {above_zero(width * error, digits)}"
 
 
 def above_zero(value: float, digits: int) -> str:
@@ -99,15 +99,6 @@ def rounded(value: float, error: float | None) -> str:
     if error is not None and np.isfinite(error) and error > 0:
         place = int(np.clip(np.floor(np.log10(error)), place, exponent))
     return f"{round(value, -place):.{max(-place, 0)}f}"
-
-
-def without_minus_zero(value: float, digits: int) -> float:
-    """Return the value, or a plain 0 where it would be printed as -0.000 with so many digits.
-
-    >>> f"{without_minus_zero(-1e-9, 3):.3f}"
-    '0.000'
-    """
-    return 0.0 if abs(value) < 0.5 * 10.0**-digits else value
 
 
 def name_and_unit(text: str) -> tuple[str, str]:

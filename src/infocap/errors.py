@@ -34,7 +34,6 @@ class InfocapError(Exception):
 class ParameterError(InfocapError, ValueError):
     """An argument has no meaning as given: a name, a size, a combination of options.
 
-    >>> import infocap
     >>> infocap.product_basis("legendre", n_inputs=2, max_degree=-1)
     Traceback (most recent call last):
     infocap.errors.ParameterError: `max_degree=-1` must be a whole number, 0 or more.
@@ -45,7 +44,6 @@ class DataError(InfocapError, ValueError):
     """The data cannot be used as they are: their shape, their type or their values.
 
     >>> import numpy as np
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> infocap.estimate(np.zeros((5, 1)), np.zeros(5), basis)  # doctest: +ELLIPSIS
     Traceback (most recent call last):

@@ -175,7 +175,6 @@ def inputs(*described: str) -> list[Family]:
     Each is a text ``name [unit]:low:high:family``; the unit, the range and the family may be left out. A family has a
     name as for `product_basis`, or that of its distribution, such as ``normal``; without one, inputs are uniform.
 
-    >>> import infocap
     >>> ours = infocap.inputs("Voltage A [V]:0:5", "Phase [deg]:0:360:fourier")
     >>> infocap.product_basis(ours, max_degree=1).labels
     ['1', 'cos1(Phase)', 'sin1(Phase)', 'P1(Voltage A)']
@@ -217,7 +216,8 @@ def _from_text(text: str) -> Family:
     one_of("family", called[1] if called else name, FAMILIES)
     try:
         numbers = [float(part) for part in called[2].split(",")] if called else []
-        family = FAMILIES[called[1]](*map(_whole, numbers)) if called else restore(name)
+        whole = [int(one) if one.is_integer() else one for one in numbers]
+        family = FAMILIES[called[1]](*whole) if called else restore(name)
         ends = [float(end) for end in words[1:]]
     except (TypeError, ValueError) as problem:
         raise ParameterError(f"family {text!r} cannot be made: {problem}") from None
@@ -225,7 +225,3 @@ def _from_text(text: str) -> Family:
         raise ParameterError(f"the input {text!r} must look like 'Bias [V]:0:5' or 'Phase [deg]:0:360:fourier'.")
     family = family.on((ends[0], ends[1])) if ends else family
     return family.named(words[0]) if words else family
-
-
-def _whole(number: float) -> float:
-    return int(number) if number.is_integer() else number

@@ -110,18 +110,6 @@ class Side:
         return reduce(imul, found)
 
 
-class Batch(NamedTuple):
-    """Neighbouring functions and the places of their factors on both sides.
-
-    Each block is rows of the batch that are all products of neighbours on the left with neighbours on the right.
-    """
-
-    rows: slice
-    left: Places
-    right: Places
-    blocks: list[tuple[slice, slice, slice]]
-
-
 class Plan:
     """A basis as products of functions of the first inputs with functions of the other inputs.
 
@@ -147,11 +135,12 @@ class Plan:
         (self.left, left), (self.right, right) = halves
         self.order = order = np.lexsort((right, left))
         self.row_of = Places(np.argsort(order))
+        # Neighbouring functions, the places of their factors on both sides, and the blocks that they are made in.
         self.height, self.batches = sizes.height(self.n_terms), []
         self.samples = sizes.samples(self.height)
         for start, stop in pairwise([*range(0, self.n_terms, self.height), self.n_terms]):
             a, b = left[order[start:stop]], right[order[start:stop]]
-            self.batches.append(Batch(slice(start, stop), Places(a), Places(b), _blocks(a, b)))
+            self.batches.append((slice(start, stop), Places(a), Places(b), _blocks(a, b)))
 
     def _singles(self, u: Any) -> Any:
         """The one-dimensional functions of all inputs: (functions, samples)."""
@@ -180,17 +169,17 @@ class Plan:
             singles, samples, room.used = self._singles(u[start:stop, :]), slice(start, stop), 0
             left, right = self.left.values(singles, room), self.right.values(singles, room)
             if multiply is None:  # a call costs as much as thousands of numbers there, so few calls
-                for batch in self.batches:
-                    yield batch.rows, samples, reduce(imul, (batch.left.of(left), batch.right.of(right)))
+                for functions, lefts, rights, _ in self.batches:
+                    yield functions, samples, reduce(imul, (lefts.of(left), rights.of(right)))
                 continue
             space = room.array(-(-self.height // ROUND) * ROUND, stop - start)
-            for batch in self.batches:
-                count = batch.rows.stop - batch.rows.start
+            for functions, _, _, blocks in self.batches:
+                count = functions.stop - functions.start
                 values = space[: count if here else -(-count // ROUND) * ROUND, :]
-                for rows, lefts, rights in batch.blocks:
-                    a, b = left[lefts, None, :], right[None, rights, :]
+                for rows, ours, theirs in blocks:
+                    a, b = left[ours, None, :], right[None, theirs, :]
                     multiply(a, b, out=values[rows, :].reshape(a.shape[0], b.shape[1], -1))
-                yield batch.rows, samples, values
+                yield functions, samples, values
         if here:
             _SPARE.append(room.space)
 

@@ -9,11 +9,10 @@ import click
 from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
 from ._estimate import estimate
-from ._files import doctor, import_
+from ._files import card, compare, doctor, gallery, import_, report, show
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
-from ._show import card, compare, gallery, report, show
 from ._terminal import as_options, echo
 
 

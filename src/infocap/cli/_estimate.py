@@ -11,7 +11,7 @@ import numpy as np
 
 from .._words import counted, duration, size
 from ..basis._classical import find_families, inputs
-from ..basis._delayed import DelayedBasis, delayed_basis
+from ..basis._delayed import delayed_basis
 from ..basis._family import Family
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
@@ -92,9 +92,9 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
         raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
     recording = source.read(in_memory=how.in_memory)
     basis, said = wanted_basis(recording, wanted)
-    needed = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, how.method)
-    if needed.seconds > LONG_S:
-        said.append(f"{len(basis):,} functions: up to {duration(needed.seconds)}, {size(needed.n_bytes)} of memory")
+    seconds, n_bytes = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, ESTIMATORS[how.method])
+    if seconds > LONG_S:
+        said.append(f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory")
     if out.matrix and basis.n_inputs != 2:
         raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
     if not out.quiet:
@@ -134,7 +134,12 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
     usual: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
     if wanted.delays is not None:
-        delayed = with_delays(wanted, usual).named(recording.input_names or [""] * len(usual))
+        for name in ("max_degree", "index_set", "max_interactions"):
+            if getattr(wanted, name) is not None:
+                raise ParameterError(f"`{name}={getattr(wanted, name)}` goes without --delays; leave one of them out.")
+        chosen = {"family": "legendre"} | distribution(wanted, usual)
+        named = recording.input_names or [""] * len(usual)
+        delayed = delayed_basis(n_inputs=len(usual), max_delay=read_delays(wanted.delays), **chosen).named(named)
         kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in delayed.families)
         return delayed, [f"taken as a sequence of {' and '.join(dict.fromkeys(kinds))}"]
     plan = recording.metadata.get("plan")
@@ -172,15 +177,6 @@ def distribution(wanted: Wanted, usual: Sequence[str | Family]) -> dict[str, Any
         known = find_families(given.get("family", usual), n_inputs)
         given |= {"family": [one.on(own) for one, own in zip(known, wanted.domain, strict=True)], "domain": None}
     return given
-
-
-def with_delays(wanted: Wanted, usual: Sequence[str]) -> DelayedBasis:
-    """Return the basis of delayed inputs that ``1:100,2:40`` and options for family and domain describe."""
-    for name in ("max_degree", "index_set", "max_interactions"):
-        if getattr(wanted, name) is not None:
-            raise ParameterError(f"`{name}={getattr(wanted, name)}` goes without --delays; leave one of them out.")
-    chosen = {"family": "legendre"} | distribution(wanted, usual)
-    return delayed_basis(n_inputs=len(usual), max_delay=read_delays(str(wanted.delays)), **chosen)
 
 
 def read_delays(delays: str) -> dict[int, int]:

@@ -1,26 +1,22 @@
-"""infocap import and doctor: what files hold and what is wrong with it, before anything is estimated."""
+"""What files hold: infocap import, doctor, show, compare, report, card and gallery, in the terminal or as a page."""
 
-import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
+from .._files import replaced
 from .._words import counted, listed
 from ..errors import DataError, ParameterError
 from ..experiment._doctor import inspect
-from ..experiment._plan import Plan
 from ..recording._recording import Recording
+from ..result._capacity_result import CapacityResult
+from ..result._files import is_result, load_result
+from ..workflow._compare import compare as compare_results
+from . import _outputs
 from ._estimate import Wanted, wanted_basis
-from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, PATH, Source, check_lines, echo, options, say, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, WIDEST, Source, check_lines, echo, options, say, warnings_in_checks, wrapped
 
-# Readouts, and files and things left out, that are shown one by one, so that all fits on a screen.
-MOST_SHOWN, MOST_LEFT = 8, 20
-# Seconds since 1970 that are fewer would be of 1973: smaller numbers are seconds of the run, or count its rows.
-EARLIEST_S = 1e8
+TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
 # Mistakes that hide each other are found one after the other; data with more of them are not repaired safely.
 MOST_REPAIRS = 6
 
@@ -40,7 +36,7 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
     if preview == (output is not None):
         raise ParameterError("give the file to write, -o run.nc, or --preview to look first: one of the two.")
     if output is not None:
-        refuse_existing(output, force)
+        _outputs.refuse_existing(output, force)
     try:
         recording = source.read()
     except DataError as problem:
@@ -49,79 +45,11 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
         raise
     if output is None:
         told = [one for one in recording.checks if "left_out" not in getattr(one, "found", {})]  # shown line by line
-        say(describe(recording), told, [])
+        say(_outputs.describe(recording), told, [])
         echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
     else:
         recording.save(output)
         echo(f"{recording}\nwritten to {output}")
-
-
-def describe(recording: Recording) -> list[str]:
-    """Return what a recording holds and where it comes from, one line per thing: its role, its name, its range."""
-    u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
-    metadata = dict(recording.metadata)
-    choices = metadata.pop("read_from", [])
-    lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
-    lines.append(f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}")
-    inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
-    readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)
-    width = max(len(name) for _, name, _ in [*inputs, *readouts])
-    for columns, unit in ((inputs, recording.input_unit), (readouts, recording.readout_unit)):
-        lines += [f"  {role:<9} {name:<{width}}  {span} {unit}".rstrip() for role, name, span in columns]
-    facts: list[tuple[str, str]] = []
-    bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
-    if bad:
-        facts.append(("missing", f"NaN or infinite values in {counted(bad, 'sample')}"))
-    if recording.acquired is not None and len(u):
-        as_designed = np.all(np.diff(np.asarray(recording.acquired)) >= 0)
-        order = "the order of the rows" if as_designed else "another order than that of the rows"
-        name = "".join(f"{name}: " for one in choices for name in one.get("time", []))
-        facts.append(("time", f"{name}{_span(np.asarray(recording.acquired))}, acquired in {order}"))
-    if recording.repeats is not None:
-        twice = np.isfinite(recording.repeats).all(axis=1).sum()
-        facts.append(("repeats", f"{twice} samples were measured twice"))
-    if recording.noise is not None:
-        facts.append(("noise", f"{len(recording.noise)} measurements of the noise, each at a constant input"))
-    if recording.reference is not None:
-        facts.append(("reference", f"{len(recording.reference)} of the drift reference, each at a constant input"))
-    if recording.extra is not None:
-        facts.append(("extra", listed(recording.extra_names, 4)))
-    left = [f"{name}: {why}" for one in choices for name, why in one.get("left out", {}).items()]
-    left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
-    facts += [("left out", one) for one in left]
-    for name, value in metadata.items():
-        text = _planned(value) if name == "plan" else re.sub(r"[][{}']", "", str(value))
-        facts.append((name.replace("_", " "), text if len(text) <= 60 or name == "plan" else text[:57] + "..."))
-    width = max([9, *(len(name) for name, _ in facts)])
-    return lines + [f"  {name:<{width}} {text}" for name, text in facts]
-
-
-def _columns(role: str, names: Sequence[str], values: np.ndarray) -> list[tuple[str, str, str]]:
-    """Return role, name and range of each column; where there are many, one range for all after the first few."""
-    shown = [(role, name, _span(values[:, k])) for k, name in enumerate(names[:MOST_SHOWN])]
-    if len(names) > MOST_SHOWN:
-        rest = f"... {names[-1]}, {len(names) - MOST_SHOWN} more"
-        shown.append((role, rest, _span(values[:, MOST_SHOWN:])))
-    return shown
-
-
-def _span(values: np.ndarray) -> str:
-    """Return the smallest and the largest value, as dates where they are such times, and whether they count rows."""
-    sizes = np.abs(values) if values.dtype.kind == "c" else values
-    if not np.isfinite(sizes).any():
-        return "no numbers"
-    ends = [np.nanmin(sizes), np.nanmax(sizes)]
-    if ends[0] > EARLIEST_S and values.ndim == 1:
-        return " to ".join(str(np.datetime64(int(one), "s")).replace("T", " ") for one in ends)
-    counts = values.ndim == 1 and len(values) > 2 and (np.diff(sizes) == 1).all()
-    return f"{ends[0]:.5g} to {ends[1]:.5g}{', counts the rows' if counts else ''}"
-
-
-def _planned(data: Any) -> str:
-    try:
-        return Plan.from_dict(data).in_words()
-    except ValueError as problem:
-        return f"cannot be used: {problem}"
 
 
 @click.command()
@@ -135,7 +63,7 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     if fix != (output is not None):
         raise ParameterError("--fix and --output go together: what is repaired is written to a new file.")
     if output is not None:
-        refuse_existing(output, force=False)
+        _outputs.refuse_existing(output, force=False)
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
@@ -163,3 +91,127 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
         click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; no warning is left"))
     if strict and warned:
         click.get_current_context().exit(1)
+
+
+@click.command()
+@options("source", Source)
+@click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
+@click.option("--degree", type=click.IntRange(min=0), help="Show functions of this degree only.")
+@options("pictures", _outputs.Pictures)
+def show(source: Source, top: int, degree: int | None, pictures: _outputs.Pictures) -> None:
+    """Show the result, or the recording, that FILES hold."""
+    pictures.check()
+    found: CapacityResult | Recording
+    if len(source.files) == 1 and is_result(source.files[0]):
+        found = load_result(source.files[0])
+        lines, written = _outputs.summary(found, top, degree), pictures.write(found)
+    elif pictures.pictures:
+        raise ParameterError(f"{source} is a recording; `infocap estimate` draws what it finds in it.")
+    else:
+        found = source.read()
+        lines, written = _outputs.describe(found), []
+    say((wrapped(line) if len(line) > WIDEST else line for line in lines), found.checks, written)
+
+
+class NamesCommand(click.Command):
+    """A command whose option --names takes all words up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give each name its own option, which click understands."""
+        spelled, taking = [], False
+        known = {"-h", "--help", *(option for one in self.params for option in one.opts if option[0] == "-")}
+        for word in args:
+            if word.split("=")[0] in known:  # a name may begin with a minus: -3 dBm
+                taking = word == "--names"
+                spelled += [] if taking else [word]
+            else:
+                spelled += ["--names", word] if taking else [word]
+        return super().parse_args(ctx, spelled)
+
+
+@click.command(cls=NamesCommand)
+@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.option("--names", multiple=True, metavar="NAME...", help="Names of the devices.  [default: those of the files]")
+@click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
+@click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
+@click.option("--width", **_outputs.WIDTH)
+@click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
+def compare(
+    files: tuple[Path, ...],
+    names: tuple[str, ...],
+    output: Path | None,
+    plot: tuple[Path, ...],
+    width: float | None,
+    strict: bool,
+) -> None:
+    """Put results side by side, with intervals of their differences."""
+    if len(files) < 2:
+        raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
+    if output is not None:
+        _outputs.check_place(output, (".csv",), _outputs.begins(output, (TABLE,)), "a table of infocap")
+    written = [*plot] if output is None else [output, *plot]
+    _outputs.check_pictures(plot, written)
+    results = [load_result(file) for file in files]
+    if not names:
+        alike = len({file.stem for file in files}) < len(files)  # then the folders tell them apart
+        names = tuple(str(file) if alike else file.stem for file in files)
+    with warnings_in_checks():
+        comparison = compare_results(*results, names=names)
+    if output is not None:
+        with replaced(output) as beside:
+            comparison.to_dataframe().to_csv(beside, index=False)
+    for path in plot:
+        _outputs.save_picture("compare", comparison, path, width)
+    lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
+    say(lines, comparison.checks, written)
+    if strict and comparison.checks:
+        click.get_current_context().exit(1)
+
+
+@click.command()
+@click.argument("result", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="File, .html")
+@click.option("--title", help="Headline of the page.")
+def report(result: Path, output: Path, title: str | None) -> None:
+    """Show a result as one HTML page, which needs no network."""
+    from ..report._page import save
+
+    check_page(output, (".html", ".htm"))
+    echo(f"written to {save(load_result(result), output, title)}")
+
+
+def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
+    """Refuse to write a page or a card over anything else."""
+    ours = output.is_file() and (_outputs.PAGE in output.read_bytes()[:2000] or is_result(output))
+    _outputs.check_place(output, suffixes, ours, "a page of infocap")
+
+
+@click.command()
+@click.argument("result", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="File, .html (a page) or .svg (a picture).")
+@click.option("--title", help="Name of the device.  [default: the plan's title, or the file's name]")
+@click.option(
+    "--about", nargs=2, multiple=True, metavar="NAME TEXT", help="Say 'what' it is, its 'cost per inference', ..."
+)
+def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
+    """Show a result as the capacity card of a device, to share.
+
+    It holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as they read a RESULT.
+    """
+    from ..report._card import save_card
+
+    check_page(output, (".html", ".svg"))
+    echo(f"written to {save_card(load_result(result), output, title, dict(about))}")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, exists=True, path_type=Path))
+@click.option("-o", "--output", type=FILE, required=True, help="File, .html")
+@click.option("--title", default="Gallery of devices", help="Headline of the page.")
+def gallery(folder: Path, output: Path, title: str) -> None:
+    """Compare the devices whose cards or results lie in FOLDER."""
+    from ..report._card import save_gallery
+
+    check_page(output, (".html",))
+    names = save_gallery(folder, output, title)
+    echo(f"{counted(len(names), 'device')}: {listed(names)}\nwritten to {output}")

@@ -18,16 +18,15 @@ import numpy as np
 
 from .._words import HALF_WIDTH_95, decimals, with_error
 from ..errors import ParameterError
-from ..experiment._acquire import INTERRUPTED, Status, status
-from ..experiment._acquire import acquire as acquire_plan
-from ..experiment._acquire import extend as extend_store
+from ..experiment import _acquire
 from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
+from ..experiment._status import Status, status
 from ..experiment._store import Store
 from ..recording._read import STORES, read
 from ..report._live import counts, live, pace
 from ..result._capacity_result import CapacityResult
-from ._outputs import check_name, refuse_existing
+from ._outputs import check_place, refuse_existing
 from ._terminal import FILE, FORCE, PATH, check_lines, echo
 
 BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
@@ -90,11 +89,11 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
-    check_name(output, STORES)
+    check_place(output, STORES)
     made = Plan.load(plan)
     device = _instrument(instrument, made, plan.parent)
     try:
-        recording = acquire_plan(made, device, output, progress=not quiet, **settings)
+        recording = _acquire.acquire(made, device, output, progress=not quiet, **settings)
     except KeyboardInterrupt:
         echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
         raise SystemExit(130) from None
@@ -105,7 +104,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
     why = recording.metadata.get("stopped")
     if why is not None:
         echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
-    if why == INTERRUPTED:
+    if why == _acquire.INTERRUPTED:
         raise SystemExit(130)
 
 
@@ -114,7 +113,7 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 @click.option("--samples", "n_samples", type=int, required=True, help="In all; a few more where blocks must be whole.")
 def extend(store: Path, n_samples: int) -> None:
     """Plan more samples for a run, complete or not."""
-    longer = extend_store(store, n_samples)
+    longer = _acquire.extend(store, n_samples)
     echo(f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}")
     echo("The same `infocap acquire` as before measures what is missing.")
 

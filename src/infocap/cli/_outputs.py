@@ -1,7 +1,8 @@
-"""What the commands say of a result, and the files they write, never over something else's."""
+"""What the commands say of a result or a recording, and the files they write, never over something else's."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,9 +13,11 @@ import click
 import numpy as np
 
 from .._check import positive
-from .._words import counted, decimals, with_error
+from .._words import counted, decimals, listed, with_error
 from ..errors import DataError, ParameterError
+from ..experiment._plan import Plan
 from ..recording._own_file import WRITERS
+from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result
 from ._terminal import FILE, option
@@ -24,6 +27,10 @@ PAGE = b'name="generator" content="infocap'
 MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4}
 BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
 ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out those without capacity.
+# Readouts, and files and things left out, that are shown one by one, so that all fits on a screen.
+MOST_SHOWN, MOST_LEFT = 8, 20
+# Seconds since 1970 that are fewer would be of 1973: smaller numbers are seconds of the run, or count its rows.
+EARLIEST_S = 1e8
 
 
 def _picture(name: str, text: str) -> Any:
@@ -153,6 +160,73 @@ def _strongest(result: CapacityResult, top: int, degree: int | None) -> list[str
     return lines
 
 
+def describe(recording: Recording) -> list[str]:
+    """Return what a recording holds and where it comes from, one line per thing: its role, its name, its range."""
+    u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
+    metadata = dict(recording.metadata)
+    choices = metadata.pop("read_from", [])
+    lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
+    lines.append(f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}")
+    inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
+    readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)
+    width = max(len(name) for _, name, _ in [*inputs, *readouts])
+    for columns, unit in ((inputs, recording.input_unit), (readouts, recording.readout_unit)):
+        lines += [f"  {role:<9} {name:<{width}}  {span} {unit}".rstrip() for role, name, span in columns]
+    facts: list[tuple[str, str]] = []
+    bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
+    if bad:
+        facts.append(("missing", f"NaN or infinite values in {counted(bad, 'sample')}"))
+    if recording.acquired is not None and len(u):
+        as_designed = np.all(np.diff(np.asarray(recording.acquired)) >= 0)
+        order = "the order of the rows" if as_designed else "another order than that of the rows"
+        name = "".join(f"{name}: " for one in choices for name in one.get("time", []))
+        facts.append(("time", f"{name}{_span(np.asarray(recording.acquired))}, acquired in {order}"))
+    if recording.repeats is not None:
+        twice = np.isfinite(recording.repeats).all(axis=1).sum()
+        facts.append(("repeats", f"{twice} samples were measured twice"))
+    if recording.noise is not None:
+        facts.append(("noise", f"{len(recording.noise)} measurements of the noise, each at a constant input"))
+    if recording.reference is not None:
+        facts.append(("reference", f"{len(recording.reference)} of the drift reference, each at a constant input"))
+    if recording.extra is not None:
+        facts.append(("extra", listed(recording.extra_names, 4)))
+    left = [f"{name}: {why}" for one in choices for name, why in one.get("left out", {}).items()]
+    left[MOST_LEFT:] = [f"{len(left) - MOST_LEFT} more"] if len(left) > MOST_LEFT else []
+    facts += [("left out", one) for one in left]
+    for name, value in metadata.items():
+        text = re.sub(r"[][{}']", "", str(value))
+        text = text if len(text) <= 60 else text[:57] + "..."
+        if name == "plan":
+            try:
+                text = Plan.from_dict(value).in_words()
+            except ValueError as problem:
+                text = f"cannot be used: {problem}"
+        facts.append((name.replace("_", " "), text))
+    width = max([9, *(len(name) for name, _ in facts)])
+    return lines + [f"  {name:<{width}} {text}" for name, text in facts]
+
+
+def _columns(role: str, names: Sequence[str], values: np.ndarray) -> list[tuple[str, str, str]]:
+    """Return role, name and range of each column; where there are many, one range for all after the first few."""
+    shown = [(role, name, _span(values[:, k])) for k, name in enumerate(names[:MOST_SHOWN])]
+    if len(names) > MOST_SHOWN:
+        rest = f"... {names[-1]}, {len(names) - MOST_SHOWN} more"
+        shown.append((role, rest, _span(values[:, MOST_SHOWN:])))
+    return shown
+
+
+def _span(values: np.ndarray) -> str:
+    """Return the smallest and the largest value, as dates where they are such times, and whether they count rows."""
+    sizes = np.abs(values) if values.dtype.kind == "c" else values
+    if not np.isfinite(sizes).any():
+        return "no numbers"
+    ends = [np.nanmin(sizes), np.nanmax(sizes)]
+    if ends[0] > EARLIEST_S and values.ndim == 1:
+        return " to ".join(str(np.datetime64(int(one), "s")).replace("T", " ") for one in ends)
+    counts = values.ndim == 1 and len(values) > 2 and (np.diff(sizes) == 1).all()
+    return f"{ends[0]:.5g} to {ends[1]:.5g}{', counts the rows' if counts else ''}"
+
+
 def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
     """Refuse places where no picture can go, and the same name for two of the files that will be written."""
     for path in pictures:
@@ -163,23 +237,19 @@ def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
             raise ParameterError(f"{path} is named twice; give each file its own name.")
 
 
-def check_place(path: Path, suffixes: Iterable[str], ours: bool, what: str) -> None:
+def check_place(path: Path, suffixes: Iterable[str], ours: bool = True, what: str = "") -> None:
     """Refuse another suffix, a folder that is not there, and a file that is not `ours`, which is of another kind."""
-    check_name(path, suffixes)
-    if path.exists() and path.stat().st_size and not ours:
-        raise ParameterError(f"{path} is there already and is not {what}; give another name.")
-
-
-def check_name(path: Path, suffixes: Iterable[str]) -> None:
     if path.suffix not in suffixes:
         raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
     if not path.parent.is_dir():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
+    if path.exists() and path.stat().st_size and not ours:
+        raise ParameterError(f"{path} is there already and is not {what}; give another name.")
 
 
 def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) -> None:
     """Refuse to write over data that are there already, unless the user wants them replaced."""
-    check_name(path.with_suffix(path.suffix.lower()), suffixes)
+    check_place(path.with_suffix(path.suffix.lower()), suffixes)
     if path.exists() and not force:
         raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
 

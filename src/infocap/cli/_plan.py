@@ -11,6 +11,7 @@ from .._check import positive, whole_number
 from .._words import counted, duration, size, with_error
 from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
+from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._read import read
 from ..result._capacity_result import CapacityResult
@@ -89,14 +90,10 @@ def plan(
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
-    if named:
-        for name in ("n_inputs", "family", "domain", "input_unit"):
-            if settings[name]:
-                raise ParameterError(f"`{name}={settings[name]}` is told by --input already; leave it out.")
-        settings["n_inputs"] = len(named)
     if wish.seconds_per_sample is not None:
         positive("seconds_per_sample", wish.seconds_per_sample)
-    _refuse_ignored(wish, settings)
+    _refuse_ignored(vars(wish) | settings | {"named": named})
+    settings["n_inputs"] = len(named) or settings["n_inputs"]
     told = Wanted(family=settings.pop("family"), domain=settings.pop("domain"))
     pilot = None
     if wish.pilot is not None:
@@ -118,19 +115,19 @@ def plan(
         echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 
 
-def _refuse_ignored(wish: Wish, settings: dict[str, Any]) -> None:
+def _refuse_ignored(given: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
-    given, guesses = settings | vars(wish), ["n_readouts", "capacity", "unexplained"]
-    ignored, why = [], "is known from the pilot"
-    if wish.error is None:
-        ignored, why = [*guesses, "pilot", "seconds_per_sample"], "goes with --error"
-    elif wish.pilot is not None:
-        ignored = [*guesses, "n_inputs", "max_delay"]
-    for name in ignored:
-        if given.get(name) is not None:
-            raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
+    guesses, pilot = ["n_readouts", "capacity", "unexplained"], given["pilot"] is not None
+    for applies, ignored, why in (
+        (given["named"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
+        (given["error"] is None, [*guesses, "pilot", "seconds_per_sample"], "goes with --error"),
+        (pilot, [*guesses, "n_inputs", "named", "max_delay"], "is known from the pilot"),
+    ):
+        for name in ignored:
+            if applies and given.get(name) not in (None, (), ""):
+                raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
     for name in ("n_inputs", "max_degree"):
-        if wish.pilot is None and settings[name] is None:
+        if not pilot and given[name] is None and not (given["named"] and name == "n_inputs"):
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
@@ -219,10 +216,10 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
             measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
-            needed = cost(basis, n, expected.maximum, wish.method)
-            computing = f"< {duration(max(needed.seconds, 1))}"
+            computed, n_bytes = cost(basis, n, expected.maximum, ESTIMATORS[wish.method])
+            computing = f"< {duration(max(computed, 1))}"
             mark = ">" if n == chosen else " "
-            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(needed.n_bytes):>7}")
+            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(n_bytes):>7}")
     return lines
 
 

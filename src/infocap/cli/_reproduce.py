@@ -2,19 +2,16 @@
 
 import importlib
 import importlib.util
-import inspect
 import json
 import multiprocessing
 import os
-import signal
 import sys
-import threading
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
-from multiprocessing.connection import wait
 from pathlib import Path
+from string import Template
 from types import ModuleType
 from typing import Any
 
@@ -31,19 +28,6 @@ from ..recording._recording import Recording
 from ..systems.fibre._system import FibreSystem
 from ._outputs import refuse_existing
 from ._terminal import FILE, FORCE, echo
-
-CITATION = """@article{{ramachandran2026ipc,
-  title  = {{Information Processing Capacity of Stationary Physical Systems}},
-  author = {{Uma Ramachandran, R. and Massar, S.}},
-  year   = {{2026}},
-}}
-
-@software{{infocap,
-  title   = {{infocap: information processing capacity, with error bars}},
-  author  = {{{{The infocap developers}}}},
-  version = {{{version}}},
-  year    = {{2026}},
-}}"""
 
 PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
 PLACES = (Path(__file__).parents[1] / "_paper", Path(__file__).parents[3] / "paper")  # installed; in a clone
@@ -131,7 +115,8 @@ def reproduce(
 @click.command()
 def cite() -> None:
     """Print what to cite, in BibTeX: paper, software and methods."""
-    echo(CITATION.format(version=__version__))
+    bibtex = Path(__file__).with_name("citation.bib").read_text(encoding="utf-8")
+    echo(Template(bibtex.strip()).substitute(version=__version__))
     for name, method in ESTIMATORS.items():
         echo(f"% {name}: {method.reference}")
 
@@ -148,18 +133,8 @@ def load_scripts() -> None:
 
 def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) -> list[dict[str, str]]:
     echo(f"{name}: {script.TITLE}")
-    started, changes = time.perf_counter(), script.QUICK if quick else {}
-    common, helpers = (importlib.import_module(f"{PACKAGE}.{one}") for one in ("_common", "_work"))
-    work = helpers.Work(executor, output / ".cache", progress=sys.stderr.isatty())
-    sources = [inspect.getsource(one) for one in (script, common, helpers)]
-    key = helpers.digest(sources, script.PARAMETERS | changes)
-    data = work.load(name, key)
-    if data is None:
-        data = helpers.recorded(lambda: script.compute(work, **changes))
-        said = work.warnings | dict.fromkeys(json.loads(data.attrs["warnings"]))
-        data.attrs["warnings"] = json.dumps(list(said))
-        data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": __version__}
-        work.save(name, key, data)
+    started, work = time.perf_counter(), importlib.import_module(f"{PACKAGE}._work")
+    data = work.Work(executor, output / ".cache", progress=sys.stderr.isatty()).figure(name, script, quick)
     lines = script.check(data)
     with replaced(output / f"{name}.png") as beside:  # each file is there whole or not at all
         script.draw(data).savefig(beside, dpi=150, format="png")
@@ -176,21 +151,6 @@ def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) 
 
 
 def _start_worker(threads: int) -> None:
-    """Load the scripts, keep to one's share of the cores, and end with the parent, however that ends."""
-    from threadpoolctl import threadpool_limits
-    from tqdm import tqdm
-
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[variable] = str(threads)  # of libraries that are loaded later
-    threadpool_limits(threads)
-    tqdm.set_lock(threading.RLock())  # its own, between processes, would outlive a worker that is killed
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=follow, daemon=True).start()
+    """Load the scripts in a process of its own, and let them prepare it; it must be found here to be sent there."""
     load_scripts()
+    importlib.import_module(f"{PACKAGE}._work").start_worker(threads)

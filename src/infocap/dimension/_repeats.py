@@ -110,7 +110,6 @@ def from_repeats(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.theory.random_mixture(basis, n_active=12, n_readouts=10, noise=0.1, seed=1)
     >>> u = infocap.draw(basis, 1024, design="random", seed=1)

@@ -42,7 +42,6 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     on the basis) or ``"none"`` (the raw capacity with its second-order bias removed). All of it is two passes over
     the data, whatever their number. docs/estimators.md has the derivation.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="control-variate").capacity.round(2)

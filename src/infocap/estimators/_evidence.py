@@ -62,7 +62,6 @@ class Evidence:
     Estimators are functions of this. What needs another pass over the data is computed when first asked for.
     `infocap.evidence(u, x, basis)` gives one.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> def mine(evidence):
     ...     print(evidence.n_samples, evidence.n_readouts, evidence.maximum, evidence.rank, evidence.raw.shape)

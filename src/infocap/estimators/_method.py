@@ -17,7 +17,6 @@ Estimator = Callable[..., Any]
 class Estimate:
     """Capacities of all targets and, where the method has them, thresholds, error bars and p-values.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
     >>> def halved(evidence):
     ...     return Estimate(capacity=evidence.raw / 2, threshold=evidence.leverage_bound)

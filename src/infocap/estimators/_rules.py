@@ -21,7 +21,6 @@ def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
 
     It is biased upwards by about rank / N for every function.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="raw").capacity.round(2)
@@ -37,7 +36,6 @@ def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", j
     bounds, mean(leverage y²) / N, estimated from the data: for heavy-tailed inputs, where the paper's bound
     exceeds 1, it is the one that can be used. `jackknife` blocks, such as 16, give error bars.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="threshold-richardson").capacity.round(2)
@@ -59,7 +57,6 @@ def richardson_threshold(evidence: Evidence, *, refined: bool = False, jackknife
     with `refined`, they are taken for the lower half of a normal distribution, whose width in units of sqrt(E[y^4]) is
     that of all functions without capacity; the threshold is what the largest of so many reaches on average.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="richardson-threshold").capacity.round(2)
@@ -83,7 +80,6 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife:
     N C_N of a target independent of the readouts is about chi-squared with as many degrees of freedom as
     there are readouts; the authors take p = 1e-4 and double it for safety. They use the empirical mean of y².
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="chi2").capacity.round(2)
@@ -106,7 +102,6 @@ def surrogate(
     Both use the empirical mean of y², as the authors do, so no capacity exceeds 1. The constant function is
     the same after any shuffle and therefore always comes out as zero.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.estimate(u, u**3, basis, method="surrogate").capacity.round(2)

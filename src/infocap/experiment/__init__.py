@@ -2,10 +2,11 @@
 
 from ..recording._recording import Measurement, Schedule
 from . import adapters
-from ._acquire import INTERRUPTED, Status, acquire, extend, status
+from ._acquire import INTERRUPTED, acquire, extend
 from ._doctor import Inspection, inspect
 from ._instrument import Instrument, SimulatedBench, simulated
 from ._plan import Plan
+from ._status import Status, status
 from ._store import Store
 
 __all__ = [

@@ -14,6 +14,8 @@ from ..checks._stretch import FUNCTIONS
 from ..errors import Check, DataError, DataWarning
 from ..estimators._evidence import lowest
 from ..recording._recording import Recording
+from ..samples._sources import Labelled
+from ..samples._table import Table
 from ..typing import Floats, Integers
 from ..workflow._analyse import analyse
 from ._plan import Plan
@@ -35,7 +37,6 @@ DROPPED = ("missing", "codes", "glitches", "stale", "stacked", "gap")
 class Inspection:
     """What a recording was looked at for, and what was found; `inspect` makes one.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
@@ -59,22 +60,20 @@ class Inspection:
         repeats. ``metadata["repairs"]`` tells what was done. Inspect the outcome again: one mistake may hide another.
         """
         found = {str(one.found.get("cause")): one for one in self.checks}
-        recording, done = self.recording, []
+        recording = self.recording
         moved = next((one for cause, one in found.items() if cause in ("shift", "late channels")), None)
         if moved is not None and "missing" not in found:
             recording, said = _realigned(recording, moved)
-            done.append(said)
         elif "repeats" in found and "missing" not in found:
             recording, said = _with_repeats(recording, found["repeats"])
-            done.append(said)
         else:
-            rows = sorted({row for cause in DROPPED if cause in found for row in found[cause].found["rows"]})
+            causes = [cause for cause in DROPPED if cause in found]
+            rows = sorted({row for cause in causes for row in found[cause].found["rows"]})
             if not rows:
                 return None
-            causes = [cause for cause in DROPPED if cause in found]
             recording = _only(recording, np.delete(np.arange(len(recording.index)), rows))
-            done.append(f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {', '.join(map(str, rows))}")
-        repairs = [*recording.metadata.get("repairs", []), *done]
+            said = f"{counted(len(rows), 'row')} left out ({', '.join(causes)}): {', '.join(map(str, rows))}"
+        repairs = [*recording.metadata.get("repairs", []), said]
         return replace(recording, metadata=recording.metadata | {"repairs": repairs})
 
 
@@ -83,7 +82,6 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
 
     `basis` tells how the inputs are distributed; by default that of the plan, else uniform over a common interval.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> x = infocap.systems.RandomFeatures(2, 5, noise=0.01)(u, seed=1)
@@ -144,11 +142,6 @@ def _uniform(u: Floats) -> ProductBasis:
     return product_basis(families, max_degree=0)
 
 
-def _order(recording: Recording) -> Integers:
-    n, when = len(recording.index), recording.acquired
-    return np.arange(n) if when is None else np.argsort(np.asarray(when), kind="stable")
-
-
 def _only(recording: Recording, rows: Integers) -> Recording:
     """The recording with these rows alone."""
     names = ("inputs", "readouts", "index", "acquired", "repeats", "extra")
@@ -159,37 +152,28 @@ def _only(recording: Recording, rows: Integers) -> Recording:
 
 def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
     """Give readouts to the inputs that they belong to; rows that are left without any are left out."""
-    order, n, x = _order(recording), len(recording.index), np.array(recording.readouts)
-    columns: Any = slice(None)
-    lag, found = np.zeros(n, dtype=int), check.found
+    n, x, when, found = len(recording.index), np.asarray(recording.readouts), recording.acquired, check.found
+    order = np.arange(n) if when is None else np.argsort(np.asarray(when), kind="stable")
+    lag, columns = np.zeros(n, dtype=int), np.arange(x.shape[1])
     if found["cause"] == "shift":
         for start, stop, shift in found["shifts"]:
             lag[start:stop] = shift
         said = f"readouts were realigned by {', '.join(f'{one[2]:+d}' for one in found['shifts'])}"
     else:
-        names = [
-            f"column {name}" if name == str(k) else f"column {name!r}" for k, name in enumerate(_channels(recording))
-        ]
-        columns = [names.index(name) for name in found["channels"]]
+        names = recording.channel if len(recording.channel) == x.shape[1] else None
+        table = Table(x if names is None else Labelled(x, names), "x")
+        columns = columns[[table.column(k) in found["channels"] for k in range(x.shape[1])]]
         lag += found["lag"]
         said = f"{len(columns)} channels were realigned by {found['lag']:+d}"
     place = np.arange(n) - lag
     place = n - 1 - place if found.get("reversed") else place
-    there, filled = (place >= 0) & (place < n), np.zeros(n, dtype=bool)
-    for moved in (True, False):  # where two claim a place, the readout that was not moved has it
-        now = there & ((lag != 0) == moved)
-        x[np.ix_(order[place[now]], np.arange(x.shape[1])[columns])] = np.asarray(recording.readouts)[order[now]][
-            :, columns
-        ]
+    there, filled, moved = (place >= 0) & (place < n), np.zeros(n, dtype=bool), x.copy()
+    for now in (there & (lag != 0), there & (lag == 0)):  # where two claim a place, what was not moved has it
+        moved[np.ix_(order[place[now]], columns)] = x[np.ix_(order[now], columns)]
         filled[place[now]] = True
     kept = np.sort(order[filled])
-    recording = _only(replace(recording, readouts=x, repeats=None), kept)
+    recording = _only(replace(recording, readouts=moved, repeats=None), kept)
     return recording, f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}"
-
-
-def _channels(recording: Recording) -> tuple[str, ...]:
-    width = recording.readouts.shape[1]
-    return recording.channel if len(recording.channel) == width else tuple(map(str, range(width)))
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:

@@ -1,23 +1,25 @@
 """What an instrument is, how to ask it again when it does not answer, and a simulated one to try it on."""
 
-import inspect
+from __future__ import annotations
+
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from multiprocessing.pool import AsyncResult, ThreadPool
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._check import number, whole_number
+from .._check import Checked, Count, Finite, NotNegative, whole_number
 from ..errors import DataError, ParameterError, warn
 from ..recording._recording import Measurement
 from ..recording._store import MEASURED
-from ..systems._measure import measure
+from ..systems._measure import measure, parameters
 from ..systems._reservoirs import EchoState
 from ..systems.fibre._system import FibreSystem
-from ..typing import ArrayLike, Floats, System
+from ..typing import ArrayLike, Floats
 from ._plan import BENCH, Plan
 
 FAULTS = ("latency_s", "dropout", "drift", "batch")
@@ -61,32 +63,29 @@ class Instrument(Protocol):
         """Readouts (channels,) at the inputs (inputs,)."""
 
 
+@dataclass(eq=False)
 class Careful:
     """An instrument that is asked again when it fails, and not waited for longer than a time-out."""
 
-    def __init__(
-        self,
-        instrument: Any,
-        plan: Plan,
-        retries: int,
-        wait_s: float,
-        timeout_s: float | None,
-        failed: Callable[..., None],
-    ) -> None:
-        one, many = (getattr(instrument, name, None) for name in ("measure", "measure_many"))
+    instrument: Any
+    plan: Plan
+    retries: int
+    wait_s: float
+    timeout_s: float | None
+    failed: Callable[..., None]  # told of each failure
+    failures: int = 0
+
+    def __post_init__(self) -> None:
+        one, many = (getattr(self.instrument, name, None) for name in ("measure", "measure_many"))
         if not callable(one) and not callable(many):
-            raise ParameterError(
-                f"`instrument={instrument!r}` has no method measure(u); give one, or wrap a simulator: "
-                "experiment.SimulatedBench(system)."
-            )
-        self.instrument, self.plan, self.retries, self.wait_s = instrument, plan, retries, wait_s
-        self.failures, self.failed, self.timeout_s = 0, failed, timeout_s
-        self.name = str(getattr(instrument, "identity", None) or type(instrument).__name__)
-        self.batch = whole_number("batch", getattr(instrument, "batch", BATCH), 1) if callable(many) else 1
+            said = f"`instrument={self.instrument!r}` has no method measure(u)"
+            raise ParameterError(f"{said}; give one, or wrap a simulator: experiment.SimulatedBench(system).")
+        self.name = str(getattr(self.instrument, "identity", None) or type(self.instrument).__name__)
+        self.batch = whole_number("batch", getattr(self.instrument, "batch", BATCH), 1) if callable(many) else 1
         self._many = self.batch > 1 or not callable(one)
         self._method: Any = many if self._many else one
         # One thread makes all calls, one after the other; as a daemon it does not keep Python from ending.
-        self._thread = None if timeout_s is None else ThreadPool(1)
+        self._thread = None if self.timeout_s is None else ThreadPool(1)
         self._call: AsyncResult | None = None
 
     def refuse_lacking(self) -> None:
@@ -95,7 +94,7 @@ class Careful:
         if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
             said = f"`dark_every={plan.dark_every}` needs a method dark() of the instrument {self.name!r}"
             raise ParameterError(f"{said}, which reads with the source off; write it, or plan without.")
-        if plan.settle_s and "settle_s" not in _parameters(self._method):
+        if plan.settle_s and "settle_s" not in parameters(self._method):
             said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
             raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
@@ -105,7 +104,7 @@ class Careful:
         `fit` makes vectors of what came, or raises an error: part of a spectrum is a failure like any other.
         """
         method = self.instrument.dark if some[0].kind == "dark" else self._method
-        times = 1 if "averages" in _parameters(method) else self.plan.averages
+        times = 1 if "averages" in parameters(method) else self.plan.averages
         readings = [self._insist(partial(self._reading, method, some, k), some, fit, stop) for k in range(times)]
         if times == 1:
             return readings[0]
@@ -122,7 +121,7 @@ class Careful:
         u = np.array([one.u.reshape(plan.steps, -1) if plan.runs else one.u for one in some])
         many = self._many and not is_dark
         told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
-        told = {name: value for name, value in told.items() if name in _parameters(method)}
+        told = {name: value for name, value in told.items() if name in parameters(method)}
         found: Any = method(**told) if is_dark else method(u if many else u[0], **told)
         is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)
         found, more = found if is_pair else (found, {})
@@ -200,18 +199,12 @@ class Careful:
         return answer
 
 
-def _parameters(method: Callable[..., Any]) -> Collection[str]:
-    try:
-        return inspect.signature(method).parameters
-    except (TypeError, ValueError):  # built-in functions have no signature
-        return ()
-
-
 def in_one_line(problem: BaseException) -> str:
     return f"{type(problem).__name__}: {' '.join(str(problem).split())}"
 
 
-class SimulatedBench:
+@dataclass(eq=False)
+class SimulatedBench(Checked):
     """Any system as an instrument that takes its time, sometimes fails to answer, and drifts.
 
     `system` is a callable (samples, inputs) -> (samples, readouts), the photonic experiment by default. Every
@@ -224,23 +217,18 @@ class SimulatedBench:
     array([1., 4.])
     """
 
-    def __init__(
-        self,
-        system: System | None = None,
-        *,
-        latency_s: float = 0.0,
-        dropout: float = 0.0,
-        drift: float = 0.0,
-        batch: int = 1,
-        seed: int = 0,
-    ) -> None:
-        self.system = FibreSystem() if system is None else system
-        self.latency_s = number("latency_s", latency_s, 0.0)
-        self.dropout = number("dropout", dropout, 0.0)
-        self.drift = number("drift", drift)
-        self.batch = whole_number("batch", batch, 1)
-        self._random = np.random.default_rng(seed)
-        self._count = 0
+    system: Any = None
+    _: KW_ONLY
+    latency_s: NotNegative = 0.0
+    dropout: NotNegative = 0.0
+    drift: Finite = 0.0
+    batch: Count = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.system = FibreSystem() if self.system is None else self.system
+        self._random, self._count = np.random.default_rng(self.seed), 0
 
     def measure(self, u: Floats, seed: Any = None) -> Floats:
         """Readouts at one vector of inputs, or of a sequence of them."""

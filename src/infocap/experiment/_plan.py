@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from string import Template
 from typing import Any, Self
 
 import numpy as np
@@ -48,26 +49,6 @@ LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "dar
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
 # Entries that they did not have, and that are no part of a fingerprint where they say nothing: 0, none, or false.
 LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout", "dark_every", "settle_s", "extends")
-COMMENTS = {
-    "family": 'legendre (uniform inputs), hermite (normal), fourier, ...; or one per input: ["Bias [V]:0:5", ...]',
-    "max_degree": "of the functions whose capacities are wanted",
-    "n_samples": "a power of two for a Sobol design",
-    "blocks": "independent designs of equal size, one after the other; more samples: more blocks of that size",
-    "weighted": "inputs drawn where functions are large, with weights; for normal inputs of high degree",
-    "shuffled": "points of a block in random order; false: as earlier versions drew them",
-    "domain": "interval of every input, in the unit below",
-    "max_delay": "of a device with memory: the largest delay of the functions of each degree",
-    "runs": "independent sequences that n_samples are shared among; each is measured as a whole",
-    "washout": "time steps at the beginning of every run, beside n_samples, that are not used",
-    "order": "of acquisition: random, doubling (1, 2, 4, ... blocks, random within) or design",
-    "noise_repeats": "measurements at noise_input before all others: the noise, for factor analysis",
-    "repeat_every": "4: one input in four, chosen at random, is measured twice; 0: none. Tells what noise allows",
-    "reference_every": "a measurement at reference_input after so many others shows drift; 0: none",
-    "dark_every": "a measurement with the source off after so many others, subtracted from what follows; 0: none",
-    "averages": "readings of which a measurement is the mean",
-    "settle_s": "seconds between the setting of an input and the reading",
-    "extends": "samples of the plan that this one extends: they come first, as they were planned; 0: none",
-}
 
 
 @dataclass(frozen=True)
@@ -344,6 +325,11 @@ class Plan:
         """The same for plans with the same inputs; every file of theirs tells it."""
         return design_fingerprint(self.to_dict())
 
+    @property
+    def story(self) -> dict[str, Any]:
+        """What every file that is made by this plan tells about it."""
+        return {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return json.loads(json.dumps({one.name: getattr(self, one.name) for one in fields(self)}))
@@ -359,15 +345,16 @@ class Plan:
             raise ParameterError(f"an entry of the plan is of the wrong kind: {problem}.") from None
 
     def save(self, path: str | Path) -> Path:
-        """Write as TOML, with a word on each entry."""
+        """Write as TOML, with a word on each entry: those in the file plan.toml beside this one."""
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
-        lines = [f"{HEADER} `infocap acquire` runs it.", f"# Its design is {self.design_fingerprint}."]
-        lines += ["", _toml({"fingerprint": self.fingerprint})]
-        for name, value in self.to_dict().items():
-            if value is not None and name != "metadata":
-                lines.append(_toml({name: value}) + (f"  # {COMMENTS[name]}" if name in COMMENTS else ""))
-        lines += ["", "[metadata]", *(_toml({name: value}) for name, value in self.metadata.items())]
+        entries = self.to_dict() | {"fingerprint": self.fingerprint}
+        known = {name: _written(value) for name, value in entries.items() if value is not None and name != "metadata"}
+        known["design_fingerprint"] = self.design_fingerprint
+        lines = Path(__file__).with_name("plan.toml").read_text(encoding="utf-8").splitlines()
+        absent = tuple(f"{name} = " for name, value in entries.items() if value is None)
+        lines = [Template(line).substitute(known) for line in lines if not line.startswith(absent)]
+        lines += [_toml({name: value}) for name, value in self.metadata.items()]
         with replaced(path) as beside:
             beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
@@ -410,12 +397,11 @@ class Plan:
 
         path = Path(path)
         one_of("path suffix", path.suffix, (".csv",))
-        story = {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
         names = input_columns([family.variable for family in self.basis.families])
         codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
         rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# infocap plan {json.dumps(story)}\n")
+            file.write(f"# infocap plan {json.dumps(self.story)}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 
@@ -441,8 +427,7 @@ def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain_family(family: Any) -> Any:
-    if isinstance(family, Family):
-        return describe(family)
+    """Families as plain data; the basis refuses what is neither a family nor the name of one."""
     if isinstance(family, list | tuple):
         return tuple(_plain_family(one) for one in family)
     if isinstance(family, dict):
@@ -450,26 +435,22 @@ def _plain_family(family: Any) -> Any:
             one_of("entry of family", key, ("name", "parameters", "domain", "variable"))
         if not isinstance(family.get("name"), str):
             raise ParameterError(f'family={family!r} has no name, such as name = "jacobi".')
-    elif not isinstance(family, str):
-        raise ParameterError(f"`family={family!r}` must be a name or a Family, or one for each input.")
-    return family
+    return describe(family) if isinstance(family, Family) else family
 
 
 def _toml(entries: dict[str, Any]) -> str:
     """Entries ``name = value`` of TOML, which Python reads by itself but does not write."""
+    names = {name: name if re.fullmatch("[A-Za-z0-9_-]+", name) else _written(name) for name in entries}
+    return ", ".join(f"{names[name]} = {_written(value)}" for name, value in entries.items())
 
-    def written(value: Any) -> str:
-        if value is None:
-            raise ParameterError("None cannot be kept in a plan's file; give numbers, text, lists or tables.")
-        if isinstance(value, dict):
-            return f"{{ {_toml(value)} }}"
-        if isinstance(value, list):
-            return f"[{', '.join(map(written, value))}]"
-        if isinstance(value, str | bool):
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        return repr(value)  # inf and nan are the same words
 
-    return ", ".join(
-        f"{name if re.fullmatch('[A-Za-z0-9_-]+', name) else written(name)} = {written(value)}"
-        for name, value in entries.items()
-    )
+def _written(value: Any) -> str:
+    if value is None:
+        raise ParameterError("None cannot be kept in a plan's file; give numbers, text, lists or tables.")
+    if isinstance(value, dict):
+        return f"{{ {_toml(value)} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)  # inf and nan are the same words

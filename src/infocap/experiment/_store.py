@@ -69,7 +69,7 @@ class Store:
             raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
         self.plan = plan
         self.schedule = found.schedule or plan.schedule
-        self._story = found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | _story(plan)
+        self._story = found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | plan.story
         self._connection = _connect(self.path, None if found.entries else self._story, self.schedule)
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._file = os.stat(self.path)
@@ -161,7 +161,7 @@ class Store:
         plan, known = self.plan.extended(n_samples), len(self.schedule)
         added = Schedule(plan.schedule.codes[known:], plan.schedule.inputs[known:])
         grown = [*self._story.get("extended", []), {"at": _now(), "n_samples": plan.n_samples}]
-        story, moment = self._story | _story(plan) | {"extended": grown}, time.time()
+        story, moment = self._story | plan.story | {"extended": grown}, time.time()
         words = Entry("plan", len(grown), moment, json.dumps(story).encode())
         self._write([words, Entry("schedule", len(grown), moment, files.pack_schedule(added))])
         self.plan, self._story, self.schedule = plan, story, joined([self.schedule, added])
@@ -173,8 +173,13 @@ class Store:
             with self._lock, self._connection as connection:  # which undoes everything when something is raised
                 connection.execute("BEGIN IMMEDIATE")
                 for entry in entries:
-                    if not self._is_stored(entry):
+                    query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
+                    there = connection.execute(query, entry[:2]).fetchone()
+                    if there is None:
                         _put(connection, entry)
+                    elif there != (entry.data,):  # the same once more does no harm
+                        said = f"{entry.kind} {entry.number} is stored already with other readouts"
+                        raise DataError(f"{said}; a measurement is never overwritten.")
                 connection.execute("COMMIT")
         except sqlite3.Error as problem:
             free, first = shutil.disk_usage(self.path.parent).free / 1e6, entries[0]
@@ -183,15 +188,6 @@ class Store:
                 f"{len(self)} measurements before it are safe in {self.path}. Make room, then give the same command "
                 "again to go on."
             ) from None
-
-    def _is_stored(self, entry: Entry) -> bool:
-        """Whether it is there already, which does no harm; with other data it is an error."""
-        query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
-        there = self._connection.execute(query, entry[:2]).fetchone()
-        if there not in (None, (entry.data,)):
-            said = f"{entry.kind} {entry.number} is stored already with other readouts"
-            raise DataError(f"{said}; a measurement is never overwritten.")
-        return there is not None
 
     @property
     def last_instrument(self) -> str | None:
@@ -289,10 +285,6 @@ class Store:
             found = f"shape {values.shape} and type {values.dtype}"
             raise DataError(f"readouts of {one.kind} {one.number} have {found}; give one vector of numbers.")
         return values
-
-
-def _story(plan: Plan) -> dict[str, Any]:
-    return {"plan": plan.to_dict(), "fingerprint": plan.fingerprint, "design": plan.design_fingerprint}
 
 
 def _now() -> str:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from operator import attrgetter
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from ..typing import Floats
 __all__ = ["SetAndRead", "pymeasure", "qcodes"]
 
 
+@dataclass(eq=False)
 class SetAndRead:
     """An instrument made of functions: one per input that sets it, and functions that read.
 
@@ -28,27 +30,24 @@ class SetAndRead:
     (array([0.25]), {'T [K]': 293.0})
     """
 
-    def __init__(
-        self,
-        inputs: Sequence[Callable[[float], Any]],
-        readouts: Sequence[Callable[[], Any]],
-        *,
-        extra: Mapping[str, Callable[[], Any]] | None = None,
-        rest: Sequence[float] | None = None,
-        shutdown: Sequence[Callable[[], Any]] = (),
-        identity: str = "",
-    ) -> None:
-        if rest is not None and len(rest) != len(inputs):
-            raise ParameterError(f"`rest={rest!r}` must have a value for each of {len(inputs)} inputs.")
-        self.inputs, self.readouts, self.extra = inputs, readouts, dict(extra or {})
-        self.rest, self.shutdown, self.identity = rest, shutdown, identity
+    inputs: Sequence[Callable[[float], Any]]
+    readouts: Sequence[Callable[[], Any]]
+    _: KW_ONLY
+    extra: Mapping[str, Callable[[], Any]] | None = None
+    rest: Sequence[float] | None = None
+    shutdown: Sequence[Callable[[], Any]] = ()
+    identity: str = ""
+
+    def __post_init__(self) -> None:
+        if self.rest is not None and len(self.rest) != len(self.inputs):
+            raise ParameterError(f"`rest={self.rest!r}` must have a value for each of {len(self.inputs)} inputs.")
 
     def measure(self, u: Floats, settle_s: float = 0.0, averages: int = 1) -> tuple[Floats, dict[str, float]]:
         """Set the inputs, wait, and return the mean of so many readings, with the extra values of the last."""
         self._set(u)
         time.sleep(settle_s)
         rows = [np.concatenate([np.ravel(read()) for read in self.readouts]) for _ in range(averages)]
-        return np.mean(rows, axis=0), {name: float(read()) for name, read in self.extra.items()}
+        return np.mean(rows, axis=0), {name: float(read()) for name, read in (self.extra or {}).items()}
 
     def safe(self) -> None:
         """Set the inputs to where they may rest, and shut down what can be."""

@@ -35,7 +35,6 @@ def capacity_matrix(
     one scale: draw them without a `colourbar`, and one for all from ``ax.collections[0]``. The circle with the `total`
     can be left out.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> ax = infocap.plot.capacity_matrix(result)
@@ -85,7 +84,6 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     The constant function has a colour of its own. Results with standard errors get error bars: the root of the sum of
     squares over a degree. The circle with the `total` can be left out.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> ax = infocap.plot.capacity_bars(result)

@@ -20,7 +20,6 @@ def fibre_stages(system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Fi
 
     They fill the `figure` given, which can be a part of a larger one.
 
-    >>> import infocap
     >>> system = infocap.systems.FibreSystem(n_inputs=2, tolerance=1e-3)
     >>> figure = infocap.plot.fibre_stages(system, [[0.9, 0.5]], seed=1)
     >>> len(figure.axes)

@@ -28,7 +28,6 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     Lines show the most that the readouts could reach and, when inputs were repeated, what noise allows. A total that
     is unreliable has open symbols and no interval, and the reason stands above.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, u**2, range(256)), basis))
@@ -49,9 +48,8 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, markerfacecolor=fill, label=label)
         ax.axhline(result.maximum, color=SOFT, linestyle="--", label=f"maximum, {result.maximum}")
         if (limit := result.noise_limited_total) is not None:
-            ax.axhline(
-                limit, color=COLOURS[5], linestyle=":", label=f"what noise allows, {short(limit, result.maximum)}"
-            )
+            label = f"what noise allows, {short(limit, result.maximum)}"
+            ax.axhline(limit, color=COLOURS[5], linestyle=":", label=label)
         ax.set_xscale("log", base=2)
         ax.set_xticks(n, [str(one) for one in n])
         ax.minorticks_off()
@@ -67,7 +65,6 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
 
     Takes a result of `analyse` whose recording has noise repeats, or what `infocap.dimension.indicator` gave.
 
-    >>> import infocap
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))
     >>> found = infocap.dimension.indicator(signal + 0.1 * rng.standard_normal((500, 10)))
@@ -114,7 +111,6 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     The dashed line is the distance that noise alone explains. The result must come from `analyse`, and its recording
     must have measured a reference again and again.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> again = 0.01 * np.random.default_rng(1).standard_normal((12, 2))
@@ -157,7 +153,6 @@ def _since_first(time: Floats) -> tuple[Floats, str]:
 def extra_value(recording: Recording, name: str | None = None, ax: Axes | None = None) -> Axes:
     """An extra value of each row, such as a temperature, in the order of acquisition; the first, or that of a name.
 
-    >>> import infocap
     >>> warm = np.linspace(293, 294, 8)[:, None]
     >>> run = infocap.Recording(np.zeros((8, 1)), np.ones((8, 2)), range(8), extra=warm, extra_names=("Room [K]",))
     >>> infocap.plot.extra_value(run).get_ylabel()
@@ -181,7 +176,6 @@ def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes |
     Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``;
     by default functions of high, middle and vanishing capacity.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> curve = infocap.convergence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)

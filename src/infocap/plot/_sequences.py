@@ -21,7 +21,6 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
 
     Cosine and sine of a phase have a line each. Points of functions that are not significant are empty.
 
-    >>> import infocap
     >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
     >>> u = infocap.draw(basis, 600, seed=1)
     >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
@@ -63,7 +62,6 @@ def degree_bars(
 
     Results of a sweep come as a mapping from what was changed, such as the spectral radius, to the result.
 
-    >>> import infocap
     >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
     >>> u = infocap.draw(basis, 600, seed=1)
     >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
@@ -96,7 +94,6 @@ def degree_bars(
 def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
     """Capacities of degree 2 by both delays, squares of one delay on the diagonal; each pair is shown once.
 
-    >>> import infocap
     >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
     >>> u = infocap.draw(basis, 600, seed=1)
     >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
@@ -119,7 +116,6 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
 def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Capacity by the largest delay of a function, stacked by degree: where memory is traded for nonlinearity.
 
-    >>> import infocap
     >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
     >>> u = infocap.draw(basis, 600, seed=1)
     >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)

@@ -25,23 +25,7 @@ FORMATS = (".png", ".pdf", ".svg")
 # Letters of fewer points are refused by journals, and cannot be read in print.
 LEAST_POINTS = 5.0
 OWN_WIDTH: ContextVar[float | None] = ContextVar("OWN_WIDTH", default=None)  # of new figures, in millimetres
-
-STYLE: Any = {
-    "font.family": ["sans-serif", "DejaVu Sans"],  # the second has all letters that the first may lack
-    "font.sans-serif": ["Arial", "Liberation Sans", "DejaVu Sans"],
-    "font.size": 7,
-    **dict.fromkeys(["axes.labelsize", "axes.titlesize"], 7),
-    **dict.fromkeys(["xtick.labelsize", "ytick.labelsize", "legend.fontsize"], 6.5),
-    **dict.fromkeys(["axes.linewidth", "xtick.major.width", "ytick.major.width"], 0.6),
-    **dict.fromkeys(["axes.spines.top", "axes.spines.right", "legend.frameon"], False),
-    "lines.linewidth": 1.2,
-    "figure.dpi": 150,
-    "savefig.dpi": 300,
-    "mathtext.default": "regular",
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-}
+STYLE: Any = dict(mpl.rc_params_from_file(Path(__file__).with_name("journal.mplstyle"), use_default_template=False))
 
 
 @contextmanager
@@ -59,7 +43,6 @@ def own_look() -> Iterator[None]:
 def width(width_mm: float) -> Iterator[None]:
     """Give new figures another width than a journal's column, with letters of the same size.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with infocap.plot.width(60):
@@ -78,7 +61,6 @@ def save(ax: Axes, path: str | Path) -> Path:
     """Write the figure of some axes as journals want it: text as text in ``.pdf`` and ``.svg``, 300 dpi in ``.png``.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -29,7 +29,6 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
 
     Takes the `Comparison` that `infocap.compare` gave, or the results themselves and their `names`.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> results = [infocap.probe(lambda u: u**power, basis, 256, seed=1) for power in (1, 2)]
     >>> ax = infocap.plot.compare(*results, names=["linear", "square"])
@@ -67,7 +66,6 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     Demand is the share of the target's variance that a degree adds; supply is the capacity of a degree over
     its number of functions, the share of that degree that the device computes.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> needs = infocap.tasks.demand(infocap.tasks.two_spirals(n_points=200), basis)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
@@ -103,7 +101,6 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     capacity on a second axis at the right. Settings that differ otherwise become curves of their own. A ring
     marks totals that are unreliable; they have no error bar.
 
-    >>> import infocap
     >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(200)
     >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.1) for n in (2, 4, 8, 12)]
     >>> results = [infocap.probe(device, basis, 1024, seed=1) for device in devices]

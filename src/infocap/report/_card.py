@@ -36,7 +36,6 @@ def save_card(
     the table ``device`` in the metadata of the plan does, if there is one.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -117,7 +116,6 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
     Of files that differ in nothing but the suffix one is read, a card rather than a result. Cards are linked.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for size in (3, 6):

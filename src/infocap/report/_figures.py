@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from io import StringIO
 from math import hypot
+from pathlib import Path
 from typing import Any
 
+import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 from matplotlib import colormaps
@@ -20,7 +22,7 @@ from ..plot import _run, _sequences
 from ..plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
 from ..typing import ArrayLike
-from ._html import Markup, asset, drawing, element, figure, minus, plain, together, with_error
+from ._html import Markup, asset, element, figure, filled, minus, plain, together, with_error
 
 RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
@@ -31,23 +33,12 @@ SQUARE = 366  # The height of the matrix.
 MOST_POINTS = 200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
 LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
 VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())} | {"#000000": "var(--ink)"}
-OWN_SIZE = "12.5"  # The size of letters that the style sheet gives, larger ones on a small screen.
 LOOK: Any = {
-    "font.size": float(OWN_SIZE),
+    **mpl.rc_params_from_file(Path(__file__).with_name("page.mplstyle"), use_default_template=False),
     **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT["soft"]),
     "grid.color": LIGHT["grid"],
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.grid.axis": "y",
-    **dict.fromkeys(["axes.spines.left", "axes.spines.right", "axes.spines.top"], False),
-    **dict.fromkeys(["ytick.major.size", "ytick.minor.size"], 0),
-    **dict.fromkeys(["figure.facecolor", "axes.facecolor"], "none"),
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-    "axes.labelpad": 8,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "infocap",
 }
+OWN_SIZE = str(LOOK["font.size"])  # The size of letters that the style sheet gives, larger ones on a small screen.
 
 
 def circle(result: CapacityResult) -> Markup:
@@ -55,26 +46,16 @@ def circle(result: CapacityResult) -> Markup:
     most, total, colour = max(result.maximum, 1), minus(short(result.total, result.maximum)), "one"
     if result.unreliable:
         total, colour = f"≈{rounded(result.total, result.total_standard_error)}", "warn-edge"
-    rings = [element("circle", **RING, stroke="var(--grid)")]
-    parts = [("outside", 0.45, result.noise_limited_total), (colour, None, result.total)]
-    for name, opacity, found in parts:
+    rings = []
+    for name, opacity, found in (("outside", 0.45, result.noise_limited_total), (colour, None, result.total)):
         if found is not None:  # a part of the ring, clockwise from the top
             dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
             look = {"stroke": f"var(--{name})", "opacity": opacity, "transform": "rotate(-90 100 100)"}
             rings.append(element("circle", **RING, stroke_dasharray=dash, **look))
     size = min(46.0, 200.0 / max(len(total), len(str(most))))
-    middle = {"x": 100, "text_anchor": "middle", "font_size": size, "fill": "var(--ink)"}
-    return element(
-        "svg",
-        *rings,
-        element("text", total, y=88.0, font_weight=650, class_="numerator", **middle),
-        element("line", x1=52, x2=148, y1=101, y2=101, stroke="var(--ink)", stroke_width=2),
-        element("text", most, y=110 + 0.78 * size, **middle),
-        viewBox="0 0 200 200",
-        role="img",
-        aria_label=f"Total capacity {result.qualified_total or total} of at most {most}",
-        class_="circle",
-    )
+    words = f"Total capacity {result.qualified_total or total} of at most {most}"
+    parts = {"rings": together(rings), "total": total, "most": most, "size": size, "below": 110 + 0.78 * size}
+    return filled("circle.svg", words=words, **parts)
 
 
 def shares(result: CapacityResult) -> list[Share]:
@@ -331,7 +312,8 @@ def drawn(
         file = StringIO()
         canvas.savefig(file, format="svg")
     name = name or getattr(draw, "func", draw).__name__
-    return drawing(words, _inline(file.getvalue(), name), *marks(ax), height=height)
+    look = {"viewBox": f"0 0 {WIDTH} {height}", "role": "img", "aria_label": words, "class_": "drawing"}
+    return element("svg", _inline(file.getvalue(), name), *marks(ax), **look)
 
 
 def _inline(svg: str, name: str) -> Markup:

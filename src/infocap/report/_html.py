@@ -46,12 +46,6 @@ def figure(title: str, picture: Markup, *caption: object) -> Markup:
     return element("figure", element("h3", title), picture, element("figcaption", *caption))
 
 
-def drawing(name: str, *children: object, height: float = 300) -> Markup:
-    """An SVG that fills its column, with what it shows in words for those who cannot see it."""
-    box = f"0 0 440 {height:g}"
-    return element("svg", *children, viewBox=box, role="img", aria_label=name, class_="drawing")
-
-
 def asset(name: str) -> str:
     """A file that lies beside this one: the page's skeleton, its style sheet or its script."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

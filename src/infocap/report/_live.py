@@ -10,7 +10,7 @@ from threading import Lock, Thread
 
 from .._words import duration, percent
 from ..errors import Check, InfocapError
-from ..experiment._acquire import Status, status
+from ..experiment._status import Status, status
 from ..result._capacity_result import CapacityResult
 from ._html import Markup, element, filled, plain, together
 from ._page import body, embedded, framed
@@ -30,7 +30,6 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
 
     >>> import tempfile
     >>> from urllib.request import urlopen
-    >>> import infocap
     >>> plan = infocap.experiment.Plan(n_inputs=2, max_degree=2, n_samples=64, seed=1)
     >>> bench = infocap.experiment.SimulatedBench(lambda u: u)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -95,10 +94,10 @@ def progress(now: Status, every_s: float, problem: str) -> Markup:
     elif not result.unreliable and now.width is not None:
         facts["95 % interval of the total"] = f"{plain(now.width)} wide"
     if result is not None and result.drift is not None:
-        moved = (
-            f"{percent(result.drift.size)} of the readouts' spread" if result.drift.size else "none beyond its noise"
+        size = result.drift.size
+        facts["drift of the reference"] = (
+            f"{percent(size)} of the readouts' spread" if size else "none beyond its noise"
         )
-        facts["drift of the reference"] = moved
     return filled(
         "live.html",
         share=f"{100 * share:.2f}",

@@ -13,17 +13,7 @@ from ..result._capacity_result import CapacityResult
 from ..workflow._compare import Comparison
 from ._html import Markup, asset, element, minus, together
 
-# The page's style sheet, for what is inside one element of somebody else's page, which may be dark.
-DARK = 'body[data-jp-theme-light="false"], body.vscode-dark, html[data-theme="dark"]'
-STYLE = f"""
-.infocap {{ {asset("page.css").replace(":root", "&")} }}
-.infocap {{ color-scheme: light; font-size: 13px; }}
-:is({DARK}) .infocap {{ color-scheme: dark; }}
-.infocap .pairs {{ grid-template-columns: repeat(auto-fit, minmax(280px, 400px)); gap: 12px 24px; margin-top: 8px; }}
-.infocap table {{ width: auto; }}
-.infocap pre {{ white-space: pre-wrap; }}
-.infocap :is(h3, figcaption, table) {{ font-size: 1em; }}
-"""
+STYLE = f".infocap {{ {asset('page.css').replace(':root', '&')} }}\n{asset('notebook.css')}"
 MOST_INPUTS = 12  # Inputs in a table; a notebook is for a glance.
 
 

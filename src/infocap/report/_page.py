@@ -14,7 +14,6 @@ from .._check import one_of
 from .._files import replaced
 from .._version import __version__
 from .._words import counted, decimals, short
-from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
@@ -30,7 +29,6 @@ def save(result: CapacityResult, path: str | Path, title: str | None = None) -> 
     """Write the page of a result to an ``.html`` file.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +50,6 @@ def write(path: Path, text: str) -> Path:
 def page(result: CapacityResult, title: str | None = None) -> str:
     """A result as one HTML page that needs nothing else: no network, no server, no other file.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> result = infocap.probe(lambda u: u, basis, 256, seed=1)
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
@@ -112,14 +109,10 @@ def headline(result: CapacityResult) -> Markup:
     from . import _figures
 
     total, sure = total_in_words(result)
-    words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": _inputs(result.basis)}
+    inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
+    inputs += f", now and up to {result.basis.memory} steps ago" if result.basis.memory else ""
+    words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": inputs}
     return filled("headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words)
-
-
-def _inputs(basis: ProductBasis) -> str:
-    """What the device computes functions of, in words."""
-    said = "its input" if basis.n_inputs == 1 else f"its {basis.n_inputs} inputs"
-    return f"{said}, now and up to {basis.memory} steps ago" if basis.memory else said
 
 
 def _digest(text: str) -> str:
@@ -150,10 +143,8 @@ def checks(result: CapacityResult) -> Markup:
     """Every warning, or that there was none; and what was put right without harm."""
     parts, warned = [], counted(len(result.warnings), "warning")
     if not result.warnings:
-        fine = element("strong", "No warnings. ")
-        parts.append(
-            element("p", fine, "Data and answer were looked at, and nothing was found that weakens the answer.")
-        )
+        said = "Data and answer were looked at, and nothing was found that weakens the answer."
+        parts.append(element("p", element("strong", "No warnings. "), said))
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
             lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]

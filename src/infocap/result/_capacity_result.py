@@ -87,7 +87,6 @@ class CapacityResult:
     change and the constant readout; `rank` is how many of those are linearly independent. `checks` holds every warning
     raised and everything that was put right; `growth`, `factors` and `drift` are what `analyse` found in a recording.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=2)
     >>> result = infocap.probe(lambda u: u[:, :1] * u, basis, 256, seed=1)  # u1², u1 u2
     >>> result.matrix().round(2)
@@ -299,7 +298,6 @@ class CapacityResult:
     def reconstruct(self, x: ArrayLike, target: str | Target) -> Floats:
         """The best output y* = W*ᵀX for a target (paper, section 2.2) from readouts (samples, readouts): (samples,).
 
-        >>> import infocap
         >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
         >>> u = infocap.draw(basis, 64, seed=1)
         >>> result = infocap.estimate(u, np.hstack([u, u**2]), basis)

@@ -81,7 +81,6 @@ def load_result(path: str | Path) -> CapacityResult:
     """Read what `CapacityResult.save` wrote, or the numbers that a report or a card carries.
 
     >>> import tempfile
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> result = infocap.probe(lambda u: u, basis, 64, seed=1)
     >>> with tempfile.TemporaryDirectory() as folder:

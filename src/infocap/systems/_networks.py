@@ -1,14 +1,16 @@
 """Networks with fixed random weights: one hidden layer, or several."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from .._check import number, one_of, positive, whole_number
+from .._check import Checked, Count, NotNegative, Positive, one_of, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 
@@ -19,22 +21,16 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "square": np.square,
     "linear": lambda a: a,
 }
+Activation = Annotated[str, partial(one_of, options=ACTIVATIONS)]
 
 
-class _Network:
-    """What both networks share: checks of the settings, and layers with noise added to the last."""
+class _Network(Checked):
+    """What both networks share: layers, with noise added to the last."""
 
     n_inputs: int
     activation: str
-    gain: float
     noise: float
     _layers: Any  # weights and bias of each
-
-    def __post_init__(self) -> None:
-        whole_number("n_inputs", self.n_inputs, 1)
-        one_of("activation", self.activation, ACTIVATIONS)
-        positive("gain", self.gain)
-        number("noise", self.noise, 0.0)
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
         """Readouts (samples, readouts); a seed makes the noise reproducible."""
@@ -54,16 +50,12 @@ class RandomFeatures(_Network):
     (5, 30)
     """
 
-    n_inputs: int
-    n_readouts: int = 50
-    activation: str = "tanh"
-    gain: float = 1.0
-    noise: float = 0.0  # standard deviation of what is added to every readout
+    n_inputs: Count
+    n_readouts: Count = 50
+    activation: Activation = "tanh"
+    gain: Positive = 1.0
+    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
     seed: int = 0  # of the weights, not of the noise
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        whole_number("n_readouts", self.n_readouts, 1)
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats]]:
@@ -83,12 +75,12 @@ class FeedForward(_Network):
     (5, 40)
     """
 
-    n_inputs: int
+    n_inputs: Count
     widths: Sequence[int] = (40, 40)
-    activation: str = "tanh"
-    gain: float = 1.5  # standard deviation of what enters a unit, for inputs of size 1
-    bias: float = 0.5  # standard deviation of the biases
-    noise: float = 0.0  # standard deviation of what is added to every readout
+    activation: Activation = "tanh"
+    gain: Positive = 1.5  # standard deviation of what enters a unit, for inputs of size 1
+    bias: NotNegative = 0.5  # standard deviation of the biases
+    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
@@ -96,7 +88,6 @@ class FeedForward(_Network):
         if isinstance(self.widths, str) or not isinstance(self.widths, Sequence) or not self.widths:
             raise ParameterError(f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40).")
         object.__setattr__(self, "widths", tuple(whole_number("widths", one, 1) for one in self.widths))
-        number("bias", self.bias, 0.0)
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats]]:

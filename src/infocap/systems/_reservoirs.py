@@ -1,25 +1,26 @@
 """Reservoirs: systems with memory, which answer a sequence of inputs step by step; and how soon they forget."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from .._array import to_numpy
-from .._check import number, one_of, positive, whole_number
+from .._check import Checked, Count, Finite, NotNegative, Positive, one_of, positive, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats, System
 from ._measure import measure
-from ._networks import ACTIVATIONS
+from ._networks import ACTIVATIONS, Activation
 
 # Runs with different noise are told apart by more than this times the largest distance that noise alone has made.
 NOISE = 1.5
-NOT_NEGATIVE = ("radius", "input_scale", "feedback", "exponent", "noise", "state_noise")
 
 
-class _Reservoir:
+class _Reservoir(Checked):
     """What reservoirs share: sequences in and out, one step after the other, and noise in the state and on readouts."""
 
     n_nodes: int
@@ -27,13 +28,6 @@ class _Reservoir:
     noise: float
     state_noise: float
     input_weights: Any  # (nodes, inputs)
-
-    def __post_init__(self) -> None:
-        whole_number("n_nodes", self.n_nodes, 1)
-        whole_number("n_inputs", self.n_inputs, 1)
-        number("bias", getattr(self, "bias", 0.0))
-        for name in NOT_NEGATIVE:
-            number(name, getattr(self, name, 0.0), 0.0)
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
         """Readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the noise reproducible.
@@ -77,21 +71,20 @@ class EchoState(_Reservoir):
     (500, 50)
     """
 
-    n_nodes: int = 50
-    radius: float = 0.9
-    input_scale: float = 0.5
-    leak: float = 1.0
-    bias: float = 0.0
-    n_inputs: int = 1
-    activation: str = "tanh"
-    noise: float = 0.0  # standard deviation of what is added to every readout
-    state_noise: float = 0.0  # standard deviation of what is added to every node at every step, and stays in the loop
+    n_nodes: Count = 50
+    radius: NotNegative = 0.9
+    input_scale: NotNegative = 0.5
+    leak: Finite = 1.0
+    bias: Finite = 0.0
+    n_inputs: Count = 1
+    activation: Activation = "tanh"
+    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
+    state_noise: NotNegative = 0.0  # standard deviation of what enters every node at every step, and stays in the loop
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("activation", self.activation, ACTIVATIONS)
-        if not 0 < number("leak", self.leak) <= 1:
+        if not 0 < self.leak <= 1:
             raise ParameterError(f"`leak={self.leak!r}` must lie above 0 and be at most 1.")
 
     @cached_property
@@ -129,8 +122,8 @@ class DelayLine(_Reservoir):
            [3., 2., 1.]])
     """
 
-    n_nodes: int = 10
-    noise: float = 0.0  # standard deviation of what is added to every readout
+    n_nodes: Count = 10
+    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
 
     n_inputs = 1
     state_noise = 0.0
@@ -148,6 +141,7 @@ NONLINEARITIES: dict[str, Callable[[Floats, float], Floats]] = {
     "mackey-glass": lambda s, exponent: s / (1 + np.abs(s) ** exponent),
     "ikeda": lambda s, _: np.sin(s) ** 2,
 }
+Nonlinearity = Annotated[str, partial(one_of, options=NONLINEARITIES)]
 
 
 @dataclass(frozen=True)
@@ -166,22 +160,17 @@ class DelayReservoir(_Reservoir):
     (500, 40)
     """
 
-    n_nodes: int = 50
-    nonlinearity: str = "mackey-glass"
-    feedback: float = 0.95
-    input_scale: float = 0.1
-    bias: float = 0.2
-    separation: float = 0.2  # of two virtual nodes, in units of the node's response time
-    exponent: float = 1.0  # of the Mackey-Glass nonlinearity
-    n_inputs: int = 1
-    noise: float = 0.0  # standard deviation of what is added to every readout
-    state_noise: float = 0.0  # standard deviation of what is added to every virtual node, and stays in the loop
+    n_nodes: Count = 50
+    nonlinearity: Nonlinearity = "mackey-glass"
+    feedback: NotNegative = 0.95
+    input_scale: NotNegative = 0.1
+    bias: Finite = 0.2
+    separation: Positive = 0.2  # of two virtual nodes, in units of the node's response time
+    exponent: NotNegative = 1.0  # of the Mackey-Glass nonlinearity
+    n_inputs: Count = 1
+    noise: NotNegative = 0.0  # standard deviation of what is added to every readout
+    state_noise: NotNegative = 0.0  # standard deviation of what is added to every virtual node, and stays in the loop
     seed: int = 0  # of the mask, not of the noise
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("nonlinearity", self.nonlinearity, NONLINEARITIES)
-        positive("separation", self.separation)
 
     @cached_property
     def input_weights(self) -> Floats:
@@ -230,7 +219,6 @@ def check_fading(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=1)
     >>> check_fading(infocap.systems.DelayLine(20), basis)
     19

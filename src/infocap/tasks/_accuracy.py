@@ -128,7 +128,6 @@ def accuracy(
 
     Examples
     --------
-    >>> import infocap
     >>> task = infocap.tasks.two_spirals(turns=1)
     >>> accuracy(infocap.systems.RandomFeatures(2, 50, gain=3.0), task).mean > 0.9
     True
@@ -298,7 +297,6 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
 
     Examples
     --------
-    >>> import infocap
     >>> basis, task = infocap.product_basis("legendre", 2, max_degree=3), infocap.tasks.two_spirals(n_points=200)
     >>> devices = [infocap.systems.RandomFeatures(2, n, gain=3.0, noise=0.1) for n in (2, 4, 8, 12)]
     >>> results = [infocap.probe(device, basis, 1024, seed=1) for device in devices]

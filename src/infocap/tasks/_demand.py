@@ -42,7 +42,6 @@ class Demand:
     penalised as strongly as costs at most half a per cent of the share. A target is the indicator of a class, or
     the one real target.
 
-    >>> import infocap
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 1))
     >>> needs = demand(Task(u, u[:, 0] > 0), infocap.product_basis("legendre", 1, 3))
     >>> bool(needs.target(True)(np.ones((1, 1))) > 0)
@@ -120,7 +119,6 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     lower ones.
     For a sequence the basis is one of delayed inputs, and folds are contiguous with a gap, as in `accuracy`.
 
-    >>> import infocap
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 2))
     >>> found = demand(Task(u, u[:, 0] * u[:, 1] > 0), infocap.product_basis("legendre", 2, 4))
     >>> int(np.argmax(found.share))  # the product of the inputs has degree 2

@@ -35,7 +35,6 @@ class SystemFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> from sklearn.linear_model import RidgeClassifier
     >>> from sklearn.pipeline import make_pipeline
-    >>> import infocap
     >>> task = infocap.tasks.two_spirals(turns=1)
     >>> system = infocap.systems.RandomFeatures(2, 50, gain=3.0)
     >>> model = make_pipeline(SystemFeatures(system), RidgeClassifier(1e-6)).fit(task.inputs, task.labels)

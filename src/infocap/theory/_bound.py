@@ -28,7 +28,6 @@ class Bound:
     the noise of the device leaves uncertain once everything about the inputs is known. `floor` is what the squares
     in a capacity add, and all there is for a function whose capacity is zero. Both are 0 for a device without noise.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=6)
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
     >>> bound = efficiency_bound(system, basis, n_samples=1024, seed=1)
@@ -106,7 +105,6 @@ def efficiency_bound(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
     >>> system = lambda u, seed: u + 0.1 * np.random.default_rng(seed).standard_normal(u.shape)
     >>> round(efficiency_bound(system, basis, seed=1).samples_needed(0.001), -3)

@@ -21,7 +21,6 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     Delta = E[(sum_i X~_i²) (y - P_X y)²] / E[y²] is an average over the inputs and the noise: give values x (nodes,
     readouts) and y (nodes, targets) at quadrature nodes with their `weights`, or at very many samples.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 2)
     >>> nodes, weights = basis.quadrature(8)
     >>> finite_sample_bias(basis(nodes)[:, :2], basis(nodes), weights).round(3)
@@ -77,7 +76,6 @@ class RandomMixture:
 
     With functions of delayed inputs, from `delayed_basis`, this is a Volterra series: a device with memory.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", 2, 3)
     >>> round(float(random_mixture(basis, n_active=5, n_readouts=4, noise=0.5, seed=1).exact().sum()), 1)
     3.3
@@ -128,7 +126,6 @@ def random_mixture(
 ) -> RandomMixture:
     """The paper's synthetic system: `n_readouts` random mixtures of `n_active` functions of the basis.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", 5, 8)
     >>> system = random_mixture(basis, n_active=200, n_readouts=71, seed=0)
     >>> bool(abs(system.exact().sum() - 72) < 1e-9)

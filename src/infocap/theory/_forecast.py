@@ -40,7 +40,6 @@ POINTS = 1024
 class ExpectedError:
     """Root mean square error of the total: a middle value, and the range that devices span.
 
-    >>> import infocap
     >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).at(8192)
     >>> expected.low < expected.typical < expected.high
     True
@@ -60,7 +59,6 @@ class Forecast:
     `unexplained` is sum(v), the capacity that noise and functions outside the basis take; each case is a pair
     of sum(v²) and sum(v² - v⁴), the first of them typical.
 
-    >>> import infocap
     >>> expected = forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71, unexplained=0.2)
     >>> [expected.samples_needed(error) for error in (1.0, 0.5, 0.1)]
     [8192, 8192, 16384]
@@ -151,7 +149,6 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     default, pure noise is at most twice as bad as foreseen. Where functions outside the basis are the larger part, and
     not noise, errors up to three times the high end were seen (docs/choosing.md).
 
-    >>> import infocap
     >>> forecast(infocap.product_basis("legendre", n_inputs=5, max_degree=8), 71).samples_needed(0.5)
     8192
     """
@@ -169,7 +166,6 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     Its error bar says how large sum(v²) is, and its total sum(v). What remains open is which of the two terms of
     the error bar is the larger one; the range runs over both.
 
-    >>> import infocap
     >>> system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, noise=0.05)
     >>> pilot = infocap.probe(system, infocap.product_basis("legendre", 2, max_degree=6), 512, seed=1)
     >>> forecast_from(pilot).samples_needed(0.05)

@@ -22,7 +22,7 @@ from ..result._capacity_result import CapacityResult, Drift, Factors, Growth
 from ..samples._sources import Labelled
 from ..samples._table import Table
 from ..typing import Floats
-from ._choose import choose_basis
+from ._choose import choose_basis, said_of_choice
 from ._estimate import estimate
 
 # Sizes of the run at which the total is looked at, each half of the next, and samples per readout in the smallest.
@@ -59,7 +59,6 @@ def analyse(
     Growth and factors need all readouts in memory; they are left out for a recording that stays in its file
     (``read(..., in_memory=False)``). `memory` and `executor` are those of `estimate`.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
@@ -67,40 +66,42 @@ def analyse(
     >>> result.growth.n_samples
     (32, 64, 128, 256, 512, 1024)
     """
-    chosen: list[str] = []
+    notes: list[Check] = []
     if not isinstance(recording, Recording):
         raise ParameterError(f"analyse wants a Recording, not {type(recording).__name__}; arrays go to estimate(u, x).")
     if basis is None:
         basis, taken = choose_basis(np.shape(recording.inputs), recording.metadata.get("plan"))
-        chosen = [f"no basis was given: {'; '.join(taken.values())}; `product_basis(...)` says otherwise."]
+        notes = [said_of_choice(taken)]
     means = {name: options.pop(name) for name in ("memory", "executor") if name in options}
     settings = options | {"method": method, "constant": constant, "nan": nan, "complex_as": complex_as}
     if complex_as is not None and np.iscomplexobj(recording.readouts):
         recording = _made_real(recording, complex_as)
         settings["complex_as"] = None
-    if settings.get("weights") is None:
-        settings["weights"] = _planned_weights(recording, basis)
-    rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
-    rows["index"] = np.asarray(recording.index)
+    plan = recording.metadata.get("plan")
+    plan = plan if isinstance(plan, dict) else {}
+    if settings.setdefault("weights", None) is None and plan.get("weighted"):  # drawn where the functions are large
+        same = {name: plan[name] for name in ("max_degree", "index_set", "max_interactions")}
+        planned = product_basis(basis.families, **same)
+        settings["weights"] = weights_at(planned, np.asarray(recording.inputs[:], dtype=float))
+    rows: dict[str, Any] = {"repeats": recording.repeats}
     if basis.of_sequences:  # rows of a sequence are in time, and a part of it would be another sequence
-        rows, growth = {"repeats": recording.repeats}, False
+        growth = False
+    else:
+        rows |= {"acquired": recording.acquired, "index": np.asarray(recording.index)}
     u: Any = recording.inputs
     x: Any = recording.readouts
     if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
         x = Labelled(x, recording.channel)
     if recording.input_names:
         u = Labelled(u, recording.input_names)
-    plan = recording.metadata.get("plan", {})
     if basis.of_sequences and plan.get("runs"):  # all of one length
         settings = {"washout": plan["washout"]} | settings
-        steps, n = plan["washout"] + -(-plan["n_samples"] // plan["runs"]), u.shape[0]
-        tables, edges = (u, x, *rows.values()), range(0, n, steps)
+        steps = plan["washout"] + -(-plan["n_samples"] // plan["runs"])
+        edges, tables = range(0, u.shape[0], steps), (u, x, recording.repeats)
         u, x, rows["repeats"] = (None if one is None else [one[k : k + steps] for k in edges] for one in tables)
     result = estimate(u, x, basis, **rows, **settings, **means)
     checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
-    result = replace(result, checks=(*result.checks, *(Check(one, kind="note") for one in chosen)))
-    found: dict[str, Any] = {}
-    metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
+    found: dict[str, Any] = {"metadata": result.metadata | {"provenance": _provenance(recording, plan)}}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
         found["growth"] = _growth(recording, basis, result, settings)
@@ -113,25 +114,7 @@ def analyse(
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
-
-
-def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None:
-    """Find the weights of inputs that were drawn where the functions of their plan are large; None for others."""
-    plan = recording.metadata.get("plan")
-    if not isinstance(plan, dict) or not plan.get("weighted"):
-        return None
-    same = {name: plan[name] for name in ("max_degree", "index_set", "max_interactions")}
-    return weights_at(product_basis(basis.families, **same), np.asarray(recording.inputs[:], dtype=float))
-
-
-def _deviations(readouts: Any) -> Floats:
-    """The standard deviation of each readout over rows spread evenly over the run, missing values left out."""
-    table = Table(readouts, "readouts")
-    values = table.take(np.unique(np.linspace(0, table.shape[0] - 1, ROWS).astype(int)))
-    # Differences from the first row lose no digits to an offset.
-    moved = np.ma.masked_invalid(values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0))
-    return moved.std(axis=0).filled(0.0)
+    return replace(result, checks=(*result.checks, *notes, *checks), **found)
 
 
 def _made_real(recording: Recording, complex_as: str) -> Recording:
@@ -148,16 +131,12 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
     return replace(recording, channel=channel, **parts)
 
 
-def _provenance(recording: Recording) -> dict[str, Any]:
-    unit = {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
-    found: dict[str, Any] = {
-        "estimated": datetime.now(UTC).isoformat(timespec="seconds"),
-        "infocap": __version__,
-        "python": platform.python_version(),
-    } | {name: version(name) for name in ("numpy", "scipy")}
-    plan = recording.metadata.get("plan")
-    design = {"design": design_fingerprint(plan)} if isinstance(plan, dict) else {}
-    return found | unit | design | recording.metadata
+def _provenance(recording: Recording, plan: dict[str, Any]) -> dict[str, Any]:
+    known = {"estimated": datetime.now(UTC).isoformat(timespec="seconds"), "infocap": __version__}
+    known |= {"python": platform.python_version()} | {name: version(name) for name in ("numpy", "scipy")}
+    known |= {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
+    known |= {"design": design_fingerprint(plan)} if plan else {}
+    return known | recording.metadata
 
 
 def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]) -> Growth:
@@ -203,7 +182,11 @@ def _drift(recording: Recording) -> tuple[Drift | None, list[Check]]:
     the device moved slowly (von Neumann's ratio).
     """
     reference = np.asarray(recording.reference, dtype=float)
-    deviation = _deviations(recording.readouts)
+    table = Table(recording.readouts, "readouts")
+    values = table.take(np.unique(np.linspace(0, table.shape[0] - 1, ROWS).astype(int)))
+    # Differences from the first row lose no digits to an offset.
+    values = np.ma.masked_invalid(values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0))
+    deviation = values.std(axis=0).filled(0.0)
     live = (deviation > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
         return None, []

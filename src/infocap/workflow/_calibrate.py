@@ -35,7 +35,6 @@ def calibrate(
     `predict` takes the parameters by name, simulates the system, best always with the same seed, and gives as many
     numbers as are in `measured`; values without an error, such as the constant's capacity, are left out.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> system = lambda noise: infocap.systems.RandomFeatures(2, 10, noise=noise, seed=3)
     >>> measured = infocap.probe(system(0.02), basis, 1024, seed=7)

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, product_basis
-from ..errors import DataError, ParameterError
+from ..errors import Check, DataError, ParameterError
 
 # Where nothing tells the degree, the highest is taken that needs no more functions than this, or than half the samples:
 # more could hardly be told apart, and would take minutes.
@@ -47,6 +47,11 @@ def choose_basis(
     basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
     said["degree"] = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     return basis, said
+
+
+def said_of_choice(said: dict[str, str]) -> Check:
+    """A note among the checks of a result, for which no basis was given."""
+    return Check(f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise.", kind="note")
 
 
 def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:

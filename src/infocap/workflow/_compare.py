@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error, without_minus_zero
+from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels._summary import benjamini_hochberg, stretch_error
@@ -104,7 +104,7 @@ class Comparison:
         for degree, part in self.by_degree().groupby("name", sort=False):
             if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
                 rows = [row for _, row in part.iterrows()]
-                values = [f"{without_minus_zero(row.capacity, 3):.3f}" for row in rows]
+                values = [f"{row.capacity:z.3f}" for row in rows]
                 degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
         lines = [
             f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
@@ -155,7 +155,6 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     All must be about functions of the same family and interval of the inputs; where the degrees differ, the functions
     in common are compared, and a warning says so.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> a, b = (infocap.systems.RandomFeatures(2, size, noise=0.01) for size in (5, 9))
     >>> comparison = infocap.compare(*(infocap.probe(one, basis, 1024, seed=1) for one in (a, b)))
@@ -262,12 +261,12 @@ def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None)
     if np.isnan(row.difference):
         return ""
     if not np.isfinite(row.difference_standard_error):
-        return f"{without_minus_zero(row.difference, 3):+.3f}"
+        return f"{row.difference:+z.3f}"
     digits = decimals(row.difference_standard_error) if digits is None else digits
     beyond = row.difference_low > 0 or row.difference_high < 0
     star = " *" if mark and beyond and abs(row.difference) > 1e-7 else "  " if mark else ""
     half_width = (row.difference_high - row.difference_low) / 2
-    return f"{without_minus_zero(row.difference, digits):+.{digits}f} ± {above_zero(half_width, digits)}{star}"
+    return f"{row.difference:+z.{digits}f} ± {above_zero(half_width, digits)}{star}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:

@@ -43,7 +43,6 @@ def convergence(
     that `draw` gave come in random order inside a block, so that any number of them is a fair sample, and whole blocks
     are even ones.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", 1, 3)
     >>> u = infocap.draw(basis, 64, seed=0)
     >>> curve = convergence(u, u, basis, [2, 64])

@@ -4,13 +4,12 @@ import re
 from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._parallel import all_cores
 from ..basis._product import ProductBasis
 from ..checks._stretch import FUNCTIONS, LONGEST, SHORT
 from ..errors import ParameterError
-from ..estimators import ESTIMATORS
 from ..estimators._method import Method
 from ..samples._engine import Engine, n_slots
 from ..samples._samples import Samples, row_shares
@@ -37,18 +36,11 @@ LARGEST_CHUNK = 256_000_000
 VALUES_BYTES = 12_000_000
 
 
-class Cost(NamedTuple):
-    """What an estimation takes, at most: time on a slow machine, and memory."""
-
-    seconds: float
-    n_bytes: float
-
-
-def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: str) -> Cost:
-    """Time and memory of an estimation; `n_columns` counts the constant among the readouts."""
-    n, k, terms, chosen = n_samples, n_columns, len(basis), ESTIMATORS[method]
-    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + chosen.extra_bytes(n, k, terms, 1)
-    return Cost((6.0 * n * k * (k + terms) + chosen.extra_work(n, k, terms)) / SLOW_RATE, n_bytes)
+def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: Method) -> tuple[float, float]:
+    """Seconds on a slow machine and bytes that an estimation takes at most; the constant is one of the columns."""
+    n, k, terms = n_samples, n_columns, len(basis)
+    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + method.extra_bytes(n, k, terms, 1)
+    return (6.0 * n * k * (k + terms) + method.extra_work(n, k, terms)) / SLOW_RATE, n_bytes
 
 
 def byte_count(memory: Any) -> int:

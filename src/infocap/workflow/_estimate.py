@@ -28,7 +28,7 @@ from ..samples._look import first_look, without_gaps
 from ..samples._samples import Samples
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, Integers, System
-from ._choose import choose_basis
+from ._choose import choose_basis, said_of_choice
 from ._cost import SLOW_RATE, byte_count, within_memory
 
 # Days and share of the machine's memory beyond which a job is refused: nobody means to start it.
@@ -118,7 +118,6 @@ def estimate(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> system = infocap.theory.random_mixture(basis, n_active=6, n_readouts=5, seed=1)
@@ -128,9 +127,13 @@ def estimate(
     """
     if "acquisition" in options:
         acquired = renamed("acquisition", "acquired", options.pop("acquisition"))
-    said = ""
+    notes: list[Check] = []
     if basis is None:
-        basis, said = _chosen_basis(u, family)
+        if len(shape := np.shape(u)) != 2:
+            raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
+        told: dict[str, Any] = {} if family is None else {"family": family}
+        basis, taken = choose_basis((shape[0], shape[1]), **told)
+        notes = [said_of_choice(taken)]
     elif family is not None:
         raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
     if at is not None:
@@ -146,16 +149,7 @@ def estimate(
     samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
     result = conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
-    return replace(result, checks=(*result.checks, Check(said, kind="note"))) if said else result
-
-
-def _chosen_basis(u: ArrayLike, family: Any) -> tuple[ProductBasis, str]:
-    """The basis for inputs of this family, as large as the samples allow, and what was chosen, in words."""
-    shape = np.shape(u)
-    if len(shape) != 2:
-        raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
-    basis, said = choose_basis((shape[0], shape[1]), **{} if family is None else {"family": family})
-    return basis, f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise."
+    return replace(result, checks=(*result.checks, *notes)) if notes else result
 
 
 def evidence(
@@ -175,7 +169,6 @@ def evidence(
     The arguments are those of `estimate`, such as `index`, `acquired`, `weights`, `repeats` and `washout`. `conclude`
     makes a result of it with one method; `ESTIMATORS[name](evidence)` gives the bare capacities.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     >>> u = infocap.draw(basis, 1024, seed=1)
     >>> seen = infocap.evidence(u, infocap.systems.RandomFeatures(2, 5)(u), basis)
@@ -236,7 +229,6 @@ def _gathered(
 def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **options: Any) -> CapacityResult:
     """Run one method on the evidence, look for what is wrong, and put everything into a result.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> infocap.conclude(infocap.evidence(u, u**3, basis), "raw").capacity.round(2)
@@ -335,7 +327,6 @@ def probe(
     that of `draw` with its `blocks`; with `weighted`, that of `draw_weighted`. By default it is weighted where a
     function has E[y^4] above a tenth of the samples, so that few of them would decide; a note then says so.
 
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> infocap.probe(lambda u: u, basis, 256, seed=1)
     CapacityResult: total 3.00000 ± <0.00001 of at most 3 (2 readouts and the constant)

@@ -167,7 +167,6 @@ def sweep(
 
     Examples
     --------
-    >>> import infocap
     >>> basis = infocap.product_basis("legendre", 2, 4)
     >>> make = functools.partial(infocap.systems.RandomFeatures, 2, noise=0.01)
     >>> sweep(make, {"n_readouts": [2, 5]}, basis, 1024, seed=1, progress=False)
@@ -192,8 +191,8 @@ def sweep(
     how |= {"method": method, "constant": constant, "complex_as": complex_as}
     shelf = None if path is None else Shelf(Path(path), _described(make_system, basis, how, options))
     measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
-    kept = {number: shelf.load(point) for number, point in enumerate(points)} if shelf else {}
-    found = {number: result for number, result in kept.items() if result is not None}
+    kept = {number: shelf.file(point) for number, point in enumerate(points)} if shelf else {}
+    found = {number: load_result(file) for number, file in kept.items() if file.exists()}
     missing = {number: point for number, point in enumerate(points) if number not in found}
     quiet = not yes_or_no("progress", progress)
     with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
@@ -292,11 +291,6 @@ class Shelf:
                 f"{self.fingerprint[:12]} ({', '.join(changes)}); give another path, or remove the folder."
             )
 
-    def load(self, point: dict[str, Any]) -> CapacityResult | None:
-        """The result kept for a setting, if there is one."""
-        file = self._file(point)
-        return load_result(file) if file.exists() else None
-
     def save(self, point: dict[str, Any], result: CapacityResult) -> None:
         """Keep a result; it is there whole or not at all."""
         if not (self.path / PLAN).exists():
@@ -304,9 +298,9 @@ class Shelf:
             kept = {"format": "infocap sweep 1", "fingerprint": self.fingerprint, "plan": self.plan}
             with replaced(self.path / PLAN) as beside:
                 beside.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-        result.save(self._file(point))
+        result.save(self.file(point))
 
-    def _file(self, point: dict[str, Any]) -> Path:
+    def file(self, point: dict[str, Any]) -> Path:
         """A name a person can read, and a few digits that tell apart what rounds to the same."""
         said = ",".join(f"{name}={value}" for name, value in point.items())
         plain = "".join(letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said)[:120]

@@ -1,5 +1,7 @@
 """The nonlinear fibre: many pulses at once, each with as many steps and as wide a band as it needs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..._array import array_namespace, as_like, on_host, rotation, take_rows, to_numpy, transforms
-from ..._check import number, positive
+from ..._check import Checked, Finite, NotNegative, Positive, number
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
 from ._stages import Grid, nearest, widened
@@ -38,7 +40,7 @@ class Pulses:
     place: Integers  # where they are, in units of the finest step
     level: Integers  # the next step is the stretch over 2^level
 
-    def some(self, chosen: Any) -> "Pulses":
+    def some(self, chosen: Any) -> Pulses:
         """Those of a mask."""
         where = np.flatnonzero(chosen)
         field = take_rows(self.field, as_like(where, self.field))
@@ -46,7 +48,7 @@ class Pulses:
 
 
 @dataclass(frozen=True)
-class Fibre:
+class Fibre(Checked):
     """``dA/dz = -alpha/2 A - i beta2/2 d²A/dt² + i gamma |A|² A``, the usual sign: beta2 < 0 is anomalous.
 
     (The paper prints the dispersion with the other sign; totals change by about 1 at most.) Strang steps, each beside
@@ -63,20 +65,16 @@ class Fibre:
     0.501
     """
 
-    length_m: float = 5.0
-    beta2_ps2_per_km: float = -23.0
-    gamma_per_w_km: float = 1.2
-    loss_db_per_km: float = 0.0
-    prechirp_length_m: float = 0.0  # the same fibre before the amplifier: dispersion only
-    amplifier_length_m: float = 0.0  # effective length inside the amplifier, added to the fibre's
-    tolerance: float = 1e-5
+    length_m: NotNegative = 5.0
+    beta2_ps2_per_km: Finite = -23.0
+    gamma_per_w_km: NotNegative = 1.2
+    loss_db_per_km: NotNegative = 0.0
+    prechirp_length_m: NotNegative = 0.0  # the same fibre before the amplifier: dispersion only
+    amplifier_length_m: NotNegative = 0.0  # effective length inside the amplifier, added to the fibre's
+    tolerance: Positive = 1e-5
 
     def __post_init__(self) -> None:
-        lengths = ("length_m", "prechirp_length_m", "amplifier_length_m")
-        for name in (*lengths, "gamma_per_w_km", "loss_db_per_km"):
-            number(name, getattr(self, name), least=0.0)
-        number("beta2_ps2_per_km", self.beta2_ps2_per_km)
-        positive("tolerance", self.tolerance)
+        super().__post_init__()
         if self.tolerance < 1e-12:
             raise ParameterError(f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more.")
 

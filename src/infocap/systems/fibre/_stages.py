@@ -1,13 +1,15 @@
 """The stages of the photonic experiment beside the fibre: raster, pulse, encoder and detector."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cache, cached_property, partial
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..._array import array_namespace, as_like, rotation, transforms
-from ..._check import number, one_of, positive, whole_number
+from ..._check import Checked, Count, Finite, NotNegative, Positive, one_of
 from ...errors import ParameterError, warn
 from ...typing import Floats, Integers
 
@@ -27,10 +29,12 @@ LOUDEST_DBM = 12.0
 # Full width at half maximum of the Gaussian that rounds the edges of the filter "smooth", relative to its own.
 SMOOTHING = 0.25
 FILTERS = ("flat-top", "gaussian", "smooth")
+Filter = Annotated[str | None, partial(one_of, options=(*FILTERS, None))]
+PhaseNoise = Annotated[str | None, partial(one_of, options=("cell", "bin", None))]
 
 
 @dataclass(frozen=True)
-class Grid:
+class Grid(Checked):
     """Frequencies around the carrier, in the order of the fast Fourier transform.
 
     The spacing is 1 / `window_ps`; the window is a whole multiple of 1000 ps, so that the points include the
@@ -40,12 +44,11 @@ class Grid:
     (1024, 2048)
     """
 
-    window_ps: float = 1000.0
-    band_thz: float = 1.024
+    window_ps: Positive = 1000.0
+    band_thz: Positive = 1.024
 
     def __post_init__(self) -> None:
-        positive("window_ps", self.window_ps)
-        positive("band_thz", self.band_thz)
+        super().__post_init__()
         per_cell = self.window_ps * 1e-3
         doublings = np.log2(self.band_thz * 1e3 / N_CELLS)
         if per_cell != int(per_cell) or doublings < 0 or doublings != int(doublings):
@@ -85,22 +88,20 @@ def ghz_per_nm(wavelength_nm: float) -> float:
 
 
 @dataclass(frozen=True)
-class Pulse:
+class Pulse(Checked):
     """A(t) = sqrt(P_peak) sech(t / tau), at the average power that the unmasked pulse train has.
 
     >>> round(Pulse(power_dbm=7.1).peak_power_w, 1)
     107.4
     """
 
-    power_dbm: float = 6.6
-    width_nm: float = 0.6  # FWHM of the power spectrum
-    wavelength_nm: float = 1550.0
-    repetition_mhz: float = 10.0
+    power_dbm: Finite = 6.6
+    width_nm: Positive = 0.6  # FWHM of the power spectrum
+    wavelength_nm: Positive = 1550.0
+    repetition_mhz: Positive = 10.0
 
     def __post_init__(self) -> None:
-        number("power_dbm", self.power_dbm)
-        for name in ("width_nm", "wavelength_nm", "repetition_mhz"):
-            positive(name, getattr(self, name))
+        super().__post_init__()
         if self.power_dbm > 40:
             raise ParameterError(f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW.")
         if self.power_dbm > LOUDEST_DBM:
@@ -152,7 +153,7 @@ def widened(array: Any, n_points: int, value: float = 0.0) -> Any:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class Encoder(Checked):
     """Field mask sign(u) sqrt(abs(u)) in equal spectral bins, smoothed by the instrument's own filter.
 
     Input k is written into every bin b with b mod n_inputs = k, counted from short to long wavelength: two
@@ -173,32 +174,25 @@ class Encoder:
     infocap.errors.ParameterError: `n_inputs=3` does not divide 20 bins; it can be one of [1, 2, 4, 5, 10, 20].
     """
 
-    n_inputs: int = 5
-    n_bins: int = 20
-    span_nm: float = 2.5
-    wavelength_nm: float = 1550.0
-    filter: str | None = "flat-top"
-    filter_ghz: float = 12.0  # full width at half maximum
-    phase_noise: str | None = "cell"
-    phase_noise_rad: float = 0.0015 * 2 * np.pi
-    exponent_spread: float = 0.0
-    phase_spread_rad: float = 0.0
+    n_inputs: Count = 5
+    n_bins: Count = 20
+    span_nm: Positive = 2.5
+    wavelength_nm: Positive = 1550.0
+    filter: Filter = "flat-top"
+    filter_ghz: Positive = 12.0  # full width at half maximum
+    phase_noise: PhaseNoise = "cell"
+    phase_noise_rad: NotNegative = 0.0015 * 2 * np.pi
+    exponent_spread: NotNegative = 0.0
+    phase_spread_rad: NotNegative = 0.0
     calibration_seed: int = 0
 
     def __post_init__(self) -> None:
-        whole_number("n_bins", self.n_bins, 1)
-        whole_number("n_inputs", self.n_inputs, 1)
+        super().__post_init__()
         if self.n_bins % self.n_inputs:
             fitting = [q for q in range(1, self.n_bins + 1) if self.n_bins % q == 0]
             raise ParameterError(
                 f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; it can be one of {fitting}."
             )
-        for name in ("span_nm", "wavelength_nm", "filter_ghz"):
-            positive(name, getattr(self, name))
-        for name in ("phase_noise_rad", "exponent_spread", "phase_spread_rad"):
-            number(name, getattr(self, name), least=0.0)
-        one_of("filter", self.filter, (*FILTERS, None))
-        one_of("phase_noise", self.phase_noise, ("cell", "bin", None))
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
 
@@ -269,7 +263,7 @@ def cumulative(name: str, x: Floats, width: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Detector:
+class Detector(Checked):
     """Power density in mW / nm at equal steps of wavelength, interpolated linearly from the 1 GHz raster.
 
     Noise is drawn anew for every measurement: `additive_fraction` of the unmasked pulse's peak density,
@@ -282,20 +276,17 @@ class Detector:
     36
     """
 
-    span_nm: float = 3.5
-    step_nm: float = 0.05
-    wavelength_nm: float = 1550.0
-    additive_fraction: float = 0.0
-    additive_mw_per_nm: float = 0.0
-    relative: float = 0.0
-    quantum_db: float = 0.0
-    floor_mw_per_nm: float = 0.0
+    span_nm: Positive = 3.5
+    step_nm: Positive = 0.05
+    wavelength_nm: Positive = 1550.0
+    additive_fraction: NotNegative = 0.0
+    additive_mw_per_nm: NotNegative = 0.0
+    relative: NotNegative = 0.0
+    quantum_db: NotNegative = 0.0
+    floor_mw_per_nm: NotNegative = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("span_nm", "step_nm", "wavelength_nm"):
-            positive(name, getattr(self, name))
-        for name in ("additive_fraction", "additive_mw_per_nm", "relative", "quantum_db", "floor_mw_per_nm"):
-            number(name, getattr(self, name), least=0.0)
+        super().__post_init__()
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS - 2:
             raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
         if self.quantum_db and not self.floor_mw_per_nm:

@@ -197,7 +197,9 @@ class FibreSystem:
         u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
-        size = _rows_at_once(u.shape[0]) if on_host(u) else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
+        with all_cores() as cores:  # a multiple of what one random stream is for
+            streams = -(-u.shape[0] // (min(cores, HOST_SHARES) * NOISE_ROWS))
+        size = min(streams * NOISE_ROWS, HOST_ROWS) if on_host(u) else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
 
         def one(start: int) -> list[Any]:
             rows = u[start : start + size]
@@ -232,13 +234,6 @@ class FibreSystem:
         if not largest <= 1 + 1e-9:
             raise DataError(f"u reaches {largest:g}; the encoder takes inputs between -1 and 1.")
         return xp.astype(u, xp.float64)
-
-
-def _rows_at_once(n_samples: int) -> int:
-    """How many samples a thread propagates together: a multiple of what one random stream is for."""
-    with all_cores() as cores:
-        streams = -(-n_samples // (min(cores, HOST_SHARES) * NOISE_ROWS))
-    return min(streams * NOISE_ROWS, HOST_ROWS)
 
 
 def _noise(seed: Any, first: int, n_samples: int, stage: int, *shape: int) -> Floats:
