@@ -31,7 +31,6 @@ HANDED_ON = {
     ("workflow/_analyse.py", "analyse"),
     ("workflow/_compare.py", "compare"),
     ("workflow/_estimate.py", "conclude"),
-    ("workflow/_estimate.py", "estimate"),
     ("workflow/_explore.py", "explore"),
 }
 

@@ -24,7 +24,12 @@ HANDED_ON = re.compile(rf"([a-z ]+: )?{GAP}|")
 SECTIONS = {
     "Inputs and readouts": ("checks/_values.py", "checks/_alignment.py"),
     "Samples, readouts and repeats": ("checks/_checks.py", "dimension"),
-    "The estimate": ("estimators/_control_variate.py", "estimators/_method.py", "workflow/_estimate.py"),
+    "The estimate": (
+        "estimators/_control_variate.py",
+        "estimators/_method.py",
+        "workflow/_choose.py",
+        "workflow/_estimate.py",
+    ),
     "Sequences": ("checks/_sequences.py", "estimators/_sequence.py", "workflow/_explore.py"),
     "Plans, instruments and files": ("designs.py", "experiment", "recording", "workflow/_analyse.py"),
     "Comparisons and targets": ("workflow/_compare.py", "result"),

@@ -52,7 +52,7 @@ def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> 
     with all_cores() as cores:
         threads = min(cores, len(items))
         if threads <= 1 or current_thread().name.startswith(POOL):  # threads that wait for each other wait for ever
-            return [function(item) for item in items]
+            return list(map(function, items))
         return list(thread_pool(threads).map(function, items))
 
 

@@ -283,5 +283,6 @@ def run_checks(case: Case) -> tuple[Check, ...]:
         from ._sequences import SEQUENCE_CHECKS
 
         table = {name: one for name, one in CHECKS.items() if one is not correlated} | SEQUENCE_CHECKS
-    said += [one for check in table.values() for one in check(case)]
+    for check in table.values():
+        said += check(case)
     return tuple(dict.fromkeys(told_once(said)))
