@@ -8,7 +8,7 @@ import click
 
 from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
-from ._estimate import estimate
+from ._estimate import estimate, explore
 from ._files import doctor, import_
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, extend, watch, import_, export)
-for command in (*LAB, doctor, estimate, show, compare, report, card, gallery, simulate, reproduce, cite):
+for command in (*LAB, doctor, estimate, explore, show, compare, report, card, gallery, simulate, reproduce, cite):
     main.add_command(command)
 
 

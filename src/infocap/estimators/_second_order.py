@@ -26,6 +26,7 @@ from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
 from ._fit import LEAST_MARGIN, Fit, inverse_root, pieces
+from ._sequence import serial_sums
 from ._tuning import TUNING
 
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.
@@ -194,6 +195,8 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     unexplained = float(np.trace(covariance))
     variance = widened * (second - first**2 / n) / n**2
     variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(unexplained, TINY) * n)
+    if evidence.basis.memory:
+        bias, variance = serial_sums(variance, weights, metric, every, groups, parts)
     scatter, pooled, totals = _left_out(c, gram, final, every, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]

@@ -218,9 +218,13 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
     index = np.concatenate([part.index for part in parts])
     order = np.argsort(index, kind="stable")
     checks = [check for part in parts for check in part.checks]
-    plans = {part.metadata.get("fingerprint") for part in parts}
+    plans, runs = {part.metadata.get("fingerprint") for part in parts}, dict[str, Any]()
     if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
         index = order = np.arange(len(index))
+        first = np.cumsum([0, *(len(part.index) for part in parts)])
+        runs = {
+            "runs": [int(start) + run.start for start, part in zip(first, parts, strict=False) for run in part.runs]
+        }
     plans.discard(None)
     if len(plans) > 1:
         said = f"the files are of {len(plans)} plans, and their rows are in the order of the files"
@@ -248,7 +252,7 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
         joined[name] = np.concatenate(held) if held else None
     acquired, joined["reference_acquired"] = _times(parts)
     unknown = in_order and all(part.acquired is None for part in parts)
-    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]}
+    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]} | runs
     if "read_from" in metadata:
         metadata["read_from"] = [one for part in parts for one in part.metadata.get("read_from", [])]
     return Recording(
@@ -265,6 +269,7 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
     told: dict[str, list[Any]] = {
         "the number of inputs": [part.inputs.shape[1] for part in parts],
         "the number of readouts": [part.readouts.shape[1] for part in parts],
+        "the washout": [part.washout for part in parts],
     }
     told |= {name: [getattr(part, name) for part in parts] for name in WORDS}
     for what, values in told.items():

@@ -80,27 +80,12 @@ def analyse(
         settings["complex_as"] = None
     if settings.get("weights") is None:
         settings["weights"] = _planned_weights(recording, basis)
-    rows: dict[str, Any] = {"acquired": recording.acquired, "repeats": recording.repeats}
-    rows["index"] = np.asarray(recording.index)
-    if basis.of_sequences:  # rows of a sequence are in time, and a part of it would be another sequence
-        rows, growth = {"repeats": recording.repeats}, False
-    u: Any = recording.inputs
-    x: Any = recording.readouts
-    if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
-        x = Labelled(x, recording.channel)
-    if recording.input_names:
-        u = Labelled(u, recording.input_names)
-    plan = recording.metadata.get("plan", {})
-    if basis.of_sequences and plan.get("runs"):  # all of one length
-        settings = {"washout": plan["washout"]} | settings
-        steps, n = plan["washout"] + -(-plan["n_samples"] // plan["runs"]), u.shape[0]
-        tables, edges = (u, x, *rows.values()), range(0, n, steps)
-        u, x, rows["repeats"] = (None if one is None else [one[k : k + steps] for k in edges] for one in tables)
-    result = estimate(u, x, basis, **rows, **settings, **means)
+    growth = growth and not basis.of_sequences  # a part of a sequence would be another one
+    result = estimate(basis=basis, **rows_of(recording, basis.of_sequences) | settings, **means)
     checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
     result = replace(result, checks=(*result.checks, *(Check(one, kind="note") for one in chosen)))
     found: dict[str, Any] = {}
-    metadata: dict[str, Any] = result.metadata | {"provenance": _provenance(recording)}
+    metadata: dict[str, Any] = result.metadata | {"provenance": provenance(recording)}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
         found["growth"] = _growth(recording, basis, result, settings)
@@ -114,6 +99,20 @@ def analyse(
         if check.kind == "warning":
             warn(check)
     return replace(result, checks=(*result.checks, *checks), metadata=metadata, **found)
+
+
+def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
+    """What `estimate` takes from a recording; of a sequence in lists where it has several runs, with its washout."""
+    named = ((recording.inputs, recording.input_names), (recording.readouts, recording.channel))
+    u, x = (Labelled(one, names) if np.shape(one)[1:] == (len(names),) else one for one, names in named)
+    if not sequence:
+        rows = {"u": u, "x": x, "repeats": recording.repeats, "acquired": recording.acquired}
+        return rows | {"index": np.asarray(recording.index)}
+    runs = recording.runs
+    tables = {"u": u, "x": x} | ({} if recording.repeats is None else {"repeats": recording.repeats})
+    if len(runs) > 1:
+        tables = {name: [one[rows] for rows in runs] for name, one in tables.items()}
+    return tables | ({} if recording.washout is None else {"washout": recording.washout})
 
 
 def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None:
@@ -148,7 +147,8 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
     return replace(recording, channel=channel, **parts)
 
 
-def _provenance(recording: Recording) -> dict[str, Any]:
+def provenance(recording: Recording) -> dict[str, Any]:
+    """Where a result comes from: the plan and other metadata of the recording, versions and date."""
     unit = {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
     found: dict[str, Any] = {
         "estimated": datetime.now(UTC).isoformat(timespec="seconds"),

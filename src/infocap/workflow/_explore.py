@@ -170,7 +170,9 @@ def explore(
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    result = replace(result, capacity=result.capacity * clear, checks=tuple(checks))
+    searched = {"windows": rounds[-1].windows, "tested": rounds[-1].tested, "faint": faint}
+    metadata = result.metadata | {"explored": searched}
+    result = replace(result, capacity=result.capacity * clear, checks=tuple(checks), metadata=metadata)
     return Exploration(basis, result, tuple(rounds), *faint)
 
 
