@@ -21,12 +21,11 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_device, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._summary import TINY, rows_at
+from ..kernels._summary import TINY, rows_at, serial_sums
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
 from ._fit import LEAST_MARGIN, Fit, inverse_root, pieces
-from ._sequence import serial_sums
 from ._tuning import TUNING
 
 # A variance that rests on n samples is widened by the factor 1 + 4 / n, which covers Student's factor from n = 3 on.

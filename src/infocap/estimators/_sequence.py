@@ -166,26 +166,6 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     )
 
 
-def serial_sums(
-    variance: Floats, weights: Any, root: Any, every: Any, groups: list[Any], parts: list[Any]
-) -> tuple[Floats, Floats]:
-    """Bias and variance of capacities where least squares is not possible, from stretches in the second pass.
-
-    A stretch adds `part` - W `mixed` to the sum of e rho - f (e·W), and W·(2 `part` - W `mixed`) to the influence. The
-    variance is at least that of single samples.
-    """
-    from scipy.special import stdtrit
-
-    xp, n, count, all_c, squares, influence = array_namespace(weights), every.count, len(groups), sum(parts), 0.0, 0.0
-    for part, one in zip(parts, groups, strict=True):
-        off, along = part - all_c * (one.count / n), weights @ (one.mixed - every.mixed * (one.count / n))
-        squares = squares + xp.sum(((off - along) @ root) ** 2, axis=1)
-        influence = influence + xp.sum((2 * off - along) * weights, axis=1) ** 2
-    few = count / (count - 1) / n**2
-    student = few * (float(stdtrit(count - 1, 0.975)) / 1.96) ** 2
-    return few * to_numpy(squares), np.maximum(variance, student * to_numpy(influence))
-
-
 def short_stretches(evidence: Evidence) -> Iterator[Check]:
     """Whether stretches are too short to be independent of each other."""
     n, memory, stretches = evidence.n_samples, evidence.basis.memory, len(evidence.group_edges) - 1
