@@ -86,19 +86,11 @@ class How:
 
 @dataclass(frozen=True)
 class Search:
-    """Where functions of the past are looked for, and how many of those found may be false."""
+    """Where functions of the past are looked for."""
 
-    washout: int | None = option(
-        "--washout",
-        type=int,
-        help="Steps unused at the start of each run, and the longest delay.  [default: the plan's, else a tenth of it]",
-    )
+    washout: int | None = option("--washout", type=int, help="Steps unused at the start of each run; longest delay.")
     max_degree: int = option("--degree", default=6, help="Highest degree that is looked for.")
     most_tested: int = option("--most-tested", default=30_000, help="Most functions that are tested.")
-    false_discovery_rate: float = option(
-        "--false", default=0.02, help="Share of the functions found that may be false."
-    )
-    complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Powers, or two parts.")
 
 
 @click.command()
@@ -120,9 +112,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     needed = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, how.method)
     if needed.seconds > LONG_S:
         said.append(f"{len(basis):,} functions: up to {duration(needed.seconds)}, {size(needed.n_bytes)} of memory")
-    if out.matrix and basis.n_inputs != 2:
-        raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
-    announce(source, recording, said, out)
+    announce(source, recording, basis, said, out)
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
     settings |= {} if how.washout is None else {"washout": how.washout}
     settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
@@ -145,7 +135,7 @@ def explore(source: Source, drawn: Drawn, search: Search, out: Out) -> None:
     out.check()
     recording = source.read()
     basis, said = wanted_basis(recording, Wanted(**vars(drawn), delays="1:1"))  # whatever delays will be found
-    announce(source, recording, said, out)
+    announce(source, recording, basis, said, out)
     given = rows_of(recording, sequence=True) | {name: one for name, one in vars(search).items() if one is not None}
     with warnings_in_checks():
         found = search_past(family=basis.families, **given)
@@ -154,12 +144,18 @@ def explore(source: Source, drawn: Drawn, search: Search, out: Out) -> None:
     finish(result, [*lines, "", *summary(result)], out)
 
 
-def announce(source: Source, recording: Recording, said: Sequence[str], out: Out) -> None:
-    """Say what the files hold and how it is taken."""
+def announce(source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out) -> None:
+    """Say what the files hold and how it is taken; refuse pictures that there are not of this kind."""
+    if out.matrix and basis.n_inputs != 2:
+        raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
+    if basis.of_sequences and (out.matrix or out.growth):
+        raise ParameterError(
+            "--matrix and --growth are not for sequences; use --plot for the memory function, or --bars."
+        )
     if not out.quiet:
         (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
         readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
-        contents = f"{n_samples} samples, {counted(recording.inputs.shape[1], 'input')}, {readouts}"
+        contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
         echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from .._check import one_of, probability
 from ..errors import Check
-from ..kernels._summary import TINY, benjamini_hochberg
+from ..kernels._summary import TINY, benjamini_hochberg, stretch_error
 from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
 from ._second_order import SUMS_BYTES, Found, second_order
-from ._sequence import ROUNDING, WIDER, jackknifed, short_stretches
+from ._sequence import ROUNDING, jackknifed, short_stretches
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
@@ -70,11 +70,10 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > ROUNDING)
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
-    # The jackknife over groups of samples; few groups make longer intervals (Student).
-    student = stdtrit(count - 1, 0.975) / 1.96
-    jackknife = student * np.sqrt(moved * (count - 1)) * float(np.std(found.totals))
+    # The jackknife over groups of samples, or over stretches of a sequence; few make longer intervals (Student).
+    student = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1) * float(np.std(found.totals))
+    jackknife = np.sqrt(moved) * (stretch_error(found.totals) if evidence.basis.memory else student)
     error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
-    error *= WIDER if evidence.basis.memory else 1.0
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
         error, total = float(np.hypot(error, total - shown)), shown
     return Estimate(

@@ -195,7 +195,8 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     variance = widened * (second - first**2 / n) / n**2
     variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(unexplained, TINY) * n)
     if evidence.basis.memory:
-        bias, variance = serial_sums(variance, weights, metric, every, groups, parts)
+        bias, serial = serial_sums(weights, metric, every, groups, parts)
+        variance = np.maximum(variance, (1 + FEW_SAMPLES / len(groups)) * serial)
     scatter, pooled, totals = _left_out(c, gram, final, every, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]

@@ -44,10 +44,6 @@ LONG_STRETCH = 2
 DISAGREE = 2.0
 # Standard errors, and share of the total, from which capacity beyond the delays of the basis is worth a warning.
 CLEARLY, WORTH = 4.0, 0.01
-# Residuals of sequences depend on inputs that neighbours share, and noise lasts: where least squares is not possible,
-# stretches with one common fit see a part of it. With this factor, intervals of the totals of seven systems held in 97
-# to 100 %, without it in 80 to 100 % (benchmarks/sequences.py).
-WIDER = 1.35
 
 
 def fitted(sums: Products) -> tuple[Floats, Floats, Floats] | None:

@@ -122,13 +122,13 @@ class Recording:
     @property
     def runs(self) -> list[slice]:
         """The rows of every run of a sequence: one begins where its plan or file does, and after a gap in the index."""
-        index, plan, washout = np.asarray(self.index), self.metadata.get("plan"), self.washout
-        begins = np.diff(index, prepend=0) != np.diff(index).min(initial=len(index))
+        index, plan, apart = np.asarray(self.index), self.metadata.get("plan", {}), np.diff(self.index)
+        begins = apart != apart.min(initial=len(index))
         if "runs" in self.metadata:
-            begins |= np.isin(index, self.metadata["runs"])
-        elif washout is not None:  # all of one length
-            begins |= index % (washout + -(-plan["n_samples"] // plan["runs"])) == 0
-        return list(starmap(slice, pairwise([0, *(np.flatnonzero(begins[1:]) + 1).tolist(), len(index)])))
+            begins |= np.isin(index[1:], self.metadata["runs"])
+        elif self.washout is not None:  # all of one length
+            begins |= index[1:] % (self.washout + -(-plan["n_samples"] // plan["runs"])) == 0
+        return list(starmap(slice, pairwise([0, *(np.flatnonzero(begins) + 1).tolist(), len(index)])))
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a table of the numbers (and their runs)."""

@@ -105,14 +105,12 @@ def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
     """What `estimate` takes from a recording; of a sequence in lists where it has several runs, with its washout."""
     named = ((recording.inputs, recording.input_names), (recording.readouts, recording.channel))
     u, x = (Labelled(one, names) if np.shape(one)[1:] == (len(names),) else one for one, names in named)
+    rows: dict[str, Any] = {"u": u, "x": x, "repeats": recording.repeats}
     if not sequence:
-        rows = {"u": u, "x": x, "repeats": recording.repeats, "acquired": recording.acquired}
-        return rows | {"index": np.asarray(recording.index)}
-    runs = recording.runs
-    tables = {"u": u, "x": x} | ({} if recording.repeats is None else {"repeats": recording.repeats})
-    if len(runs) > 1:
-        tables = {name: [one[rows] for rows in runs] for name, one in tables.items()}
-    return tables | ({} if recording.washout is None else {"washout": recording.washout})
+        return rows | {"acquired": recording.acquired, "index": np.asarray(recording.index)}
+    if len(runs := recording.runs) > 1:
+        rows = {name: None if one is None else [one[run] for run in runs] for name, one in rows.items()}
+    return rows | ({} if recording.washout is None else {"washout": recording.washout})
 
 
 def _planned_weights(recording: Recording, basis: ProductBasis) -> Floats | None:
