@@ -11,7 +11,7 @@ import numpy as np
 
 from .._words import counted, duration, size
 from ..basis._classical import find_families, inputs
-from ..basis._delayed import DelayedBasis, delayed_basis
+from ..basis._delayed import delayed_basis
 from ..basis._family import Family
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
@@ -84,15 +84,6 @@ class How:
         return self.memory is None and self.scheduler is None
 
 
-@dataclass(frozen=True)
-class Search:
-    """Where functions of the past are looked for."""
-
-    washout: int | None = option("--washout", type=int, help="Steps unused at the start of each run; longest delay.")
-    max_degree: int = option("--degree", default=6, help="Highest degree that is looked for.")
-    most_tested: int = option("--most-tested", default=30_000, help="Most functions that are tested.")
-
-
 @click.command()
 @options("source", Source)
 @options("wanted", Wanted)
@@ -124,9 +115,11 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
 @click.command()
 @options("source", Source)
 @options("drawn", Drawn)
-@options("search", Search)
+@click.option("--washout", type=int, help="Steps unused at the start of each run; the longest delay, too.")
+@click.option("--degree", "max_degree", default=6, help="Highest degree that is looked for.")
+@click.option("--most-tested", default=30_000, help="Most functions that are tested.")
 @options("out", Out)
-def explore(source: Source, drawn: Drawn, search: Search, out: Out) -> None:
+def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **search: int) -> None:
     """Find out which functions of past inputs a device computes.
 
     No delays are given: functions are looked for up to --degree, as far back as the washout. FILES are those of
@@ -136,7 +129,7 @@ def explore(source: Source, drawn: Drawn, search: Search, out: Out) -> None:
     recording = source.read()
     basis, said = wanted_basis(recording, Wanted(**vars(drawn), delays="1:1"))  # whatever delays will be found
     announce(source, recording, basis, said, out)
-    given = rows_of(recording, sequence=True) | {name: one for name, one in vars(search).items() if one is not None}
+    given = rows_of(recording, sequence=True) | search | ({} if washout is None else {"washout": washout})
     with warnings_in_checks():
         found = search_past(family=basis.families, **given)
     result = replace(found.result, metadata=found.result.metadata | {"provenance": provenance(recording)})
@@ -195,9 +188,13 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
             raise DataError(f"the plan in the file cannot be used: {problem}") from None
         plan, usual = known.to_dict(), list(known.basis.families)
     if wanted.delays is not None:
-        delayed = with_delays(wanted, usual).named(recording.input_names or [""] * len(usual))
-        kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in delayed.families)
-        return delayed, [f"taken as a sequence of {' and '.join(dict.fromkeys(kinds))}"]
+        for name in {"max_degree", "index_set", "max_interactions"} & given.keys():
+            raise ParameterError(f"`{name}={given[name]}` goes without --delays; leave one of them out.")
+        chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(wanted, usual)
+        basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.delays), **chosen)
+        basis = basis.named(recording.input_names or [""] * len(usual))
+        kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families)
+        return basis, [f"taken as a sequence of {' and '.join(dict.fromkeys(kinds))}"]
     given.pop("input", None)
     basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
     if "inputs" in said:
@@ -226,15 +223,6 @@ def distribution(wanted: Wanted, usual: Sequence[str | Family]) -> dict[str, Any
         known = find_families(given.get("family", usual), n_inputs)
         given |= {"family": [one.on(own) for one, own in zip(known, wanted.domain, strict=True)], "domain": None}
     return given
-
-
-def with_delays(wanted: Wanted, usual: Sequence[str | Family]) -> DelayedBasis:
-    """Return the basis of delayed inputs that ``1:100,2:40`` and options for family and domain describe."""
-    for name in ("max_degree", "index_set", "max_interactions"):
-        if getattr(wanted, name) is not None:
-            raise ParameterError(f"`{name}={getattr(wanted, name)}` goes without --delays; leave one of them out.")
-    chosen = {"family": list(usual)} | distribution(wanted, usual)
-    return delayed_basis(n_inputs=len(usual), max_delay=read_delays(str(wanted.delays)), **chosen)
 
 
 def read_delays(delays: str) -> dict[int, int]:

@@ -84,7 +84,7 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         rank = [one.rank - (one.maximum > one.n_readouts) for one in every]
         ax.hlines(rank, places - 0.5, places + 0.5, color=SOFT, linestyle="--", label="rank of the readouts")
         ax.set(xticks=places, ylabel="capacity without the constant", xlim=(-0.7, len(every) - 0.3))
-        ax.set_xlabel(", ".join(settings))
+        ax.set_xlabel(", ".join(settings).replace("_", " "))
         ax.set_xticklabels([str(name) for name in named] if len(every) > 1 else [""])
         ax.set_ylim(0, 1.05 * max(*rank, *base))
         handles, labels = ax.get_legend_handles_labels()

@@ -182,15 +182,11 @@ def _exact(value: float, *others: float) -> str:
 
 
 def _domain_hint(column: Floats, family: Family, basis: ProductBasis) -> str:
-    low, high, made = (
-        float(column.min()),
-        float(column.max()),
-        f"{'delayed' if basis.of_sequences else 'product'}_basis",
-    )
+    low, high, made = float(column.min()), float(column.max()), "delayed" if basis.of_sequences else "product"
     fitting = fitting_domain(low, high, family.domain)
-    advice = f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to {made}"
+    advice = f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to {made}_basis"
     if fitting:
-        advice = f"pass `domain={fitting}` to {made}, or rescale u"
+        advice = f"pass `domain={fitting}` to {made}_basis, or rescale u"
     return f"{advice}; if it is normally distributed, take the family 'hermite'."
 
 
