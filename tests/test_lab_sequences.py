@@ -1,5 +1,7 @@
 """A device with memory in the lab: a plan of runs, each measured as a whole, and gone on with between runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -209,3 +211,12 @@ def test_the_plan_of_a_file_tells_the_distribution_to_other_delays(tmp_path):
     plan = sequence(family="hermite")
     acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
     assert "a sequence of hermite inputs" in " ".join(run("estimate", tmp_path / "run.db", "--delays", "1:5").split())
+
+
+def test_the_doctor_compares_a_sequence_with_its_plan(tmp_path):
+    plan = sequence()
+    recording = acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
+    assert not [one for one in infocap.inspect(recording).checks if one.found.get("cause") == "another design"]
+    other = replace(recording, inputs=sequence(seed=5).inputs)
+    (said,) = [one for one in infocap.inspect(other).checks if one.found.get("cause") == "another design"]
+    assert "of 3150 rows have other inputs than the plan" in said
