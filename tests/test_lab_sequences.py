@@ -210,7 +210,9 @@ def test_the_command_line_explores_a_recorded_sequence(tmp_path, monkeypatch):
 def test_the_plan_of_a_file_tells_the_distribution_to_other_delays(tmp_path):
     plan = sequence(family="hermite")
     acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
-    assert "a sequence of hermite inputs" in " ".join(run("estimate", tmp_path / "run.db", "--delays", "1:5").split())
+    assert "a sequence in 3 runs of hermite inputs" in " ".join(
+        run("estimate", tmp_path / "run.db", "--delays", "1:5").split()
+    )
 
 
 def test_the_doctor_compares_a_sequence_with_its_plan(tmp_path):

@@ -194,7 +194,8 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
         basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.delays), **chosen)
         basis = basis.named(recording.input_names or [""] * len(usual))
         kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families)
-        return basis, [f"taken as a sequence of {' and '.join(dict.fromkeys(kinds))}"]
+        runs = f" in {n} runs" if (n := len(recording.runs)) > 1 else ""
+        return basis, [f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"]
     given.pop("input", None)
     basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
     if "inputs" in said:
