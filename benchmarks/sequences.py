@@ -153,6 +153,19 @@ NINE = [
 ]
 
 
+# With fewer than eight samples per function least squares is not possible: the fall-back, from 48 times the memory on.
+WIDE, LONG = ((1, 20), (2, 12), (3, 8)), ((1, 60), (2, 20), (3, 8))
+FEW = [
+    (Linear("linear K = 10, white noise 20 %", max_delay=WIDE), (1000, 2000)),
+    (Linear("same, AR(.95) noise", slow=0.95, max_delay=WIDE), (1000, 2000)),
+    (Linear("same, noise in the state", in_state=True, max_delay=WIDE), (1000, 2000)),
+    (Linear("slow K = 1, a = .97, AR(.97) noise 30 %", 1, 0.97, 0.3, 0.97, max_delay=LONG), (3000,)),
+    (Polynomial("polynomial K = 10, white 100 %", noise=1.0, max_delay=WIDE), (1000, 2000)),
+    (Polynomial("same, AR(.95) noise", noise=1.0, slow=0.95, max_delay=WIDE), (1000, 2000)),
+    (Network("echo-state network K = 20", max_delay=WIDE), (1000, 2000)),
+]
+
+
 def data_sets(system: Linear, n: int, sets: int, seed: int) -> list[infocap.CapacityResult]:
     """Results of so many independent sequences of n samples after the washout."""
     rng = np.random.default_rng(seed)
@@ -161,24 +174,24 @@ def data_sets(system: Linear, n: int, sets: int, seed: int) -> list[infocap.Capa
     return [infocap.estimate(inputs, x, system.basis, washout=WASHOUT) for inputs, x in pairs]
 
 
-def error_bars(sets: int) -> list[str]:
+def error_bars(sets: int, jobs: list[tuple[Linear, int]]) -> list[str]:
     """How often 95 % intervals hold."""
     lines = [
-        f"N = {N}, {sets} data sets. Share of 95 % intervals that hold, of single capacities above .002 and of the total; "
+        f"{sets} data sets. Share of 95 % intervals that hold, of single capacities above .002 and of the total; "
         "bias of the total in mean error bars; false positives of functions without capacity at 1 %, relative to 1 %.",
         "",
-        "| system | functions | total | singles | total | bias / bar | bar | false at 1 % | at 5 % |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| system | N | functions | total | singles | total | bias / bar | bar | false at 1 % | at 5 % |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for place, system in enumerate(NINE):
-        found, truth = data_sets(system, N, sets, place), system.exact
+    for place, (system, n) in enumerate(jobs):
+        found, truth = data_sets(system, n, sets, place), system.exact
         shown, null = np.flatnonzero(truth > 0.002)[1:], truth < (2e-4 if isinstance(system, Network) else 1e-12)
         inside = [np.abs(one.unbiased - truth)[shown] < 1.96 * one.standard_error[shown] for one in found]
         totals = np.array([one.total for one in found]) - truth.sum()
         bars = np.array([one.total_standard_error for one in found])
         rates = [np.mean([np.mean(one.p_value[null] < p) for one in found]) / p for p in (0.01, 0.05)]
         rates = ["-" if not null.any() else f"{rate:.2f}" for rate in rates]
-        cells = [system.name, str(len(truth)), f"{truth.sum():.3f}", f"{np.mean(inside):.3f}"]
+        cells = [system.name, str(n), str(len(truth)), f"{truth.sum():.3f}", f"{np.mean(inside):.3f}"]
         cells += [f"{np.mean(np.abs(totals) < 1.96 * bars):.2f}", f"{totals.mean() / bars.mean():+.2f}"]
         lines.append("| " + " | ".join([*cells, f"{bars.mean():.3f}", *rates]) + " |")
         print(lines[-1], flush=True)
@@ -340,20 +353,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--few", action="store_true", help="with 2 to 7 samples per function instead")
     parser.add_argument("--gpu", action="store_true", help="on a graphics card instead")
     given = parser.parse_args()
-    tables: dict[str, Callable[[], list[str]]] = {"Error bars": partial(error_bars, 12 if given.quick else 120)}
+    sets = 12 if given.quick else 120
+    tables: dict[str, Callable[[], list[str]]] = {"Error bars": partial(error_bars, sets, [(one, N) for one in NINE])}
     if importlib.util.find_spec("ipc_module"):
         tables |= {"Against ipc-module": agreement, "Speed": speed}
     tables["Accuracy"] = partial(accuracy, 3 if given.quick else 12)
+    title, command = "Sequences", "python benchmarks/sequences.py"
+    if given.gpu:
+        title, command, tables = "Sequences on a card", f"{command} --gpu", {"A million steps": card}
+    if given.few:
+        title, command = "Sequences with few samples per function", f"{command} --few"
+        tables = {"Error bars": partial(error_bars, sets // 2, [(one, n) for one, sizes in FEW for n in sizes])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        if given.gpu:
-            run_tables(
-                "Sequences on a card", "python benchmarks/sequences.py --gpu", {"A million steps": card}, given.write
-            )
-            return
-        run_tables("Sequences", "python benchmarks/sequences.py", tables, given.write)
+        run_tables(title, command, tables, given.write)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """A device with memory in the lab: a plan of runs, each measured as a whole, and gone on with between runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -130,3 +132,93 @@ def test_the_command_line_plans_and_acquires_runs(tmp_path, monkeypatch):
     run("import", "inputs.csv", "readouts.csv", "-o", "run.nc")
     assert_allclose(infocap.read("run.nc").inputs[:, 0], u[by_run, 1])
     assert "2000 samples" in run("estimate", "run.nc")
+
+
+def test_a_table_of_a_sequence_keeps_runs_and_washout(tmp_path):
+    plan = sequence(repeat_every=3)
+    whole = acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
+    whole.save(tmp_path / "run.nc")
+    run("export", tmp_path / "run.db", tmp_path / "run.csv")
+    found = [infocap.analyse(infocap.read(tmp_path / name), plan.basis) for name in ("run.nc", "run.csv")]
+    assert found[0].n_samples == found[1].n_samples == 3000
+    assert_allclose(found[1].memory_capacity.standard_error, found[0].memory_capacity.standard_error, rtol=1e-9)
+    assert_allclose(found[1].noise_limited_total, found[0].noise_limited_total, rtol=1e-9)
+
+
+def test_a_run_that_was_cut_short_does_not_go_on_in_the_next(tmp_path):
+    plan = sequence()
+    plan.write_inputs(tmp_path / "inputs.csv")
+    u = np.loadtxt(tmp_path / "inputs.csv", delimiter=",", comments="#", skiprows=2)[:, 1]
+    x = np.concatenate([NETWORK(one[:, None], seed=1) for one in u.reshape(3, -1)])
+    np.savetxt(tmp_path / "readouts.csv", x[:1500], delimiter=",")  # the second run ends after 450 steps
+    recording = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
+    assert sorted(one.stop - one.start for one in recording.runs) == [450, 1050]
+    result = infocap.analyse(recording, plan.basis)
+    wanted = infocap.estimate(
+        [recording.inputs[one] for one in recording.runs], [recording.readouts[one] for one in recording.runs],
+        plan.basis, washout=50,
+    )  # fmt: skip
+    assert result.n_samples == wanted.n_samples == 1400
+    assert_allclose(result.unbiased, wanted.unbiased, atol=1e-12)
+
+
+def test_several_files_and_rows_left_out_are_runs_of_their_own(tmp_path):
+    u = infocap.draw(sequence().basis, 900, seed=1)
+    parts = [infocap.Recording(u[k : k + 450], NETWORK(u[k : k + 450], seed=k), np.arange(450)) for k in (0, 450)]
+    names = [one.save(tmp_path / f"{k}.csv") for k, one in enumerate(parts)]
+    joined = infocap.read(names)
+    assert joined.runs == [slice(0, 450), slice(450, 900)]
+    joined.save(tmp_path / "both.csv")
+    assert infocap.read(tmp_path / "both.csv").runs == joined.runs
+    torn = infocap.Recording(u[:448], NETWORK(u[:448]), np.delete(np.arange(450), [100, 101]))
+    assert torn.runs == [slice(0, 100), slice(100, 448)]
+    assert infocap.Recording(u[:448], NETWORK(u[:448]), 10 * np.arange(448)).runs == [slice(0, 448)]
+
+
+def test_a_loop_of_ones_own_gets_whole_runs(tmp_path):
+    plan = sequence(repeat_every=3)
+    with Store(tmp_path / "run.db", plan) as store:
+        for one in store.remaining():
+            assert one.u.shape == (1050, 1)
+            store.record(one.number, NETWORK(one.u, seed=one.number), one.kind)
+        recording = store.recording()
+    assert_array_equal(recording.inputs, plan.inputs)
+    assert_array_equal(recording.readouts[1050:2100], NETWORK(plan.inputs[1050:2100], seed=1))
+
+
+def test_the_command_line_explores_a_recorded_sequence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    acquire(sequence(), SimulatedBench(NETWORK), "run.db", progress=False).save("run.csv")
+    words = ("--washout", 60, "--degree", 3, "--most-tested", 2000)
+    said = run("explore", "run.csv", *words, "-o", "found.nc", "--plot", "memory.png")
+    recording, found = infocap.read("run.csv"), infocap.load_result("found.nc")
+    wanted = infocap.explore(*split(recording, 1050), washout=60, max_degree=3, most_tested=2000)
+    assert_allclose(found.capacity, wanted.result.capacity, atol=1e-12)
+    assert found.n_samples == 3 * 990
+    assert found.metadata["explored"]["tested"] == wanted.rounds[-1].tested
+    assert found.metadata["provenance"]["plan"] == sequence().to_dict()
+    for words in (
+        f"{np.count_nonzero(found.capacity) - 1} of",
+        "memory capacity",
+        "round 1:",
+        "wrote found.nc, memory.png",
+    ):
+        assert words in said
+    assert "infocap-data" in infocap.report.page(found)
+
+
+def test_the_plan_of_a_file_tells_the_distribution_to_other_delays(tmp_path):
+    plan = sequence(family="hermite")
+    acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
+    assert "a sequence in 3 runs of hermite inputs" in " ".join(
+        run("estimate", tmp_path / "run.db", "--delays", "1:5").split()
+    )
+
+
+def test_the_doctor_compares_a_sequence_with_its_plan(tmp_path):
+    plan = sequence()
+    recording = acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
+    assert not [one for one in infocap.inspect(recording).checks if one.found.get("cause") == "another design"]
+    other = replace(recording, inputs=sequence(seed=5).inputs)
+    (said,) = [one for one in infocap.inspect(other).checks if one.found.get("cause") == "another design"]
+    assert "of 3150 rows have other inputs than the plan" in said

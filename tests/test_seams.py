@@ -65,12 +65,20 @@ def test_watch_tells_runs_and_their_total(tmp_path):
     assert f"total {total:.1f}" in said
 
 
+def bare_table(run, path):
+    """The run as a table without the line that tells its plan."""
+    command("export", run, path)
+    line, table = path.read_text().split("\n", 1)
+    assert line.startswith("# infocap plan")
+    path.write_text(table)
+
+
 def test_the_doctor_knows_that_a_sequence_has_memory_and_claims_no_plan_without_one(run, tmp_path):
     said = command("doctor", run)
     assert "Nothing wrong was found." in said
     assert "inputs of the plan" in said
     assert "no hum" in said
-    command("export", run, tmp_path / "run.csv")
+    bare_table(run, tmp_path / "run.csv")
     inputs = ("--input", TWO[0], "--input", TWO[1])
     assert "the device has memory" in " ".join(command("doctor", tmp_path / "run.csv", *inputs).split())
     told = " ".join(command("doctor", tmp_path / "run.csv", *inputs, "--delays", "1:8").split())
@@ -79,7 +87,7 @@ def test_the_doctor_knows_that_a_sequence_has_memory_and_claims_no_plan_without_
 
 
 def test_delays_and_names_of_columns_go_together(run, tmp_path):
-    command("export", run, tmp_path / "run.csv")
+    bare_table(run, tmp_path / "run.csv")
     said = command("estimate", tmp_path / "run.csv", "--delays", "1:3", "--domain", 0, 5, "--domain", 0, 360)
     assert "P1(Phase[t])" in said
     assert "a sequence of legendre inputs on [0, 5] and legendre inputs on [0, 360]" in " ".join(said.split())

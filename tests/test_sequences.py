@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from itertools import combinations_with_replacement, groupby
@@ -616,3 +617,61 @@ def test_what_makes_no_sense_gets_one_clear_error(case):
     rng, (call, message) = np.random.default_rng(1), UNCLEAR[case]
     with pytest.raises(infocap.errors.InfocapError, match=message):
         call(rng.uniform(-1, 1, (3, 9)), rng.standard_normal((3, 9, 9)), infocap.delayed_basis(max_delay={1: 2}))
+
+
+def test_runs_may_come_as_arrays_with_one_axis_more():
+    basis, network = infocap.delayed_basis(max_delay={1: 5, 2: 2}), infocap.systems.EchoState(4, noise=0.01)
+    u = np.random.default_rng(1).uniform(-1, 1, (3, 400, 1))
+    x = network(u, seed=1)
+    wanted = infocap.estimate([*u], [*x], basis, washout=30)
+    assert wanted.n_samples == 3 * 370
+    for inputs in (u, u[:, :, 0]):
+        assert_allclose(infocap.estimate(inputs, x, basis, washout=30).unbiased, wanted.unbiased, atol=1e-12)
+
+
+def test_inputs_of_another_interval_are_not_called_dependent_as_well():
+    basis, network = infocap.delayed_basis(max_delay={1: 5, 2: 2}), infocap.systems.EchoState(4, noise=0.01)
+    u = np.random.default_rng(1).uniform(0, 1, 2000)
+    with warnings.catch_warnings(action="ignore"):
+        said = " ".join(infocap.estimate(u, network(u, seed=1), basis, washout=30).checks)
+    assert "pass `domain=(0, 1)` to delayed_basis" in said
+    assert "not independent" not in said
+
+
+def test_few_samples_for_the_largest_delay_make_a_total_unreliable_without_least_squares_too():
+    basis = infocap.delayed_basis(max_delay={1: 20, 2: 9})  # 76 functions
+    u = np.random.default_rng(1).uniform(-1, 1, 620)
+    x = infocap.systems.EchoState(5, noise=0.05)(u, seed=1)
+    with warnings.catch_warnings(action="ignore"):
+        short = infocap.estimate(u[:440], x[:440], basis, washout=20)
+    assert short.unreliable == "few samples for delays up to 20"
+    assert short.without_stretches is None
+
+
+def test_bars_of_noise_that_lasts_are_longer_where_least_squares_is_not_possible():
+    basis = infocap.delayed_basis(max_delay={1: 6, 2: 5, 3: 4})  # 64 functions
+    rng = np.random.default_rng(1)
+    u, noise = rng.uniform(-1, 1, 430), rng.standard_normal((430, 3))
+    lasting = np.stack([np.convolve(one, 0.9 ** np.arange(60))[:430] for one in noise.T], axis=1) * np.sqrt(1 - 0.81)
+    signal = np.stack([np.roll(u, k) for k in range(3)], axis=1)
+    bars = []
+    for one in (noise, lasting):
+        with warnings.catch_warnings(action="ignore"):
+            result = infocap.estimate(u, signal + 0.5 * one, basis, washout=30)
+        bars.append(result.standard_error[1:4].mean())
+        assert result.without_stretches is None
+    assert bars[1] > 1.3 * bars[0]
+
+
+def test_a_sweep_goes_into_degree_bars_as_it_is():
+    basis = infocap.delayed_basis(max_delay={1: 5})
+    found = infocap.sweep(
+        lambda radius: infocap.systems.EchoState(4, radius=radius, noise=0.01),
+        {"radius": (0.3, 0.9)}, basis, 600, seed=1, washout=60, progress=False,
+    )  # fmt: skip
+    ax = infocap.plot.degree_bars(found)
+    assert ax.get_xlabel() == "radius"
+    assert [one.get_text() for one in ax.get_xticklabels()] == ["0.3", "0.9"]
+    heights = [bar.get_height() for bar in ax.patches[:2]]
+    assert_allclose(heights, [one.capacity[1:].sum() for one in found.results])
+    plt.close(ax.figure)

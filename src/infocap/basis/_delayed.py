@@ -177,7 +177,7 @@ def delayed_basis(
     if not isinstance(max_delay, Mapping):
         max_delay = dict.fromkeys(range(1, whole_number("max_degree", max_degree, 1) + 1), max_delay)
     low, times = whole_number("min_delay", min_delay, 0), whole_number("time_degree", time_degree, 0) + 1
-    windows = {whole_number("max_delay", d, 1): whole_number("max_delay", one, low) for d, one in max_delay.items()}
+    windows = {whole_number("degree", d, 1): whole_number("max_delay", one, low) for d, one in max_delay.items()}
     if not windows or max(windows.values()) > LONGEST_DELAY:
         raise ParameterError(f"`max_delay={max_delay!r}` must name a degree, with delays of at most {LONGEST_DELAY:,}.")
     cuts = Cuts(

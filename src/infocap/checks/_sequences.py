@@ -68,6 +68,7 @@ def inputs_dependent(case: Case) -> Iterator[Check]:
     delays = np.arange(1, min(case.evidence.basis.memory, DELAYS, len(u) // 4) + 1)
     for k, family in enumerate(case.evidence.basis.families if len(delays) else ()):
         y = family.values(family.standard(u[:, k]), 2)[1]
+        y = (y - y.mean()) / (y.std() or 1.0)  # whatever their distribution is
         means = np.array([np.mean(y[delay:] * y[:-delay]) for delay in delays.tolist()])
         worst = int(np.argmax(np.abs(means)))
         if abs(means[worst]) > STANDARD_ERRORS / np.sqrt(len(u) - delays[worst]):

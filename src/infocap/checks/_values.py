@@ -78,8 +78,9 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
         family = s.low.families[k]
         start, stop = family.domain
         fitting = fitting_domain(low, high, family.domain)
-        advice = "pass its true interval as `domain` to product_basis, or check gain and offset of the source"
-        advice = f"pass `domain={fitting}` to product_basis" if fitting else advice
+        made = "delayed_basis" if s.samples.basis.of_sequences else "product_basis"
+        advice = f"pass its true interval as `domain` to {made}, or check gain and offset of the source"
+        advice = f"pass `domain={fitting}` to {made}" if fitting else advice
         yield Check(
             f"inputs do not follow the declared distribution ({family.distribution}): {_named(part)} runs from "
             f"{low:.4g} to {high:.4g} and fills {share:.0%} of its domain, {start:g} to {stop:g}; {advice}.",

@@ -8,7 +8,7 @@ import click
 
 from .._version import __version__
 from ..errors import DataWarning, InfocapError, ParameterError, printable
-from ._estimate import estimate
+from ._estimate import estimate, explore
 from ._files import card, compare, doctor, gallery, import_, report, show
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 LAB = (plan, draw, acquire, extend, watch, import_, export)
-for command in (*LAB, doctor, estimate, show, compare, report, card, gallery, simulate, reproduce, cite):
+for command in (*LAB, doctor, estimate, explore, show, compare, report, card, gallery, simulate, reproduce, cite):
     main.add_command(command)
 
 

@@ -1,9 +1,9 @@
-"""infocap estimate: from files to capacities of a basis that options, the plan or the samples choose."""
+"""infocap estimate and explore: from files to capacities of a basis that is given, or of functions that are found."""
 
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -18,9 +18,11 @@ from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._recording import Recording
-from ..workflow._analyse import analyse
+from ..result._capacity_result import CapacityResult
+from ..workflow._analyse import analyse, provenance, rows_of
 from ..workflow._choose import choose_basis
 from ..workflow._cost import cost
+from ..workflow._explore import explore as search_past
 from ._outputs import Out, summary
 from ._terminal import Source, check_lines, echo, option, options, say, warnings_in_checks, wrapped
 
@@ -33,8 +35,8 @@ INPUT: Any = {
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """The basis as options give it; None and () leave it open."""
+class Drawn:
+    """The distribution of the inputs as options give it; () leaves it open."""
 
     input: tuple[str, ...] = option("--input", multiple=True, **INPUT)
     family: tuple[str, ...] = option(
@@ -44,10 +46,16 @@ class Wanted:
         "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: the plan's, "
         "else legendre]",
     )
-    max_degree: int | None = option("--degree", type=int, help="Highest degree.  [default: the plan's, else by N]")
     domain: tuple[tuple[float, float], ...] = option(
         "--domain", type=(float, float), multiple=True, help="Range of the inputs, once for all or once for each."
     )
+
+
+@dataclass(frozen=True)
+class Wanted(Drawn):
+    """The basis as options give it; None and () leave it open."""
+
+    max_degree: int | None = option("--degree", type=int, help="Highest degree.  [default: the plan's, else by N]")
     index_set: str | None = option("--index-set", help="Products of functions in the basis: total or hyperbolic.")
     max_interactions: int | None = option("--max-interactions", type=int, help="Most inputs in one function.")
     delays: str | None = option("--delays", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20.")
@@ -95,21 +103,60 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     seconds, n_bytes = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, ESTIMATORS[how.method])
     if seconds > LONG_S:
         said.append(f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory")
-    if out.matrix and basis.n_inputs != 2:
-        raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
-    if not out.quiet:
-        (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
-        readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
-        contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
-        echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
+    announce(source, recording, basis, said, out)
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
     settings |= {} if how.washout is None else {"washout": how.washout}
     settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
         result = analyse(recording, basis, executor=executor, **settings)
+    finish(result, summary(result), out)
+
+
+@click.command()
+@options("source", Source)
+@options("drawn", Drawn)
+@click.option("--washout", type=int, help="Steps unused at the start of each run; the longest delay, too.")
+@click.option("--degree", "max_degree", default=6, help="Highest degree that is looked for.")
+@click.option("--most-tested", default=30_000, help="Most functions that are tested.")
+@options("out", Out)
+def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **search: int) -> None:
+    """Find out which functions of past inputs a device computes.
+
+    No delays are given: functions are looked for up to --degree, as far back as the washout. FILES are those of
+    `infocap estimate`, with time steps as rows; several files are several runs. What is written holds what was found.
+    """
+    out.check()
+    recording = source.read()
+    basis, said = wanted_basis(recording, Wanted(**vars(drawn), delays="1:1"))  # whatever delays will be found
+    announce(source, recording, basis, said, out)
+    given = rows_of(recording, sequence=True) | search | ({} if washout is None else {"washout": washout})
+    with warnings_in_checks():
+        found = search_past(family=basis.families, **given)
+    result = replace(found.result, metadata=found.result.metadata | {"provenance": provenance(recording)})
+    lines = [line for line in repr(found).split("\n") if not line.startswith("  check")]
+    finish(result, [*lines, "", *summary(result)], out)
+
+
+def announce(source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out) -> None:
+    """Say what the files hold and how it is taken; refuse pictures that there are not of this kind."""
+    if out.matrix and basis.n_inputs != 2:
+        raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
+    if basis.of_sequences and (out.matrix or out.growth):
+        raise ParameterError(
+            "--matrix and --growth are not for sequences; use --plot for the memory function, or --bars."
+        )
+    if not out.quiet:
+        (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
+        readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
+        contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
+        echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
+
+
+def finish(result: CapacityResult, lines: Sequence[str], out: Out) -> None:
+    """Write the files that are wanted, say what was found, and end with 1 if that is wanted for warnings."""
     written = out.write(result)
     if not out.quiet:
-        say(["", *summary(result)], result.checks, written)
+        say(["", *lines], result.checks, written)
     elif result.warnings:
         echo("\n".join(check_lines(result.warnings)))
     if out.strict and result.warnings:
@@ -133,15 +180,6 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     """Return the basis, and in words where it comes from."""
     given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
     usual: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
-    if wanted.delays is not None:
-        for name in ("max_degree", "index_set", "max_interactions"):
-            if getattr(wanted, name) is not None:
-                raise ParameterError(f"`{name}={getattr(wanted, name)}` goes without --delays; leave one of them out.")
-        chosen = {"family": "legendre"} | distribution(wanted, usual)
-        named = recording.input_names or [""] * len(usual)
-        delayed = delayed_basis(n_inputs=len(usual), max_delay=read_delays(wanted.delays), **chosen).named(named)
-        kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in delayed.families)
-        return delayed, [f"taken as a sequence of {' and '.join(dict.fromkeys(kinds))}"]
     plan = recording.metadata.get("plan")
     if plan is not None:
         try:
@@ -149,6 +187,15 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
         except ValueError as problem:
             raise DataError(f"the plan in the file cannot be used: {problem}") from None
         plan, usual = known.to_dict(), list(known.basis.families)
+    if wanted.delays is not None:
+        for name in {"max_degree", "index_set", "max_interactions"} & given.keys():
+            raise ParameterError(f"`{name}={given[name]}` goes without --delays; leave one of them out.")
+        chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(wanted, usual)
+        basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.delays), **chosen)
+        basis = basis.named(recording.input_names or [""] * len(usual))
+        kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families)
+        runs = f" in {n} runs" if (n := len(recording.runs)) > 1 else ""
+        return basis, [f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"]
     given.pop("input", None)
     basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
     if "inputs" in said:

@@ -116,16 +116,15 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
         f"  {result.n_samples} samples, {len(basis)} {basis.family_name} functions of "
         f"{counted(basis.n_inputs, 'input')} up to degree {basis.max_degree}, method {result.method}",
     ]
-    if result.basis.memory:
-        both = f"memory capacity {result.memory_capacity!r}, nonlinear capacity {result.nonlinear_capacity!r}"
-        lines.append(f"  {both}; without the constant, as usual for reservoirs, {result.total - 1:.{digits}f}")
+    lines += [f"  {one}" for one in result.for_reservoirs]
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
         lines.append(f"  noise allows about {limit} over all functions, also those outside the basis")
     if result.factors is not None and result.factors.n_factors is not None:
         n_factors = result.factors.n_factors
         lines.append(f"  factor analysis finds {n_factors} independent factors in the readouts")
-    lines += ["", f"  {'degree':>6}  {'capacity':>8}  {'1 input':>8}  {'2 inputs':>8}  {'more':>8}"]
+    each = "delay" if basis.of_sequences else "input"  # of products: one factor per delayed input
+    lines += ["", f"  {'degree':>6}  {'capacity':>8}  {f'1 {each}':>8}  {f'2 {each}s':>8}  {'more':>8}"]
     table = result.by_degree()
     longest = max(float(table.sum(axis=1).max()), 1e-12)
     for one, row in zip(table.index, table.to_numpy(), strict=True):

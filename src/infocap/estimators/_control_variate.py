@@ -6,12 +6,12 @@ import numpy as np
 
 from .._check import one_of, probability
 from ..errors import Check
-from ..kernels._summary import TINY, benjamini_hochberg
+from ..kernels._summary import TINY, benjamini_hochberg, stretch_error
 from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
 from ._second_order import SUMS_BYTES, Found, second_order
-from ._sequence import ROUNDING, jackknifed
+from ._sequence import ROUNDING, jackknifed, short_stretches
 from ._tuning import TUNING
 
 FITS = ("auto", "least-squares", "none")
@@ -24,9 +24,6 @@ FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 0.01
 # Error bars by which the mean total of both halves may differ from that of all samples (by three times the bias that
 # is left, which goes with 1 / N²), and the two from each other (their difference scatters by two error bars).
 DISAGREEING = 6.0, 10.0
-# Residuals of sequences depend on inputs that neighbours share, which groups with one common fit see in part: totals of
-# an echo-state network with 4 to 6 samples per function scattered 1.3 times as much (benchmarks/sequences.py).
-WIDER_FOR_SEQUENCES = 1.35
 
 
 def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto") -> Estimate:
@@ -39,8 +36,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     values, those set to zero included, because their errors cancel where thresholded ones pile up.
 
     `fit` is ``"auto"`` (several fits compete for each direction of the readouts), ``"least-squares"`` (one fit
-    on the basis) or ``"none"`` (the raw capacity with its second-order bias removed). All of it is two passes over
-    the data, whatever their number. docs/estimators.md has the derivation.
+    on the basis) or ``"none"`` (the raw capacity less its second-order bias); docs/estimators.md has the derivation.
 
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=4)
     >>> u = infocap.draw(basis, 256, seed=1)
@@ -73,11 +69,10 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     clear = benjamini_hochberg(p, false_discovery_rate) & (unbiased > ROUNDING)
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
-    # The jackknife over groups of samples; few groups make longer intervals (Student).
-    student = stdtrit(count - 1, 0.975) / 1.96
-    jackknife = student * np.sqrt(moved * (count - 1)) * float(np.std(found.totals))
+    # The jackknife over groups of samples, or over stretches of a sequence; few make longer intervals (Student).
+    student = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1) * float(np.std(found.totals))
+    jackknife = np.sqrt(moved) * (stretch_error(found.totals) if evidence.basis.memory else student)
     error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
-    error *= WIDER_FOR_SEQUENCES if evidence.basis.memory else 1.0
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
         error, total = float(np.hypot(error, total - shown)), shown
     return Estimate(
@@ -96,6 +91,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
     n, terms, unexplained = evidence.n_samples, len(evidence.basis), float(np.trace(found.covariance))
+    yield from short_stretches(evidence) if evidence.basis.memory else ()
     if n < ENOUGH_FOR_TOTAL * terms and unexplained > ROUNDING:
         yield Check(
             f"{n} samples are few for {terms} functions: the total is the sum of the capacities that are clearly "

@@ -21,7 +21,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_device, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._summary import TINY, rows_at
+from ..kernels._summary import TINY, rows_at, serial_sums
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -194,6 +194,9 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     unexplained = float(np.trace(covariance))
     variance = widened * (second - first**2 / n) / n**2
     variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(unexplained, TINY) * n)
+    if evidence.basis.memory:
+        bias, serial = serial_sums(weights, metric, every, groups, parts)
+        variance = np.maximum(variance, (1 + FEW_SAMPLES / len(groups)) * serial)
     scatter, pooled, totals = _left_out(c, gram, final, every, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]

@@ -162,8 +162,8 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     )
 
 
-def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], scatter: float) -> Iterator[Check]:
-    """Where the answer is weaker than its error bars say."""
+def short_stretches(evidence: Evidence) -> Iterator[Check]:
+    """Whether stretches are too short to be independent of each other."""
     n, memory, stretches = evidence.n_samples, evidence.basis.memory, len(evidence.group_edges) - 1
     if n < LONG_STRETCH * memory * stretches:
         wanted = LONG_STRETCH * memory * stretches
@@ -173,6 +173,11 @@ def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], 
             unreliable=f"few samples for delays up to {memory}",
             wanted=wanted,
         )
+
+
+def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], scatter: float) -> Iterator[Check]:
+    """Where the answer is weaker than its error bars say."""
+    yield from short_stretches(evidence)
     found, error = outside
     if found > CLEARLY * error and found > WORTH * unbiased.sum():
         yield Check(

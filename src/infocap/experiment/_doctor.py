@@ -100,7 +100,7 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
     if len(missing):
         said = f"missing values in {counted(len(missing), 'row')}; leave them out (infocap doctor --fix)."
         checks.append(Check(said, cause="missing", rows=missing.tolist()))
-    if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < planned.n_samples:
+    if planned is not None and planned.n_inputs == u.shape[1] and recording.index.max() < len(planned.inputs):
         checks += _off_plan(planned, recording, u)
     try:
         low = basis or (planned.basis if planned else _uniform(u))

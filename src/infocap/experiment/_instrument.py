@@ -118,7 +118,7 @@ class Careful:
         plan, n, is_dark = self.plan, len(some), some[0].kind == "dark"
         names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
         seeds = [np.random.SeedSequence(name) for name in names]
-        u = np.array([one.u.reshape(plan.steps, -1) if plan.runs else one.u for one in some])
+        u = np.array([one.u for one in some])
         many = self._many and not is_dark
         told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
         told = {name: value for name, value in told.items() if name in parameters(method)}

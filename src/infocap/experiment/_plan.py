@@ -29,7 +29,7 @@ from ..designs import (
     weights_at,
 )
 from ..errors import DataError, ParameterError, warn
-from ..recording._own_file import to_json
+from ..recording._own_file import PLAN, to_json
 from ..recording._recording import DARK, NOISE, REFERENCE, Schedule, input_columns, joined
 from ..typing import Floats, Integers
 
@@ -401,7 +401,7 @@ class Plan:
         codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
         rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-            file.write(f"# infocap plan {json.dumps(self.story)}\n")
+            file.write(f"{PLAN}{json.dumps(self.story)}\n")
             rows.to_csv(file, index_label="index", lineterminator="\n")
         return path
 

@@ -100,12 +100,17 @@ class Store:
         return len(self) == len(self.schedule)
 
     def pending(self) -> Iterator[tuple[int, Floats]]:
-        """(index, u) of the samples not yet stored, in the order of acquisition."""
+        """(index, u) of the samples not yet stored, in the order of acquisition; of a sequence, as `remaining` says."""
         return ((one.number, one.u) for one in self.remaining() if one.kind == "sample")
 
     def remaining(self) -> Iterator[Measurement]:
-        """Everything not yet stored, in the order of acquisition: noise, samples, repeats, references, dark."""
-        return (one for one in self.schedule if (one.kind, one.number) not in self._stored)
+        """Everything not yet stored, in the order of acquisition: noise, samples, repeats, references, dark.
+
+        Of a sequence each is a whole run with its washout, u is (steps, inputs), and `record` takes (steps, readouts).
+        """
+        shape = (self.plan.steps, -1) if self.plan.runs else (-1,)
+        left = (one for one in self.schedule if (one.kind, one.number) not in self._stored)
+        return (one._replace(u=one.u.reshape(shape)) for one in left)
 
     def record(self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None) -> None:
         """Store what was measured at the input with this design index; return when it is safe.
@@ -138,7 +143,7 @@ class Store:
             raise ParameterError(f"`measured={moment:g}` is no time of a measurement; give seconds since 1970.")
         rows = zip(some, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True)
         # A microsecond apart: the order within a batch must not get lost.
-        entries = [Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u, x, more)) for one, x, more, k in rows]
+        entries = [Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u.ravel(), x, more)) for one, x, more, k in rows]
         with self._lock:
             self._refuse_deleted()
             self._write(entries)

@@ -322,6 +322,21 @@ def rows_at(array: Any, places: Integers) -> Any:
     return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
 
 
+def serial_sums(weights: Any, root: Any, every: Any, groups: list[Any], parts: list[Any]) -> tuple[Floats, Floats]:
+    """Bias and variance of capacities from stretches of a sequence, because neighbouring samples are not independent.
+
+    A stretch adds `part` - W `mixed` to the sum of e rho - f (e·W), and W·(2 `part` - W `mixed`) to the influence.
+    """
+    xp, squares, influence = array_namespace(weights), 0.0, 0.0
+    for part, one in zip(parts, groups, strict=True):
+        share = one.count / every.count
+        off, along = part - sum(parts) * share, weights @ (one.mixed - every.mixed * share)
+        squares = squares + xp.sum(((off - along) @ root) ** 2, axis=1)
+        influence = influence + xp.sum((2 * off - along) * weights, axis=1) ** 2
+    few = len(groups) / (len(groups) - 1) / every.count**2
+    return few * to_numpy(squares), few * to_numpy(influence)
+
+
 def stretch_error(without: Floats) -> float:
     """The standard error of a number from its values without each of a few stretches of a sequence (jackknife).
 

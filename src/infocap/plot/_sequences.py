@@ -1,7 +1,8 @@
 """Sequences in pictures: what is remembered how long, and how memory is traded for nonlinearity."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import cycle
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -21,9 +22,7 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
 
     Cosine and sine of a phase have a line each. Points of functions that are not significant are empty.
 
-    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
-    >>> u = infocap.draw(basis, 600, seed=1)
-    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.memory_function(result).get_xlabel()
     'delay'
     """
@@ -55,21 +54,20 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     return ax
 
 
-def degree_bars(
-    results: CapacityResult | Sequence[CapacityResult] | Mapping[object, CapacityResult], ax: Axes | None = None
-) -> Axes:
+def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     """Capacity stacked by degree, one bar per result, the rank as a line; without the constant, as is usual.
 
-    Results of a sweep come as a mapping from what was changed, such as the spectral radius, to the result.
+    `results` is what `infocap.sweep` gave, a mapping from what was changed, such as the spectral radius, to the result,
+    a list of results, or one.
 
-    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
-    >>> u = infocap.draw(basis, 600, seed=1)
-    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.degree_bars({0.8: result, 0.9: result}).get_ylabel()
     'capacity without the constant'
     """
-    results = [results] if isinstance(results, CapacityResult) else results
-    named = dict(results) if isinstance(results, Mapping) else {k + 1: one for k, one in enumerate(results)}
+    settings = getattr(results, "settings", {})  # of a sweep, which gives pairs of them and results
+    named = dict(results) if isinstance(results, Mapping) else {}
+    for k, one in enumerate([results] if isinstance(results, CapacityResult) else () if named else results):
+        named |= {", ".join(map(str, one[0].values())): one[1]} if settings else {k + 1: one}
     places, every = np.arange(len(named)), list(named.values())
     with axes(ax) as ax:
         base = np.zeros(len(every))
@@ -84,6 +82,7 @@ def degree_bars(
         rank = [one.rank - (one.maximum > one.n_readouts) for one in every]
         ax.hlines(rank, places - 0.5, places + 0.5, color=SOFT, linestyle="--", label="rank of the readouts")
         ax.set(xticks=places, ylabel="capacity without the constant", xlim=(-0.7, len(every) - 0.3))
+        ax.set_xlabel(", ".join(settings).replace("_", " "))
         ax.set_xticklabels([str(name) for name in named] if len(every) > 1 else [""])
         ax.set_ylim(0, 1.05 * max(*rank, *base))
         handles, labels = ax.get_legend_handles_labels()
@@ -94,9 +93,7 @@ def degree_bars(
 def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
     """Capacities of degree 2 by both delays, squares of one delay on the diagonal; each pair is shown once.
 
-    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
-    >>> u = infocap.draw(basis, 600, seed=1)
-    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.delay_matrix(result).get_xlabel()
     'longer delay'
     """
@@ -116,9 +113,7 @@ def delay_matrix(result: CapacityResult, ax: Axes | None = None, *, input: int =
 def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """Capacity by the largest delay of a function, stacked by degree: where memory is traded for nonlinearity.
 
-    >>> basis = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 3})
-    >>> u = infocap.draw(basis, 600, seed=1)
-    >>> result = infocap.estimate(u, u + infocap.systems.RandomFeatures(1, 4, noise=0.1)(u), basis)
+    >>> result = infocap.probe(infocap.systems.EchoState(4), infocap.delayed_basis(max_delay={1: 8, 2: 3}), 600, seed=1)
     >>> infocap.plot.capacity_by_delay(result).get_xlabel()
     'largest delay'
     """

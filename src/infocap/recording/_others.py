@@ -14,7 +14,7 @@ from .._files import NUMBERS, Contents, Variable, blame, readable
 from .._words import listed
 from ..errors import Check, DataError
 from ._array_files import in_place
-from ._own_file import FORMAT, from_json
+from ._own_file import FORMAT, PLAN, PLANNED, from_json
 from ._recording import Rows, along, whole_numbers
 from ._store import LATEST_S
 from ._tables import IN_NAME, Sheet, load_sheet, unit_of
@@ -26,7 +26,6 @@ SECONDS = ("s", "sec", "second", "seconds")
 # Names such as u1, u_1, u[0], input 1, u1 [V], and u1: Voltage A [V] in our own tables.
 NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+)|(\s+[\[(].+))?", re.IGNORECASE)
 DIGITS = re.compile(r"\d+")  # in the names of files
-PLAN = "# infocap plan "  # the first words of what `infocap draw` writes above the inputs
 OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote as tables
 OLD_END = "# end"  # their last line
 
@@ -238,7 +237,7 @@ def _told(sheet: Sheet) -> dict[str, Any]:
     old = sheet.words(OLD)
     if not old:
         found = sheet.words(PLAN)
-        return {"metadata": {name: found[name] for name in ("plan", "fingerprint", "design") if name in found}}
+        return {"metadata": {name: found[name] for name in PLANNED if name in found}}
     if sheet.comments[-1] != OLD_END:
         said = f"{sheet.path} is cut short after {len(sheet.columns[0])} rows"
         raise DataError(f"{said}; without its first line those can be read.")

@@ -14,6 +14,8 @@ from ._array_files import in_place
 from ._recording import DIMENSIONS, NAMES, NOISE, REFERENCE, Recording, input_columns, whole_numbers
 
 FORMAT = "infocap recording 1"
+# The first words of what `infocap draw` writes above its inputs, and `Recording.save` above a sequence; what it tells.
+PLAN, PLANNED = "# infocap plan ", ("plan", "fingerprint", "design", "runs")
 NEEDED = ("inputs", "readouts", "index")
 PARTS = "re, im"  # of complex numbers, which NetCDF does not have, along the last axis
 UNITS = {"inputs": "input_unit", "readouts": "readout_unit"}
@@ -52,7 +54,8 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
 def _save_table(recording: Recording, path: Path) -> None:
     """Write one row per measurement: index, acquired if known, inputs u1, u2, ..., then the channels.
 
-    Repeats, noise and references follow the samples, marked by the index as in the tables of ``infocap draw``.
+    Repeats, noise and references follow the samples, marked by the index as in the tables of ``infocap draw``. Above
+    them stands, as there, the plan of a sequence: without it one run would seem to go on in the next.
     """
     import pandas as pd
 
@@ -73,6 +76,9 @@ def _save_table(recording: Recording, path: Path) -> None:
             unknown = np.full((len(arrays[name]), inputs.shape[1]), np.nan)
             blocks.append((code, arrays.get(f"{name}_acquired", np.nan), unknown, arrays[name]))
     with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        if recording.washout is not None or "runs" in recording.metadata:
+            told = {name: recording.metadata[name] for name in PLANNED if name in recording.metadata}
+            file.write(f"{PLAN}{to_json('metadata', told)}\n")
         for number, (codes, times, u, values) in enumerate(blocks):
             table = pd.concat([pd.DataFrame(u), pd.DataFrame(values)], axis=1)
             table.columns = pd.Index(names)

@@ -12,7 +12,9 @@ import numpy as np
 from .._check import one_of, yes_or_no
 from ..designs import design_fingerprint
 from ..errors import Check, DataError, ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..samples._runs import Joined
+from ..samples._table import Table
+from ..typing import ArrayLike, Floats
 from ._array_files import OPENERS
 from ._others import folder_rows, is_folder, rows_of, table_rows
 from ._own_file import load_own
@@ -186,30 +188,6 @@ def _refuse_other_design(path: Path, other: Path, ours: dict[str, Any], theirs: 
         raise DataError(f"{said}: inputs and readouts belong to different runs; give the inputs that were sent.")
 
 
-class JoinedRows:
-    """The rows of several sources as one, read from their files when asked for; `order` tells which comes where."""
-
-    sent_by_name = True  # sources in files travel to other processes by name
-
-    def __init__(self, sources: Sequence[Any], order: Integers | None = None) -> None:
-        self.sources, self.order = list(sources), order
-        self.starts = np.cumsum([0, *(one.shape[0] for one in self.sources)]).tolist()
-        self.shape = (self.starts[-1], self.sources[0].shape[1])
-        self.dtype = np.result_type(*(np.asarray(one[:0]).dtype for one in self.sources))
-
-    def __getitem__(self, rows: slice) -> Floats:
-        wanted = np.arange(*rows.indices(self.shape[0]))
-        wanted = wanted if self.order is None else self.order[wanted]
-        out = np.empty((len(wanted), self.shape[1]), self.dtype)
-        for source, (start, stop) in zip(self.sources, pairwise(self.starts), strict=True):
-            here = (start <= wanted) & (wanted < stop)
-            if here.any():  # neighbours in their file too, for each file is in design order itself
-                places = wanted[here] - start
-                first = int(places.min())
-                out[here] = np.asarray(source[first : int(places.max()) + 1])[places - first]
-        return out
-
-
 def _join(paths: list[Path], parts: list[Recording]) -> Recording:
     """Make one recording of several that agree in inputs, channels and units."""
     if not paths:
@@ -218,9 +196,13 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
     index = np.concatenate([part.index for part in parts])
     order = np.argsort(index, kind="stable")
     checks = [check for part in parts for check in part.checks]
-    plans = {part.metadata.get("fingerprint") for part in parts}
+    plans, runs = {part.metadata.get("fingerprint") for part in parts}, dict[str, Any]()
     if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
         index = order = np.arange(len(index))
+        first = np.cumsum([0, *(len(part.index) for part in parts)])
+        runs = {
+            "runs": [int(start) + run.start for start, part in zip(first, parts, strict=False) for run in part.runs]
+        }
     plans.discard(None)
     if len(plans) > 1:
         said = f"the files are of {len(plans)} plans, and their rows are in the order of the files"
@@ -233,7 +215,7 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
             rows = np.concatenate(sources)
             joined[name] = rows if in_order else rows[order]
         else:
-            joined[name] = JoinedRows(sources, None if in_order else order)
+            joined[name] = Joined([Table(one, name) for one in sources], None if in_order else order)
     if any(part.repeats is not None for part in parts):
         again = [(part.repeats, np.full(part.readouts.shape, np.nan)) for part in parts]
         joined["repeats"] = np.concatenate([gap if one is None else one for one, gap in again])[order]
@@ -248,7 +230,7 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
         joined[name] = np.concatenate(held) if held else None
     acquired, joined["reference_acquired"] = _times(parts)
     unknown = in_order and all(part.acquired is None for part in parts)
-    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]}
+    metadata = parts[0].metadata | {"sources": [str(path) for path in paths]} | runs
     if "read_from" in metadata:
         metadata["read_from"] = [one for part in parts for one in part.metadata.get("read_from", [])]
     return Recording(
@@ -265,6 +247,7 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
     told: dict[str, list[Any]] = {
         "the number of inputs": [part.inputs.shape[1] for part in parts],
         "the number of readouts": [part.readouts.shape[1] for part in parts],
+        "the washout": [part.washout for part in parts],
     }
     told |= {name: [getattr(part, name) for part in parts] for name in WORDS}
     for what, values in told.items():

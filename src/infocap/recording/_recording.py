@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,7 +50,8 @@ class Recording:
         What the numbers are, and the names of the columns of readouts and inputs, such as ``Voltage A [V]``; those of
         the inputs are by default the names that the plan in the metadata gives them.
     metadata
-        Any plain data: the plan of the acquisition, parameters, seed, operator.
+        Any plain data: the plan of the acquisition, parameters, seed, operator; of a sequence without a plan also
+        ``"runs"``, the index of the first row of every run.
     acquired
         When each row was measured: seconds (floats) or a rank (integers); None when in the order of the rows.
     repeats
@@ -111,8 +113,25 @@ class Recording:
         first = f"Recording: {n} samples, {n_inputs} inputs, {n_readouts} readouts{unit}"
         return printable("\n".join([first, *(f"  check: {check}" for check in self.checks)]))
 
+    @property
+    def washout(self) -> int | None:
+        """The washout of a sequence that was planned; None for other recordings."""
+        plan = self.metadata.get("plan")
+        return plan["washout"] if isinstance(plan, dict) and plan.get("runs") else None
+
+    @property
+    def runs(self) -> list[slice]:
+        """The rows of every run of a sequence: one begins where its plan or file does, and after a gap in the index."""
+        index, plan, apart = np.asarray(self.index), self.metadata.get("plan", {}), np.diff(self.index)
+        begins = apart != apart.min(initial=len(index))
+        if "runs" in self.metadata:
+            begins |= np.isin(index[1:], self.metadata["runs"])
+        elif self.washout is not None:  # all of one length
+            begins |= index[1:] % (self.washout + -(-plan["n_samples"] // plan["runs"])) == 0
+        return list(starmap(slice, pairwise([0, *(np.flatnonzero(begins) + 1).tolist(), len(index)])))
+
     def save(self, path: str | Path) -> Path:
-        """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a plain table of the numbers."""
+        """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a table of the numbers (and their runs)."""
         from ._own_file import WRITERS
 
         path = Path(path)

@@ -136,6 +136,7 @@ def total_in_words(result: CapacityResult) -> tuple[str, str]:
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
         sure = f"95 % interval {low} to {high}; ± is the standard error. "
     sure += f"From {result.n_samples} samples of {result.readouts_in_words}, among {basis_in_words(result)}."
+    sure += "".join(f" {one[0].upper()}{one[1:]}." for one in result.for_reservoirs)
     return total, sure
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of, probability
-from .._words import rounded, with_error
+from .._words import counted, rounded, with_error
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError
@@ -129,7 +129,7 @@ class CapacityResult:
 
     def __repr__(self) -> str:
         total = self.qualified_total or with_error(self.total, self.total_standard_error)
-        size = f"{len(self.basis)} {self.basis.family_name} functions of {self.basis.n_inputs} inputs"
+        size = f"{len(self.basis)} {self.basis.family_name} functions of {counted(self.basis.n_inputs, 'input')}"
         size += f" with delays up to {self.basis.memory}" if self.basis.memory else ""
         lines = [
             f"CapacityResult: total {total} of at most {self.maximum} ({self.readouts_in_words})",
@@ -139,10 +139,7 @@ class CapacityResult:
             limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
             found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else total
             lines.append(f"  found {found} of about {limit} that noise allows, of {self.maximum}")
-        if self.basis.memory and self.maximum > self.n_readouts:
-            rest = f"{with_error(self.total - 1, self.total_standard_error)} of {self.maximum - 1}"
-            lines.append(f"  without the constant, as usual for reservoirs: {rest}")
-            lines.append(f"  memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}")
+        lines += [f"  {one}" for one in self.for_reservoirs]
         by_degree = np.bincount(self.basis.degrees, self.capacity)
         lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
@@ -215,6 +212,15 @@ class CapacityResult:
         if isinstance(self.basis, DelayedBasis):
             return self.basis
         raise ParameterError("this result is not about delayed inputs; estimate with a basis from delayed_basis(...).")
+
+    @property
+    def for_reservoirs(self) -> list[str]:
+        """The total of a device with memory as the literature on reservoirs counts it, and its parts, in words."""
+        if not (self.basis.memory and self.maximum > self.n_readouts):
+            return []
+        rest = with_error(self.total - 1, None if self.unreliable else self.total_standard_error)
+        parts = f"memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}"
+        return [f"without the constant, as usual for reservoirs: {rest} of {self.maximum - 1}", parts]
 
     @property
     def memory_capacity(self) -> Capacity:

@@ -160,7 +160,7 @@ def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, b
             row = int(np.argmax((column < low - slack) | (column > high + slack)))
             raise DataError(
                 f"u is {_exact(column[row], low, high)} at {u.place(start + row, k)}, outside the domain "
-                f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family)}"
+                f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family, basis)}"
             )
         if isinstance(family, DiscreteFamily):
             column = u.read(*rows, on_host=True)[:, k]
@@ -181,12 +181,12 @@ def _exact(value: float, *others: float) -> str:
     return f"{value:.17g}" if short in {f"{other:g}" for other in others} else short
 
 
-def _domain_hint(column: Floats, family: Family) -> str:
-    low, high = float(column.min()), float(column.max())
+def _domain_hint(column: Floats, family: Family, basis: ProductBasis) -> str:
+    low, high, made = float(column.min()), float(column.max()), "delayed" if basis.of_sequences else "product"
     fitting = fitting_domain(low, high, family.domain)
-    advice = f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to product_basis"
+    advice = f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to {made}_basis"
     if fitting:
-        advice = f"pass `domain={fitting}` to product_basis, or rescale u"
+        advice = f"pass `domain={fitting}` to {made}_basis, or rescale u"
     return f"{advice}; if it is normally distributed, take the family 'hermite'."
 
 

@@ -11,24 +11,37 @@ import numpy as np
 from .._array import array_namespace
 from .._check import whole_number
 from ..errors import DataError
-from ..typing import ArrayLike
+from ..typing import ArrayLike, Floats, Integers
 from ._table import Table
 
 
 class Joined:
-    """Rows of several tables, one after the other, read where they are."""
+    """Rows of several tables as one, read where they are when asked for; `order` tells which comes where."""
 
-    sent_by_name = True  # tables in files travel as their names, and others are joined in memory
+    sent_by_name = True  # tables in files travel as their names
+    dtype = np.dtype(float)
 
-    def __init__(self, tables: Sequence[Table]) -> None:
-        self.tables, self.edges = tables, np.cumsum([0, *(one.shape[0] for one in tables)]).tolist()
+    def __init__(self, tables: Sequence[Table], order: Integers | None = None) -> None:
+        self.tables, self.order = tables, order
+        self.edges = np.cumsum([0, *(one.shape[0] for one in tables)]).tolist()
         self.shape = (self.edges[-1], tables[0].shape[1])
 
-    def __getitem__(self, rows: slice) -> Any:
-        start, stop, _ = rows.indices(self.shape[0])
-        pairs = zip(self.tables, self.edges, strict=False)
-        inside = [(one, max(start - edge, 0), min(stop - edge, one.shape[0])) for one, edge in pairs]
-        return np.concatenate([one.read(low, high, on_host=True) for one, low, high in inside if low < high])
+    def __getitem__(self, rows: slice) -> Floats:
+        wanted = np.arange(*rows.indices(self.shape[0]))
+        wanted = wanted if self.order is None else self.order[wanted]
+        out = np.empty((len(wanted), self.shape[1]))
+        for table, (start, stop) in zip(self.tables, pairwise(self.edges), strict=True):
+            places = np.flatnonzero((start <= wanted) & (wanted < stop))
+            if len(places):  # neighbours in their file too, for each file is in order itself
+                first, last = int(wanted[places].min()), int(wanted[places].max())
+                block = table.read(first - start, last + 1 - start, on_host=True)
+                out[places] = block[wanted[places] - first]
+        return out
+
+
+def has_runs(x: Any) -> bool:
+    """Whether readouts are of several runs: a list of tables, or an array (runs, steps, channels)."""
+    return np.ndim(x[0]) == 2 if isinstance(x, list | tuple) and x else len(np.shape(x)) == 3
 
 
 def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | None, repeats: Any) -> dict[str, Any]:
@@ -39,9 +52,9 @@ def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | 
     """
     first = max(whole_number("washout", basis.memory if washout is None else washout, 0), basis.memory)
     history = min(first, 2 * basis.memory)
-    several = isinstance(x, list | tuple) and len(x) > 0 and np.ndim(x[0]) == 2
+    several, kind = has_runs(x), isinstance(x, list | tuple)
     lists = [one if several else [one] for one in (u, x, repeats) if one is not None]
-    if several and not all(isinstance(one, list | tuple) and len(one) == len(x) for one in lists):
+    if several and any(len(one) != len(x) or isinstance(one, list | tuple) != kind for one in lists):
         found = " and ".join(f"{type(one).__name__} of {len(one)}" for one in lists)
         raise DataError(f"x has {len(x)} runs, but inputs and readouts are {found}; give lists of equal length.")
     parts = []

@@ -22,10 +22,12 @@ FINE = 20
 def narma(
     order: int = 10, n_steps: int = 4000, *, domain: tuple[float, float] = (0.0, 0.5), seed: int | None = 0
 ) -> Task:
-    """Nonlinear autoregressive moving average: y[t+1] from independent inputs up to u[t] (Atiya and Parlos, 2000).
+    """Nonlinear autoregressive moving average: y[t+1] from independent inputs up to u[t].
 
-    y[t+1] = 0.3 y[t] + 0.05 y[t] (y[t] + ... + y[t-order+1]) + 1.5 u[t-order+1] u[t] + 0.1, u uniform on [0, 0.5];
-    above order 10, where this diverges, y[t+1] = tanh(the same with 0.01 in place of 0.1) + 0.2 (Rodan and Tiňo, 2011).
+    y[t+1] = 0.3 y[t] + 0.05 y[t] (y[t] + ... + y[t-order+1]) + 1.5 u[t-order+1] u[t] + 0.1, u uniform on [0, 0.5]
+    (Atiya and Parlos, IEEE Trans. Neural Netw. 11, 697, 2000); above order 10, where this diverges, y[t+1] = tanh(the
+    same with 0.01 in place of 0.1) + 0.2 (Rodan and Tiňo, IEEE Trans. Neural Netw. 22, 131, 2011, for order 20; some
+    programs leave out the 0.2).
     The inputs of the task are u, as in the literature, or u scaled to another `domain`, such as (-1, 1) for a device
     whose capacities were measured there. A sequence for which y diverges, which happens about once in 300,000 steps
     of order 10, is drawn anew.
@@ -35,7 +37,7 @@ def narma(
       source: drawn with order=10, n_steps=4000, domain=(0, 0.5), seed=0
     """
     order, n_steps = whole_number("order", order, 1), whole_number("n_steps", n_steps, 10)
-    low, high = (number("domain", edge) for edge in domain)
+    low, high = (number("domain", edge) for edge in domain) if np.shape(domain) == (2,) else (0.0, 0.0)
     if low >= high:
         raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
     generator = np.random.default_rng(seed)

@@ -133,7 +133,9 @@ class Task:
         if not self.memory:
             fold_of = stratified_folds(self.codes, folds, seed, self.classes)
             return [(fold_of != fold, fold_of == fold) for fold in range(folds)]
-        edges = np.linspace(min(washout, len(row)), len(row), folds + 1).astype(int)
+        if washout >= len(row):
+            raise ParameterError(f"`washout={washout}` leaves none of {len(row)} rows; lower it, or give more rows.")
+        edges = np.linspace(washout, len(row), folds + 1).astype(int)
         if np.diff(edges).min() <= self.memory:
             raise ParameterError(
                 f"`folds={folds}` cuts {edges[-1] - edges[0]} rows into stretches no longer than the memory of "

@@ -83,25 +83,10 @@ def analyse(
         same = {name: plan[name] for name in ("max_degree", "index_set", "max_interactions")}
         planned = product_basis(basis.families, **same)
         settings["weights"] = weights_at(planned, np.asarray(recording.inputs[:], dtype=float))
-    rows: dict[str, Any] = {"repeats": recording.repeats}
-    if basis.of_sequences:  # rows of a sequence are in time, and a part of it would be another sequence
-        growth = False
-    else:
-        rows |= {"acquired": recording.acquired, "index": np.asarray(recording.index)}
-    u: Any = recording.inputs
-    x: Any = recording.readouts
-    if np.shape(x)[1:] == (len(recording.channel),):  # with names, for messages
-        x = Labelled(x, recording.channel)
-    if recording.input_names:
-        u = Labelled(u, recording.input_names)
-    if basis.of_sequences and plan.get("runs"):  # all of one length
-        settings = {"washout": plan["washout"]} | settings
-        steps = plan["washout"] + -(-plan["n_samples"] // plan["runs"])
-        edges, tables = range(0, u.shape[0], steps), (u, x, recording.repeats)
-        u, x, rows["repeats"] = (None if one is None else [one[k : k + steps] for k in edges] for one in tables)
-    result = estimate(u, x, basis, **rows, **settings, **means)
+    growth = growth and not basis.of_sequences  # a part of a sequence would be another one
+    result = estimate(basis=basis, **rows_of(recording, basis.of_sequences) | settings, **means)
     checks = [one if isinstance(one, Check) else Check(one) for one in recording.checks]
-    found: dict[str, Any] = {"metadata": result.metadata | {"provenance": _provenance(recording, plan)}}
+    found: dict[str, Any] = {"metadata": result.metadata | {"provenance": provenance(recording)}}
     in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
     if growth and in_memory:
         found["growth"] = _growth(recording, basis, result, settings)
@@ -115,6 +100,18 @@ def analyse(
         if check.kind == "warning":
             warn(check)
     return replace(result, checks=(*result.checks, *notes, *checks), **found)
+
+
+def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
+    """What `estimate` takes from a recording; of a sequence in lists where it has several runs, with its washout."""
+    named = ((recording.inputs, recording.input_names), (recording.readouts, recording.channel))
+    u, x = (Labelled(one, names) if np.shape(one)[1:] == (len(names),) else one for one, names in named)
+    rows: dict[str, Any] = {"u": u, "x": x, "repeats": recording.repeats}
+    if not sequence:
+        return rows | {"acquired": recording.acquired, "index": np.asarray(recording.index)}
+    if len(runs := recording.runs) > 1:
+        rows = {name: None if one is None else [one[run] for run in runs] for name, one in rows.items()}
+    return rows | ({} if recording.washout is None else {"washout": recording.washout})
 
 
 def _made_real(recording: Recording, complex_as: str) -> Recording:
@@ -131,11 +128,13 @@ def _made_real(recording: Recording, complex_as: str) -> Recording:
     return replace(recording, channel=channel, **parts)
 
 
-def _provenance(recording: Recording, plan: dict[str, Any]) -> dict[str, Any]:
+def provenance(recording: Recording) -> dict[str, Any]:
+    """Where a result comes from: the plan and other metadata of the recording, versions and date."""
     known = {"estimated": datetime.now(UTC).isoformat(timespec="seconds"), "infocap": __version__}
     known |= {"python": platform.python_version()} | {name: version(name) for name in ("numpy", "scipy")}
     known |= {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
-    known |= {"design": design_fingerprint(plan)} if plan else {}
+    plan = recording.metadata.get("plan")
+    known |= {"design": design_fingerprint(plan)} if isinstance(plan, dict) and plan else {}
     return known | recording.metadata
 
 

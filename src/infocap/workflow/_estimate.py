@@ -72,7 +72,7 @@ def estimate(
     u, x
         Inputs (samples, inputs) and readouts (samples, channels): NumPy arrays, or anything with ``.shape``
         and row slices (memmap, h5py, zarr, pandas, xarray, dask), which is read in blocks. Of a sequence u may be
-        (samples,); several runs of it are a list of inputs and a list of readouts.
+        (samples,); several runs of it are a list of inputs and a list of readouts, or arrays (runs, samples, ...).
     basis
         The functions whose capacities are wanted, from `product_basis`, or from `delayed_basis` for a device with
         memory: then rows are time steps, in order.

@@ -21,6 +21,7 @@ from ..estimators._fit import inverse_root, pieces, products
 from ..estimators._sequence import LEAST_SAMPLES, fitted
 from ..kernels._summary import TINY, benjamini_hochberg
 from ..result._capacity_result import CapacityResult
+from ..samples._runs import has_runs
 from ..samples._samples import Samples
 from ..typing import ArrayLike, Floats, Integers
 from ._estimate import estimate, evidence
@@ -134,7 +135,7 @@ def explore(
     ['1', 'P1(u[t-3])', 'P1(u[t-3])·P2(u[t-5])']
     """
     rate = probability("false_discovery_rate", false_discovery_rate)
-    runs = list(zip(u, x, strict=False)) if isinstance(x, list | tuple) and x and np.ndim(x[0]) == 2 else [(u, x)]
+    runs = list(zip(u, x, strict=False)) if has_runs(x) else [(u, x)]
     n_inputs = (*np.shape(runs[0][0]), 1)[1]
     families = find_families(family, n_inputs if isinstance(family, str | Family) else None)
     families = families if domain is None else [one.on(domain) for one in families]
@@ -150,7 +151,10 @@ def explore(
     seen = evidence(u, x, nothing, **options)
     most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
     found, rounds, faint = _search(seen, rate, windows, most, most_found)
-    basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
+    last, basis = (
+        rounds[-1],
+        DelayedBasis(families, found.indices, memory=1),
+    )  # a sequence, even if nothing of the past was found
     with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
         result = estimate(u, x, basis, repeats=repeats, false_discovery_rate=rate, **options)
@@ -170,7 +174,8 @@ def explore(
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    result = replace(result, capacity=result.capacity * clear, checks=tuple(checks))
+    metadata = result.metadata | {"explored": {"windows": last.windows, "tested": last.tested, "faint": faint}}
+    result = replace(result, capacity=result.capacity * clear, checks=tuple(checks), metadata=metadata)
     return Exploration(basis, result, tuple(rounds), *faint)
 
 
