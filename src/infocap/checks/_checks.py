@@ -121,8 +121,8 @@ def weak(case: Case) -> Iterator[Check]:
 def repeats_off(case: Case) -> Iterator[Check]:
     """What repeats have to say: their own analysis, inputs that are not spread like all others, contradictions."""
     limit = case.repeats
-    if limit is None or case.repeated is None:
-        return
+    assert limit is not None
+    assert case.repeated is not None
     yield from (one for one in limit.checks if one.kind == "warning")
     u, root = case.evidence.samples.u.take(case.repeated), case.evidence.samples.root_weights
     low, weights = single_inputs(case.evidence.basis), None if root is None else root[case.repeated] ** 2
@@ -278,11 +278,11 @@ def run_checks(case: Case) -> tuple[Check, ...]:
     ()
     """
     said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
-    table = CHECKS
+    table = {name: one for name, one in CHECKS.items() if one is not repeats_off or case.repeats is not None}
     if case.evidence.basis.memory:
         from ._sequences import SEQUENCE_CHECKS
 
-        table = {name: one for name, one in CHECKS.items() if one is not correlated} | SEQUENCE_CHECKS
+        table = {name: one for name, one in table.items() if one is not correlated} | SEQUENCE_CHECKS
     for check in table.values():
         said += check(case)
     return tuple(dict.fromkeys(told_once(said)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -54,7 +55,7 @@ class Stretch:
 
     samples: Samples
     n: int  # number of measurements
-    rows: Integers  # of the data set, in the order of acquisition
+    places: Integers  # of the samples that are looked at, in the order of acquisition
     first: int  # how many measurements come before
     channels: Integers  # of the data set, that are looked at
     share: float  # one over the number of stretches: of the false alarms that this one may raise
@@ -75,6 +76,11 @@ class Stretch:
     some: Integers  # measurements chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
     aside: set[int] = field(default_factory=set)  # measurements that a check found glitched, for those after it
+
+    @cached_property
+    def rows(self) -> Integers:
+        """The measurements' rows in what the user gave, in the order of acquisition."""
+        return self.samples.x.given_rows(self.places)
 
     def turned(self, matrix: Floats) -> Floats:
         """All measurements in other coordinates: columns of sums of whitened readouts, (n, columns)."""
@@ -169,7 +175,6 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
     # Sorting 256 numbers is five times quicker than 512, and merging two halves is quick, too.
     ordered = np.sort(x[some].T.reshape(-1, len(some) // 2) if len(some) == SORTED else x[some].T)
     ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
-    rows = samples.x.given_rows(rows)
     shown = (_left(rest, y[:, :SUMMED]), guess, some, ordered)
     return Stretch(samples, len(x), rows, first, channels, share, low, u, x, ends, *related, *shown)
 
