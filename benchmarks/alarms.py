@@ -167,7 +167,7 @@ def sharp() -> dict[str, tuple[infocap.ProductBasis, Callable[[int], Device], tu
         "threshold network": lambda q: threshold_network(q, 20, 1e-3),
         "threshold network, no noise": lambda q: threshold_network(q, 12, 0.0),
         "etalons, finesse 100": lambda q: etalons(q, 20, 100.0),
-        "rings, finesse 300": lambda q: etalons(q, 20, 300.0, dips=True),
+        "rings, finesse 100": lambda q: etalons(q, 20, 100.0, dips=True),
         "moving lines": lambda q: moving_lines(q, 60, 0.03),
     }
     return {

@@ -44,6 +44,8 @@ ROUNDED, LIMITED = 0.1, 0.5
 # the inner half of a pile may be than the outer, for it does so inside a pile too; the width of a pile relative to the
 # range, beyond which noise hides the difference; and the largest gap between the values next to it, relative to all.
 PILED, SMOOTH, COMPACT, NARROW, APART = 20.0, 2.5, 4.0, 0.01, 0.15
+# Combinations of inputs on levels below which a pile may be one of them: they are equally likely, and a pile is 2 %.
+STATES = 256
 # Share of a channel's values below a hundredth of its range from which it may hold two units.
 SMALL = 0.06
 # Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
@@ -154,7 +156,10 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     n, u = s.n, s.u
     if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
         n, u = s.samples.n_samples, s.samples.u.read(0, s.samples.n_samples, on_host=True)
-    first = np.sort(u[:, continuous[0]]) if continuous and s.first == 0 else np.arange(n)
+    if not continuous:
+        yield from _stacked(s)
+        return
+    first = np.sort(u[:, continuous[0]]) if s.first == 0 else np.arange(n)
     if np.count_nonzero(first[1:] == first[:-1]) < 5:
         return
     _, place, count = np.unique(u, axis=0, return_inverse=True, return_counts=True)
@@ -180,6 +185,21 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
         cause="stacked" if copies else "repeats",
         rows=rows[order[again + 1]].tolist(), first_rows=rows[order[again]].tolist(),
     )  # fmt: skip
+
+
+def _stacked(s: Stretch) -> Iterator[Check]:
+    """Inputs and readouts that begin anew, where inputs on levels come again anyway."""
+    both = np.hstack([s.u, s.x])
+    for start in np.flatnonzero(np.all(both[1:] == both[0], axis=1))[:8] + 1:
+        rows = np.arange(start, min(2 * start, s.n))
+        if len(rows) > 4 and np.array_equal(both[rows], both[rows - start]):
+            yield Check(
+                f"{len(rows)} of {s.n} rows have the inputs of another row and its readouts: the data are stacked twice, "
+                "which makes error bars too short; keep one copy (infocap doctor --fix).",
+                unreliable="rows counted twice",
+                cause="stacked", rows=s.rows[rows].tolist(), first_rows=s.rows[rows - start].tolist(),
+            )  # fmt: skip
+            return
 
 
 def stale(s: Stretch) -> Iterator[Check]:
@@ -237,6 +257,7 @@ def outlying(s: Stretch) -> Iterator[Check]:
     yield from glitches
     square = (s.x[:, odd] - (a + b)[odd] / 2) ** 2
     decided = cells & (np.sum(square * cells, axis=0) > square.sum(axis=0) / 2)
+    decided[:, [not _anywhere(s, np.flatnonzero(one)) for one in decided.T]] = False
     rows = np.flatnonzero(decided.any(axis=1))
     if len(rows) and not glitches:
         names = s.names(odd[decided.any(axis=0)])
@@ -249,6 +270,8 @@ def outlying(s: Stretch) -> Iterator[Check]:
 
 def _anywhere(s: Stretch, rows: Integers) -> bool:
     """Whether rows are no neighbours by their inputs and lie together at no shift of them, where a device responds."""
+    if len(rows) < 3:
+        return True
     u = s.u / s.u.std(axis=0)
     apart = np.sum(u**2, axis=1) - 2 * u[rows] @ u.T
     apart[np.arange(len(rows)), rows] = np.inf
@@ -256,7 +279,7 @@ def _anywhere(s: Stretch, rows: Integers) -> bool:
         return False
     y = s.y[s.low.degrees[1:] <= 3]
     together = max(np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1))
-    return len(rows) < 3 or len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
+    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
 
 
 def _glitched(s: Stretch) -> Iterator[Check]:
@@ -289,7 +312,7 @@ def _glitched(s: Stretch) -> Iterator[Check]:
         metric, along = there.T @ precision @ there, turned[k] @ there
         left[k] -= along @ np.linalg.lstsq(metric, along, rcond=1e-9)[0] / size
     rows = candidates[left > GLITCHED]
-    if len(rows) > 3 and _anywhere(s, rows):
+    if len(rows) > 4 and _anywhere(s, rows):
         s.aside.update(rows.tolist())
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
@@ -302,7 +325,7 @@ def _glitched(s: Stretch) -> Iterator[Check]:
 
 def clipped(s: Stretch) -> Iterator[Check]:
     """Channels whose values pile up at an end of their range, with noise after it or not."""
-    if all(isinstance(one, DiscreteFamily) for one in s.low.families):
+    if np.prod([len(one.levels) if isinstance(one, DiscreteFamily) else np.inf for one in s.low.families]) < STATES:
         return
     ends = s.sorted[:, [0, 1, -2, -1]]
     bad = np.flatnonzero((_piles(s.sorted) > 0) | (ends[:, 0] == ends[:, 1]) | (ends[:, 2] == ends[:, 3]))
@@ -335,7 +358,8 @@ def _piles(ordered: Floats) -> Floats:
         found &= (beside - inside) / far < SMOOTH * (edge - beside) / near
         found &= middle - edge + step < COMPACT * (core - middle + step)
         found &= (top - edge + step < NARROW * spread) & (np.abs(top) > 0.05 * spread)  # a dark detector is not clipped
-        for channel, k in np.argwhere(found):  # a device of some states has gaps between them
+        found &= np.mean(np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1, keepdims=True) > 0.2
+        for channel, k in np.argwhere(found):  # a device of two states has little in between, one of many has gaps
             zone = gaps[channel, n - 1 - piles[k] - near - far : n - 1 - piles[k]]
             found[channel, k] = zone.max() < APART * zone.sum()
         shares[some] = np.maximum(shares[some], np.where(found, piles, 0).max(axis=1) / n)
