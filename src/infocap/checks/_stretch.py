@@ -159,23 +159,8 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         # Sorting 256 numbers is five times quicker than 512, and merging two halves is quick, too.
         ordered = np.sort(x[some].T.reshape(-1, len(some) // 2) if len(some) == SORTED else x[some].T)
         ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
-        rows = samples.x.given_rows(rows)
-        yield Stretch(
-            samples,
-            len(x),
-            rows,
-            start,
-            1 / kept,
-            low,
-            u,
-            x,
-            ends,
-            *related,
-            _left(rest, y[:, :SUMMED]),
-            guess,
-            some,
-            ordered,
-        )
+        where = (samples, len(x), samples.x.given_rows(rows), start, 1 / kept, low, u, x, ends)
+        yield Stretch(*where, *related, _left(rest, y[:, :SUMMED]), guess, some, ordered)
 
 
 def _left(x: Floats, y: Floats) -> Floats:

@@ -24,7 +24,7 @@ FAR, NEAR = 20.0, 0.5
 LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 10.0, 40.0, 0.03, 1024
 # Standard deviations from which a channel lies outside by itself, and is left out of that distance, unless so many of
 # them do; and the share of glitched rows whose neighbours by their inputs are, from which the device responds so there.
-ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.3
+ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.15
 # Readouts that are looked at for glitches without a first sign of any: in so few, ten equal rows can hide each other.
 QUICKLY = 200_000
 # Rows among which equal inputs are looked for; more take seconds to put in order.
@@ -152,16 +152,34 @@ def without_effect(s: Stretch) -> Iterator[Check]:
 
 def counted_twice(s: Stretch) -> Iterator[Check]:
     """Rows with the inputs of another row: data stacked twice, or repeats among the rows."""
-    continuous = [k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)]
-    n, u = s.n, s.u
+    n, u, x, rows = s.n, s.u, s.x, s.rows
     if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
-        n, u = s.samples.n_samples, s.samples.u.read(0, s.samples.n_samples, on_host=True)
-    if not continuous:
-        yield from _stacked(s)
+        n = s.samples.n_samples
+        u, x = (one.read(0, n, on_host=True) for one in (s.samples.u, s.samples.x))
+        rows = s.samples.x.given_rows(np.arange(n))
+    continuous = [k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)]
+    if s.first > 0:
         return
-    first = np.sort(u[:, continuous[0]]) if s.first == 0 else np.arange(n)
+    once, again = _equal_inputs(u, continuous[0]) if continuous else _begun_anew(np.hstack([u, x]))
+    if not len(again):
+        return
+    copies = np.array_equal(x[once], x[again])
+    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
+    if copies:
+        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
+    yield Check(
+        f"{len(again)} of {n} rows have the inputs of another row, {said} (infocap doctor --fix).",
+        unreliable="rows counted twice",
+        cause="stacked" if copies else "repeats", rows=rows[again].tolist(), first_rows=rows[once].tolist(),
+    )  # fmt: skip
+
+
+def _equal_inputs(u: Floats, continuous: int) -> tuple[Integers, Integers]:
+    """Rows whose inputs come again, and the next row with the same; none where chance explains them."""
+    n, none = len(u), (np.arange(0), np.arange(0))
+    first = np.sort(u[:, continuous])
     if np.count_nonzero(first[1:] == first[:-1]) < 5:
-        return
+        return none
     _, place, count = np.unique(u, axis=0, return_inverse=True, return_counts=True)
     # By chance pairs are as many as the values of each input allow, and some come three times.
     pairs = [np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in u.T)]
@@ -170,36 +188,19 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     regular = thrice > 20 and np.sum(count > 2) < 0.2 * thrice
     surplus = n - len(count)
     if surplus < 5 or (surplus < 5 * expected + 10 and not regular):
-        return
+        return none
     order = np.argsort(place.ravel(), kind="stable")
     again = np.flatnonzero(np.diff(place.ravel()[order]) == 0)
-    rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
-    x = s.x if n == s.n else s.samples.x.read(0, n, on_host=True)
-    copies = bool(np.all(x[order[again]] == x[order[again + 1]]))
-    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
-    if copies:
-        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
-    yield Check(
-        f"{surplus} of {n} rows have the inputs of another row, {said} (infocap doctor --fix).",
-        unreliable="rows counted twice",
-        cause="stacked" if copies else "repeats",
-        rows=rows[order[again + 1]].tolist(), first_rows=rows[order[again]].tolist(),
-    )  # fmt: skip
+    return order[again], order[again + 1]
 
 
-def _stacked(s: Stretch) -> Iterator[Check]:
-    """Inputs and readouts that begin anew, where inputs on levels come again anyway."""
-    both = np.hstack([s.u, s.x])
+def _begun_anew(both: Floats) -> tuple[Integers, Integers]:
+    """Rows, of inputs on levels and their readouts, from which on all come again in their order; and those again."""
     for start in np.flatnonzero(np.all(both[1:] == both[0], axis=1))[:8] + 1:
-        rows = np.arange(start, min(2 * start, s.n))
+        rows = np.arange(start, min(2 * start, len(both)))
         if len(rows) > 4 and np.array_equal(both[rows], both[rows - start]):
-            yield Check(
-                f"{len(rows)} of {s.n} rows have the inputs of another row and its readouts: the data are stacked twice, "
-                "which makes error bars too short; keep one copy (infocap doctor --fix).",
-                unreliable="rows counted twice",
-                cause="stacked", rows=s.rows[rows].tolist(), first_rows=s.rows[rows - start].tolist(),
-            )  # fmt: skip
-            return
+            return rows - start, rows
+    return np.arange(0), np.arange(0)
 
 
 def stale(s: Stretch) -> Iterator[Check]:
