@@ -21,7 +21,7 @@ CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
 FAR, NEAR = 20.0, 0.5
 # Squared distance of a row from the others, relative to that of nine in ten, from which it is looked at again and
 # from which it is a glitch; at most this share of the rows are.
-LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 10.0, 40.0, 0.03, 1024
+LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 15.0, 40.0, 0.03, 1024
 # Standard deviations from which a channel lies outside by itself, and is left out of that distance, unless so many of
 # them do; and the share of glitched rows whose neighbours by their inputs are, from which the device responds so there.
 ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.15
