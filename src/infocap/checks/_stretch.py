@@ -124,6 +124,7 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
     count = -(-n // min(LONGEST if near else SHORT, STRETCH_BYTES // (8 * width) + 1))
     kept = 1 if samples.x.on_device else min(count, MOST if near else FEW)
     low, ends = lowest(samples.basis, FUNCTIONS), np.array([look.low, look.high])[:, samples.channels] * samples.scale
+    most = low.indices.max(axis=0).tolist()  # degrees
     for number in np.linspace(0, count - 1, kept).round().astype(int).tolist():
         start, stop = n * number // count, n * (number + 1) // count
         rows = np.arange(start, stop) if order is None else order[start:stop]
@@ -134,7 +135,10 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
             u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
         x = x if len(samples.channels) == width else x[:, samples.channels]
         x = x if np.all(samples.scale == 1) else x * samples.scale
-        y = _values(low, u)
+        each = zip(low.families, u.T, most, strict=True)  # in single precision, which takes half the time
+        single = [one.values(one.standard(v), degree + 1).astype(np.float32) for one, v, degree in each]
+        factors = [[single[k][index[k]] for k in np.flatnonzero(index)] for index in low.indices[1:]]
+        y = np.stack([reduce(np.multiply, one) for one in factors]) if factors else np.empty((0, len(u)), np.float32)
         means = y.mean(axis=1, dtype=float)
         y -= means[:, None].astype(np.float32)
         y /= np.maximum(np.sqrt(np.einsum("ij,ij->i", y, y) / len(x)), 1e-30)[:, None]
@@ -161,14 +165,6 @@ def stretches(samples: Samples, look: Look) -> Iterator[Stretch]:
         ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
         where = (samples, len(x), samples.x.given_rows(rows), start, 1 / kept, low, u, x, ends)
         yield Stretch(*where, *related, rest, guess, some, ordered)
-
-
-def _values(low: ProductBasis, u: Floats) -> Floats:
-    """The functions but the constant in single precision, (functions, n), in half the time of those in double."""
-    singles = zip(low.families, u.T, low.indices.max(axis=0).tolist(), strict=True)
-    single = [one.values(one.standard(v), top + 1).astype(np.float32) for one, v, top in singles]
-    factors = ([single[k][index[k]] for k in np.flatnonzero(index)] for index in low.indices[1:])
-    return np.stack([reduce(np.multiply, one) for one in factors]) if len(low) > 1 else np.empty((0, len(u)))
 
 
 def _left(x: Floats, y: Floats) -> Floats:

@@ -29,8 +29,9 @@ ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.15
 QUICKLY = 200_000
 # Rows among which equal inputs are looked for; more take seconds to put in order.
 MOST_ROWS = 1 << 20
-# Channels that are looked at for rows equal to the one before; all of them where some are.
-FEW_CHANNELS = 4
+# Rows and channels that are looked at for values equal to the one before, beside a sum of all channels in every row;
+# all of them where some are.
+FEW_ROWS, FEW_CHANNELS = 2048, 8
 # Standard errors by which the mean of a function of the inputs may differ from zero.
 STANDARD_ERRORS = 5.0
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4 of its variance.
@@ -205,8 +206,8 @@ def _begun_anew(both: Floats) -> tuple[Integers, Integers]:
 
 def stale(s: Stretch) -> Iterator[Check]:
     """Measurements that repeat the readout before, to the last digit, though the inputs changed."""
-    few = s.x[:, :: -(-s.x.shape[1] // FEW_CHANNELS)]
-    if np.max(np.sum(few[1:] == few[:-1], axis=0)) < 4:
+    few, whole = s.x[:FEW_ROWS, :: -(-s.x.shape[1] // FEW_CHANNELS)], s.guess[:1]
+    if max(np.max(np.sum(few[1:] == few[:-1], axis=0)), np.sum(whole[:, 1:] == whole[:, :-1])) < 4:
         return
     equal = (s.x[1:] == s.x[:-1]) & np.any(s.u[1:] != s.u[:-1], axis=1)[:, None]
     once = np.count_nonzero(equal, axis=0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._array import array_namespace, as_like, on_device, on_host, to_numpy
-from .._check import made_by, one_of
+from .._check import one_of
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
@@ -75,7 +75,8 @@ class Samples:
         washout: int | None = None,
     ) -> Samples:
         """Inputs and readouts of equally many rows, checked; the readouts not yet prepared."""
-        made_by("basis", basis, ProductBasis, "product_basis(...) or delayed_basis(...)")
+        if not isinstance(basis, ProductBasis):
+            raise ParameterError(f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...).")
         one_of("complex_as", complex_as, (None, "abs2", "split"))
         if basis.of_sequences:
             for name, given in (("index", index), ("acquired", acquired), ("weights", weights)):

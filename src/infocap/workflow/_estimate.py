@@ -242,7 +242,8 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     >>> infocap.conclude(infocap.evidence(u, u**3, basis), "raw").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16])
     """
-    made_by("evidence", evidence, Evidence, "infocap.evidence(...)")
+    if not isinstance(evidence, Evidence):
+        raise ParameterError(f"`evidence={evidence!r:.60}` must come from infocap.evidence(...).")
     chosen = find_method(method, options)
     # Small matrices are handled faster by one thread than by several that wait for each other.
     cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
