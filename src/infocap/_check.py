@@ -20,6 +20,12 @@ def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
         raise ParameterError(f"`{name}={value!r}` is not one of {', '.join(map(repr, options))}.")
 
 
+def made_by(name: str, value: Any, kind: type, maker: str) -> None:
+    """Refuse an object of another class than that which `maker` makes."""
+    if not isinstance(value, kind):
+        raise ParameterError(f"`{name}={value!r:.60}` must come from {maker}.")
+
+
 def whole_number(name: str, value: Any, least: int) -> int:
     """Return a whole number; refuse anything else, and less than `least`."""
     whole = isinstance(value, Integral) or (isinstance(value, float | np.floating) and value.is_integer())

@@ -28,7 +28,7 @@ serve(opener, path)
 """
 # Seconds that Python may take to start on a busy machine, and to answer; and bytes per second that a slow disk reads
 # and a slow codec unpacks: what takes longer hangs.
-START_S, ANSWER_S, SLOWEST = 60.0, 15.0, 1e6
+START_S, ANSWER_S, SLOWEST = 60.0, 10.0, 1e6
 # Bytes of memory for an answer beside the array: for libraries, their threads, and what they unpack on the way. The
 # array itself takes what it declares several times over, while it is read, unpacked and converted.
 SPARE_BYTES, COPIES = 400_000_000, 6

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._check import one_of, whole_number
+from ._check import made_by, one_of, whole_number
 from .basis._family import DiscreteFamily, Family
 from .basis._product import ProductBasis
 from .errors import ParameterError, renamed, warn
@@ -69,6 +69,7 @@ def draw(
     >>> bool((draw(basis, 2048, blocks=16, seed=1)[:1024] == u).all())
     True
     """
+    made_by("basis", basis, ProductBasis, "product_basis(...)")
     if basis.memory:
         return _inputs(basis, _sequence(basis, n_samples, design or "random", seed, blocks))
     return _inputs(basis, _points(basis, n_samples, design or "sobol", seed, blocks, method))
@@ -119,6 +120,7 @@ def draw_weighted(
     >>> bool(abs(weights.mean() - 1) < 0.1)
     True
     """
+    made_by("basis", basis, ProductBasis, "product_basis(...)")
     if basis.of_sequences:
         raise ParameterError("a sequence has no weights, for its inputs are in time; use draw(basis, n_samples).")
     points = _points(basis, n_samples, design, seed, blocks, method)

@@ -179,6 +179,8 @@ def inputs(*described: str) -> list[Family]:
     >>> infocap.product_basis(ours, max_degree=1).labels
     ['1', 'cos1(Phase)', 'sin1(Phase)', 'P1(Voltage A)']
     """
+    if not all(isinstance(one, str) for one in described):
+        raise ParameterError(f"`inputs={described!r}` must be texts such as 'Voltage [V]:0:5', one per input.")
     return find_families([one if ":" in one else f"{one}:uniform" for one in described], None)
 
 

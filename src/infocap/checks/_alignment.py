@@ -96,7 +96,7 @@ def _memory(s: Stretch, delays: Integers) -> Iterator[Check]:
             by_chance = functions**2 @ size[lag:] / n**2
             held += float(np.sum((functions @ after) ** 2) / n**2 - by_chance.sum())
             chance += float(np.sum(by_chance**2))
-    if held > WORTH:
+    if held > WORTH + np.sqrt(chance):
         said = f"delay {delays[0]}" if len(delays) == 1 else f"delays {delays[0]} to {delays[-1]}"
         yield Check(
             f"readouts also hold earlier inputs (capacity {held:.2g} at {said}): the device has memory, or "

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from statistics import NormalDist
 from typing import Any
 
@@ -149,9 +149,12 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
         u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]
     x = x if len(channels) == x.shape[1] else x[:, channels]
     x = x if np.all(scale == 1) else x * scale
-    y = low.values(u)[1:]
-    means = y.mean(axis=1)
-    y = np.subtract(y, means[:, None], out=np.empty(y.shape, np.float32), casting="same_kind")
+    each = zip(low.families, u.T, low.indices.max(axis=0).tolist(), strict=True)
+    single = [one.values(one.standard(v), degree + 1).astype(np.float32) for one, v, degree in each]
+    factors = [[single[k][index[k]] for k in np.flatnonzero(index)] for index in low.indices[1:]]  # a fifth of the time
+    y = np.stack([reduce(np.multiply, one) for one in factors]) if factors else np.empty((0, len(u)), np.float32)
+    means = y.mean(axis=1, dtype=float)
+    y -= means[:, None].astype(np.float32)
     y /= np.maximum(np.sqrt(np.einsum("ij,ij->i", y, y) / len(x)), 1e-30)[:, None]
     centred = x[: max(DENSE, 8 * x.shape[1])]
     mean = centred.mean(axis=0)
@@ -167,16 +170,15 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
     clear, some = np.argsort(-np.sum(own**2, axis=0)), generator.permutation(len(x))[:SORTED]
     sums = generator.standard_normal((len(power), min(len(power), max(SUMS, NUMBERS // len(x)))))
     sums[:, ::2] *= np.sqrt(power)[:, None]  # of standardised channels, and of whitened ones, where noise is large
-    rest, guess = (
-        (turn.T @ part.T - (mean @ turn)[:, None]).clip(-LARGEST, LARGEST).astype(np.float32)
-        for part, turn in ((x[:SUMMED], whitening @ sums), (x, whitening @ own[:, clear[:GUESSED]]))
-    )
+    turn = whitening @ np.hstack([sums, own[:, clear[:GUESSED]]])
+    shown = (turn.T @ x.T - (mean @ turn)[:, None]).clip(-LARGEST, LARGEST).astype(np.float32)
+    rest, guess = _left(shown[: sums.shape[1], :SUMMED], y[:, :SUMMED]), shown[sums.shape[1] :]
     related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T, own, clear)
     # Sorting 256 numbers is five times quicker than 512, and merging two halves is quick, too.
     ordered = np.sort(x[some].T.reshape(-1, len(some) // 2) if len(some) == SORTED else x[some].T)
     ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
-    shown = (_left(rest, y[:, :SUMMED]), guess, some, ordered)
-    return Stretch(samples, len(x), rows, first, channels, share, low, u, x, ends, *related, *shown)
+    where = (samples, len(x), rows, first, channels, share, low, u, x, ends)
+    return Stretch(*where, *related, rest, guess, some, ordered)
 
 
 def _left(x: Floats, y: Floats) -> Floats:

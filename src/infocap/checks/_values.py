@@ -21,16 +21,17 @@ CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
 FAR, NEAR = 20.0, 0.5
 # Squared distance of a row from the others, relative to that of nine in ten, from which it is looked at again and
 # from which it is a glitch; at most this share of the rows are.
-LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 10.0, 40.0, 0.03, 1024
+LOOKED_AT, GLITCHED, RARE, SOME_ROWS = 15.0, 40.0, 0.03, 1024
 # Standard deviations from which a channel lies outside by itself, and is left out of that distance, unless so many of
 # them do; and the share of glitched rows whose neighbours by their inputs are, from which the device responds so there.
-ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.3
+ALONE, MANY, NEIGHBOURS = 6.0, 0.2, 0.15
 # Readouts that are looked at for glitches without a first sign of any: in so few, ten equal rows can hide each other.
 QUICKLY = 200_000
 # Rows among which equal inputs are looked for; more take seconds to put in order.
 MOST_ROWS = 1 << 20
-# Channels that are looked at for rows equal to the one before; all of them where some are.
-FEW_CHANNELS = 4
+# Rows and channels that are looked at for values equal to the one before, beside a sum of all channels in every row;
+# all of them where some are.
+FEW_ROWS, FEW_CHANNELS = 2048, 8
 # Standard errors by which the mean of a function of the inputs may differ from zero.
 STANDARD_ERRORS = 5.0
 # Values that an input takes below which it was written with too few digits: rounding is then 1e-4 of its variance.
@@ -44,6 +45,8 @@ ROUNDED, LIMITED = 0.1, 0.5
 # the inner half of a pile may be than the outer, for it does so inside a pile too; the width of a pile relative to the
 # range, beyond which noise hides the difference; and the largest gap between the values next to it, relative to all.
 PILED, SMOOTH, COMPACT, NARROW, APART = 20.0, 2.5, 4.0, 0.01, 0.15
+# Combinations of inputs on levels below which a pile may be one of them: they are equally likely, and a pile is 2 %.
+STATES = 256
 # Share of a channel's values below a hundredth of its range from which it may hold two units.
 SMALL = 0.06
 # Functions that show jumps of the full range, channels that are looked at for them, and shares of their values that may
@@ -151,13 +154,35 @@ def without_effect(s: Stretch) -> Iterator[Check]:
 
 def counted_twice(s: Stretch) -> Iterator[Check]:
     """Rows with the inputs of another row: data stacked twice, or repeats among the rows."""
-    continuous = [k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)]
-    n, u = s.n, s.u
-    if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
-        n, u = s.samples.n_samples, s.samples.u.read(0, s.samples.n_samples, on_host=True)
-    first = np.sort(u[:, continuous[0]]) if continuous and s.first == 0 else np.arange(n)
-    if np.count_nonzero(first[1:] == first[:-1]) < 5:
+    if s.first > 0:
         return
+    n, u, x = s.n, s.u, s.x
+    if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
+        n = s.samples.n_samples
+        u, x = (one.read(0, n, on_host=True) for one in (s.samples.u, s.samples.x))
+    continuous = [k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)]
+    if continuous:
+        first = np.sort(u[:, continuous[0]])
+        if np.count_nonzero(first[1:] == first[:-1]) < 5:
+            return
+    once, again = _equal_inputs(u) if continuous else _begun_anew(np.hstack([u, x]))
+    if not len(again):
+        return
+    rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
+    copies = np.array_equal(x[once], x[again])
+    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
+    if copies:
+        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
+    yield Check(
+        f"{len(again)} of {n} rows have the inputs of another row, {said} (infocap doctor --fix).",
+        unreliable="rows counted twice",
+        cause="stacked" if copies else "repeats", rows=rows[again].tolist(), first_rows=rows[once].tolist(),
+    )  # fmt: skip
+
+
+def _equal_inputs(u: Floats) -> tuple[Integers, Integers]:
+    """Rows whose inputs come again, and the next row with the same; none where chance explains them."""
+    n = len(u)
     _, place, count = np.unique(u, axis=0, return_inverse=True, return_counts=True)
     # By chance pairs are as many as the values of each input allow, and some come three times.
     pairs = [np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in u.T)]
@@ -166,27 +191,25 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     regular = thrice > 20 and np.sum(count > 2) < 0.2 * thrice
     surplus = n - len(count)
     if surplus < 5 or (surplus < 5 * expected + 10 and not regular):
-        return
+        return np.arange(0), np.arange(0)
     order = np.argsort(place.ravel(), kind="stable")
     again = np.flatnonzero(np.diff(place.ravel()[order]) == 0)
-    rows = s.rows if n == s.n else s.samples.x.given_rows(np.arange(n))
-    x = s.x if n == s.n else s.samples.x.read(0, n, on_host=True)
-    copies = bool(np.all(x[order[again]] == x[order[again + 1]]))
-    said = "with other readouts: they are repeats, which make error bars too short; give them as `repeats`"
-    if copies:
-        said = "and its readouts: the data are stacked twice, which makes error bars too short; keep one copy"
-    yield Check(
-        f"{surplus} of {n} rows have the inputs of another row, {said} (infocap doctor --fix).",
-        unreliable="rows counted twice",
-        cause="stacked" if copies else "repeats",
-        rows=rows[order[again + 1]].tolist(), first_rows=rows[order[again]].tolist(),
-    )  # fmt: skip
+    return order[again], order[again + 1]
+
+
+def _begun_anew(both: Floats) -> tuple[Integers, Integers]:
+    """Rows, of inputs on levels and their readouts, from which on all come again in their order; and those again."""
+    for start in np.flatnonzero(np.all(both[1:] == both[0], axis=1))[:8] + 1:
+        rows = np.arange(start, min(2 * start, len(both)))
+        if len(rows) > 4 and np.array_equal(both[rows], both[rows - start]):
+            return rows - start, rows
+    return np.arange(0), np.arange(0)
 
 
 def stale(s: Stretch) -> Iterator[Check]:
     """Measurements that repeat the readout before, to the last digit, though the inputs changed."""
-    few = s.x[:, :: -(-s.x.shape[1] // FEW_CHANNELS)]
-    if np.max(np.sum(few[1:] == few[:-1], axis=0)) < 4:
+    few, whole = s.x[:FEW_ROWS, :: -(-s.x.shape[1] // FEW_CHANNELS)], s.guess[:1]
+    if max(np.max(np.sum(few[1:] == few[:-1], axis=0)), np.sum(whole[:, 1:] == whole[:, :-1])) < 4:
         return
     equal = (s.x[1:] == s.x[:-1]) & np.any(s.u[1:] != s.u[:-1], axis=1)[:, None]
     once = np.count_nonzero(equal, axis=0)
@@ -238,6 +261,7 @@ def outlying(s: Stretch) -> Iterator[Check]:
     yield from glitches
     square = (s.x[:, odd] - (a + b)[odd] / 2) ** 2
     decided = cells & (np.sum(square * cells, axis=0) > square.sum(axis=0) / 2)
+    decided[:, [not _anywhere(s, np.flatnonzero(one)) for one in decided.T]] = False
     rows = np.flatnonzero(decided.any(axis=1))
     if len(rows) and not glitches:
         names = s.names(odd[decided.any(axis=0)])
@@ -250,6 +274,8 @@ def outlying(s: Stretch) -> Iterator[Check]:
 
 def _anywhere(s: Stretch, rows: Integers) -> bool:
     """Whether rows are no neighbours by their inputs and lie together at no shift of them, where a device responds."""
+    if len(rows) < 3:
+        return True
     u = s.u / s.u.std(axis=0)
     apart = np.sum(u**2, axis=1) - 2 * u[rows] @ u.T
     apart[np.arange(len(rows)), rows] = np.inf
@@ -257,7 +283,7 @@ def _anywhere(s: Stretch, rows: Integers) -> bool:
         return False
     y = s.y[s.low.degrees[1:] <= 3]
     together = max(np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1))
-    return len(rows) < 3 or len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
+    return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
 
 
 def _glitched(s: Stretch) -> Iterator[Check]:
@@ -290,7 +316,7 @@ def _glitched(s: Stretch) -> Iterator[Check]:
         metric, along = there.T @ precision @ there, turned[k] @ there
         left[k] -= along @ np.linalg.lstsq(metric, along, rcond=1e-9)[0] / size
     rows = candidates[left > GLITCHED]
-    if len(rows) > 3 and _anywhere(s, rows):
+    if len(rows) > 4 and _anywhere(s, rows):
         s.aside.update(rows.tolist())
         yield Check(
             f"{len(rows)} of {s.n} rows lie far outside the others, up to {np.sqrt(left.max()):.0f} times as far as "
@@ -303,7 +329,7 @@ def _glitched(s: Stretch) -> Iterator[Check]:
 
 def clipped(s: Stretch) -> Iterator[Check]:
     """Channels whose values pile up at an end of their range, with noise after it or not."""
-    if all(isinstance(one, DiscreteFamily) for one in s.low.families):
+    if np.prod([len(one.levels) if isinstance(one, DiscreteFamily) else np.inf for one in s.low.families]) < STATES:
         return
     ends = s.sorted[:, [0, 1, -2, -1]]
     bad = np.flatnonzero((_piles(s.sorted) > 0) | (ends[:, 0] == ends[:, 1]) | (ends[:, 2] == ends[:, 3]))
@@ -336,7 +362,8 @@ def _piles(ordered: Floats) -> Floats:
         found &= (beside - inside) / far < SMOOTH * (edge - beside) / near
         found &= middle - edge + step < COMPACT * (core - middle + step)
         found &= (top - edge + step < NARROW * spread) & (np.abs(top) > 0.05 * spread)  # a dark detector is not clipped
-        for channel, k in np.argwhere(found):  # a device of some states has gaps between them
+        found &= np.mean(np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1, keepdims=True) > 0.2
+        for channel, k in np.argwhere(found):  # a device of two states has little in between, one of many has gaps
             zone = gaps[channel, n - 1 - piles[k] - near - far : n - 1 - piles[k]]
             found[channel, k] = zone.max() < APART * zone.sum()
         shares[some] = np.maximum(shares[some], np.where(found, piles, 0).max(axis=1) / n)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._check import made_by
 from .._words import counted
 from ..basis._delayed import delayed_basis
 from ..basis._product import ProductBasis, product_basis
@@ -92,6 +93,7 @@ def inspect(recording: Recording, basis: ProductBasis | None = None) -> Inspecti
     >>> infocap.inspect(found.repaired()).checks
     ()
     """
+    made_by("recording", recording, Recording, "infocap.read(...)")
     u, x = np.asarray(recording.inputs), np.asarray(recording.readouts)
     plan = recording.metadata.get("plan")
     planned = Plan.from_dict(plan) if isinstance(plan, dict) else None

@@ -177,6 +177,8 @@ def linear_memory(
     b = b[:, None] if b.ndim == 1 else b
     if a.ndim != 2 or a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
         raise DataError(f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs).")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise DataError("a or b has NaN or infinite weights; give finite numbers.")
     if (radius := float(np.abs(np.linalg.eigvals(a)).max())) >= 1:
         raise ParameterError(f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1.")
     outside: Any = np.asarray(noise, dtype=float)

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .._check import number, one_of, positive, whole_number
+from .._check import made_by, number, one_of, positive, whole_number
 from ..basis._product import ProductBasis
 from ..designs import draw, draw_weighted
 from ..errors import DataError, ParameterError
@@ -171,6 +171,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     >>> forecast_from(pilot).samples_needed(0.05)
     8192
     """
+    made_by("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
     if pilot.method not in METHODS or ESTIMATORS[pilot.method].forecast != "residual" or error is None:
         raise DataError(f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take 'control-variate'.")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._array import to_numpy
-from .._check import one_of, yes_or_no
+from .._check import made_by, one_of, yes_or_no
 from .._files import memory as machine_memory
 from .._parallel import all_cores
 from ..basis._delayed import at_one_step
@@ -234,6 +234,8 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     >>> infocap.conclude(infocap.evidence(u, u**3, basis), "raw").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16])
     """
+    if not isinstance(evidence, Evidence):
+        raise ParameterError(f"`evidence={evidence!r:.60}` must come from infocap.evidence(...).")
     chosen = find_method(method, options)
     # Small matrices are handled faster by one thread than by several that wait for each other.
     cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
@@ -334,6 +336,7 @@ def probe(
       degree  0     1.0000
       degree  1     2.0000
     """
+    made_by("basis", basis, ProductBasis, "product_basis(...)")
     free = weighted is None and not basis.memory and find_method(method, {}).takes_weights
     by_itself = free and needs_weights(basis, n_samples)
     how: dict[str, Any] = {"seed": seed, "blocks": blocks} | ({} if design is None else {"design": design})

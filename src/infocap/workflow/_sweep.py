@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import whole_number, yes_or_no
+from .._check import made_by, whole_number, yes_or_no
 from .._files import axis_values, replaced
 from .._version import __version__
 from .._words import with_error
@@ -179,8 +179,7 @@ def sweep(
 
     if not callable(make_system):
         raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")
-    if not isinstance(basis, ProductBasis):
-        raise ParameterError(f"`basis={basis!r}` must come from product_basis(...).")
+    made_by("basis", basis, ProductBasis, "product_basis(...)")
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
     points = _points(grid)
