@@ -307,8 +307,8 @@ def _glitched(s: Stretch) -> Iterator[Check]:
     centred = (s.x[candidates] - s.mean) @ s.whitening - s.y[:, candidates].T @ s.own.T - middle
     turned, usual = centred @ precision, usual - middle
     size = max(float(np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)), 1e-300)
-    alone = np.abs(centred @ s.back) / np.std(usual @ s.back, axis=0)  # each channel by itself
-    alone /= np.minimum(alone.max(axis=1), ALONE)[:, None]
+    alone = np.abs(centred @ s.back) / np.maximum(np.std(usual @ s.back, axis=0), 1e-30)  # each channel by itself
+    alone /= np.clip(alone.max(axis=1), 1e-30, ALONE)[:, None]
     left = np.sum(centred * turned, axis=1) / size
     for k in np.flatnonzero(left > GLITCHED):
         # Leaving out channels takes from the distance: resonances and heavy tails of some are no glitch of the row.
