@@ -251,15 +251,15 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     with all_cores(), np.errstate(under="ignore"):
         limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
         checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
+        coordinates: tuple[Floats, ...] = ()
+        weights: Floats | None = None
+        if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
+            coordinates, weights = found.coordinates, evidence.readout_weights
+            if not coordinates:
+                coordinates = tuple(map(to_numpy, (evidence.coordinates, *evidence.half_coordinates)))
     for check in checks:
         if check.kind == "warning":
             warn(check)
-    coordinates: tuple[Floats, ...] = ()
-    weights: Floats | None = None
-    if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
-        coordinates, weights = found.coordinates, evidence.readout_weights
-        if not coordinates:
-            coordinates = tuple(map(to_numpy, (evidence.coordinates, *evidence.half_coordinates)))
     return CapacityResult(
         **vars(found) | {"total": total, "checks": checks, "coordinates": coordinates},
         raw=evidence.raw,
