@@ -301,3 +301,66 @@ def test_a_faint_function_is_not_nothing():
     u = infocap.draw(LINE, 4000, seed=1)
     x = 0.15 * np.roll(u, 1, axis=0) + np.random.default_rng(2).standard_normal((4000, 1))
     assert "nothing" not in warned(u, x, LINE, washout=20)
+
+
+def rings(u, seed, finesse=60.0, k=16):
+    """Dips of ring resonators, narrow compared with the range of the inputs."""
+    g = np.random.default_rng(seed)
+    phase = u @ (2 * g.standard_normal((u.shape[1], k))) + 2 * np.pi * g.random(k)
+    return 1 - 1 / (1 + (2 * finesse / np.pi * np.sin(phase / 2)) ** 2) + 1e-3 * g.standard_normal(phase.shape)
+
+
+@pytest.mark.parametrize("n", [512, 4096])
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_resonances_are_no_mistakes_and_glitches_among_them_are(n, seed):
+    basis = infocap.product_basis("legendre", 2, 8)
+    u = infocap.draw(basis, n, seed=seed, design="random")
+    x = rings(u, seed)
+    assert warned(u, x, basis, method="threshold-richardson") == set()
+    g = np.random.default_rng(seed)
+    x[g.choice(n, 12, replace=False)] += 3 * g.standard_normal((12, x.shape[1]))
+    assert warned(u, x, basis, method="threshold-richardson") == {"glitches"}
+
+
+def test_a_tenth_of_the_input_before_is_memory():
+    u = infocap.draw(BASIS, 4096, seed=21)
+    x = SYSTEM(u + 0.1 * np.roll(u, 1, axis=0), seed=1)
+    (check,) = (one for one in infocap.inspect(recorded(u, x), BASIS).checks if one.kind == "warning")
+    assert (check.found["cause"], check.found["delays"]) == ("memory", [1])
+
+
+def test_binary_data_stacked_twice_are_noticed_and_equal_states_are_not():
+    basis = infocap.product_basis("bernoulli", 6, 3)
+    u = infocap.draw(basis, 600, seed=2, design="random")
+    x = infocap.systems.RandomFeatures(6, 12, noise=1e-3, seed=4)(u, seed=1)
+    assert warned(u, x, basis, method="threshold-richardson") == set()
+    twice = warned(np.vstack([u, u]), np.vstack([x, x]), basis, method="threshold-richardson")
+    assert twice == {"stacked"}
+
+
+def test_an_input_that_acts_by_high_degrees_alone_has_an_effect():
+    basis = infocap.product_basis("legendre", 2, 12)
+    u = infocap.draw(basis, 4096, seed=3)
+    g = np.random.default_rng(1)
+    high = np.cos(10 * np.arccos(u[:, 1:]))  # of degree 10
+    x = np.tanh(u[:, :1] @ g.standard_normal((1, 8))) + 0.5 * high * g.standard_normal((1, 8))
+    x += 1e-3 * g.standard_normal(x.shape)
+    causes_of = [one.found.get("cause") for one in infocap.estimate(u, x, basis).checks]
+    assert "no effect" not in causes_of
+    assert "no effect" in [one.found["cause"] for one in infocap.inspect(recorded(u, x), basis).checks]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: infocap.draw(3, 100),
+        lambda: infocap.probe(SYSTEM, 3, 100),
+        lambda: infocap.conclude(3),
+        lambda: infocap.inspect(3),
+        lambda: infocap.theory.forecast_from(3),
+        lambda: infocap.theory.linear_memory([[np.nan]], [[1.0]]),
+    ],
+)
+def test_what_is_something_else_is_one_clear_error(call):
+    with pytest.raises(infocap.errors.InfocapError):
+        call()

@@ -24,7 +24,7 @@ from ._values import clipped, counted_twice, inputs_off, mixed_units, outlying, 
 STANDARD_ERRORS = 5.0
 # Variance of means over stretches of the acquisition, relative to independent samples, below which nobody cares.
 EXCESS = 1.5
-# Capacity held by slow drift, of which the total may then miss as much; less is harmless.
+# Capacity held by slow drift, of which the total may then miss as much, or by functions of an input; less is harmless.
 HARMLESS = 0.1
 # Samples per readout below which the raw capacities' bias is no longer proportional to 1/N.
 SAMPLES_PER_READOUT = 4
@@ -218,8 +218,12 @@ def of_data(case: Case) -> Iterator[Check]:
     for one in chain.from_iterable(parallel_map(look, parts) if samples.in_memory else map(look, parts)):
         found.setdefault(one.found["cause"], []).append(one)
     kept, pictured = told_once([first for first, *_ in found.values()]), False
-    if case.total - case.estimate.capacity[0] > 1 and case.method.corrects_bias:
-        found.pop("nothing", None)  # functions of high degree were found, which are not nothing
+    if case.method.corrects_bias:  # what low degrees do not show may have been found in higher ones
+        if case.total - case.estimate.capacity[0] > 1:
+            found.pop("nothing", None)
+        dead = [k for one in found.get("no effect", ()) for k in one.found["inputs"]]
+        if dead and min(case.estimate.capacity[case.evidence.basis.indices[:, k] > 0].sum() for k in dead) > HARMLESS:
+            found.pop("no effect")
     for first, *others in found.values():
         if first not in kept:
             continue
