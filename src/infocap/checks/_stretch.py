@@ -113,7 +113,7 @@ class Stretch:
         square, times = e[:, sorted(kept)] ** 2, np.unique(moments)
         size = np.sqrt([np.mean(square[moments == one], axis=0) for one in times])
         usual = np.median(size, axis=0) if rows else np.median(size)  # of each channel, or of all
-        levels = np.clip(3 * np.log2(np.maximum(size, 1e-300) / np.maximum(usual, 1e-300)), 0, 9).astype(int)
+        levels = np.clip(3 * np.log2(np.maximum(size, 1e-30) / np.maximum(usual, 1e-30)), 0, 9).astype(int)
         return {
             "first": self.first,
             "last": self.first + self.n - 1,
