@@ -219,10 +219,10 @@ def of_data(case: Case) -> Iterator[Check]:
         found.setdefault(one.found["cause"], []).append(one)
     kept, pictured = told_once([first for first, *_ in found.values()]), False
     if case.method.corrects_bias:  # what low degrees do not show may have been found in higher ones
-        if case.total - case.estimate.capacity[0] > 1:
+        capacity, dead = case.estimate.capacity, [k for one in found.get("no effect", ()) for k in one.found["inputs"]]
+        if case.total - capacity[0] > 1:
             found.pop("nothing", None)
-        dead = [k for one in found.get("no effect", ()) for k in one.found["inputs"]]
-        if dead and min(case.estimate.capacity[case.evidence.basis.indices[:, k] > 0].sum() for k in dead) > HARMLESS:
+        if dead and min(capacity[case.evidence.basis.indices[:, k] > 0].sum() for k in dead) > HARMLESS:
             found.pop("no effect")
     for first, *others in found.values():
         if first not in kept:
@@ -241,15 +241,15 @@ def of_data(case: Case) -> Iterator[Check]:
 
 def _in_stretch(samples: Samples, look: Look, share: float, part: tuple[int, Integers]) -> list[Check]:
     """What is wrong with the data of one stretch, each with a picture of where it is."""
-    stretch, found = prepared(samples, look, *part, share), []
+    stretch, found = prepared(samples, look, *part, share), list[Check]()
     for name, check in DATA.items():
-        if stretch.n >= NEEDS.get(name, 0) and (check in WITH_MEMORY or not samples.history):
-            found += [(name, one) for one in check(stretch)]
-    for name, one in found:
-        one.found["looked_for"] = name
-        if one.kind == "warning" and {"rows", "channels"} & set(one.found):
-            one.found["picture"] = stretch.picture(one.found.get("rows", ()), one.found.get("channels", ()))
-    return [one for _, one in found]
+        used = stretch.n >= NEEDS.get(name, 0) and (check in WITH_MEMORY or not samples.history)
+        for one in check(stretch) if used else ():
+            one.found["looked_for"] = name
+            if one.kind == "warning" and {"rows", "channels"} & set(one.found):
+                one.found["picture"] = stretch.picture(one.found.get("rows", ()), one.found.get("channels", ()))
+            found.append(one)
+    return found
 
 
 def told_once(checks: list[Check]) -> list[Check]:

@@ -87,18 +87,17 @@ def body(result: CapacityResult, title: str) -> Markup:
     """All that a page shows of a result."""
     from . import _figures, _tables  # matplotlib is heavy: commands that make no page do without it
 
-    basis = result.basis
-    shown = [_figures.misfit, _figures.delays, _figures.bars, _tables.by_degree]
-    shown += [_figures.growth, _figures.factors, _figures.drift]
+    first = [_figures.matrix, _figures.misfit, _figures.delays, _figures.bars, _tables.by_degree]
     return filled(
         "page.html",
         title=title,
         version=__version__,
         headline=headline(result),
         checks=checks(result),
-        pictures=together(draw(result) for draw in [_figures.matrix, *shown]),
-        degrees=_options(basis.degrees),
-        variables=_options(basis.interactions),
+        pictures=together(draw(result) for draw in (*first, _figures.growth, _figures.factors, _figures.drift)),
+        example=result.basis.label(min(2, len(result.basis) - 1)),
+        degrees=_options(result.basis.degrees),
+        variables=_options(result.basis.interactions),
         functions=_tables.functions(result),
         provenance=_tables.provenance(result),
     )
@@ -110,7 +109,8 @@ def headline(result: CapacityResult) -> Markup:
 
     total, sure = total_in_words(result)
     inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
-    inputs += f", now and up to {result.basis.memory} steps ago" if result.basis.memory else ""
+    if result.basis.memory:
+        inputs += f", now and up to {max(np.flatnonzero(result.by_delay().any(axis=1)), default=0)} steps ago"
     words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": inputs}
     return filled("headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words)
 
