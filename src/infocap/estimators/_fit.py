@@ -10,16 +10,16 @@ judged by would find directions of noise that seem to be predicted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._array import array_namespace, as_like, take_rows, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._summary import Ridge
+from ..kernels._summary import Ridge, Sums
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -29,10 +29,11 @@ from ._tuning import TUNING
 HOST_NUMBERS, DEVICE_NUMBERS = 2_000_000, 250_000_000
 # Least value of 1 minus the weight of a single sample, so that it cannot make a bias diverge or decide a p-value.
 LEAST_MARGIN = 0.2
+NOBODY = np.empty(0, dtype=int)  # no row judges
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class Products(Sums):
     """Sums over samples of products of the controls phi and the whitened readouts z, and the rows that judge fits."""
 
     controls: Any  # phi phi', (controls, controls)
@@ -40,9 +41,6 @@ class Products:
     readouts: Any  # z z', (rank, rank)
     count: int
     judges: list[tuple[Any, Any]] = field(default_factory=list)  # phi (controls, rows) and z (rows, rank)
-
-    def __add__(self, other: Products) -> Products:
-        return Products(*map(add, vars(self).values(), vars(other).values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +51,10 @@ class Half:
     rotation: Floats  # the directions as columns, (rank, rank)
     choice: Integers  # the fit of each direction, -1 for none
     coefficients: Any  # of all readouts, (dictionary, rank)
+
+    def onto(self, fit: int) -> Floats:
+        """The projection on the directions that chose this fit, (rank, rank)."""
+        return (self.rotation * (self.choice == fit)) @ self.rotation.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,20 +104,16 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties[1])), key=lambda one: one.left)
 
 
-def products(samples: Samples, start: int, stop: int, *, judges: Integers | None = None, **frame: Any) -> Products:
+def products(samples: Samples, start: int, stop: int, *, judges: Integers = NOBODY, **frame: Any) -> Products:
     """The sums over some rows; the controls are the basis of these samples."""
-    total = None
-    for first, last in pieces(samples, start, stop, len(samples.basis)):
-        z = samples.readouts(first, last, **frame)
-        phi = samples.weighted(samples.basis.values(samples.inputs(first, last)).T, first).T
-        part = Products(phi @ phi.T, phi @ z, z.T @ z, last - first)
-        if judges is not None:
-            here = judges - samples.first_row - first
-            where = as_like(here[(here >= 0) & (here < last - first)], z)
-            part.judges.append((take_rows(phi.T, where).T, take_rows(z, where)))
-        total = part if total is None else total + part
-    assert total is not None
-    return total
+    total: Any = None
+    for first, _, phi, z in pieces(samples, start, stop, samples.basis, **frame):
+        here = judges - samples.first_row - first
+        where = as_like(here[(here >= 0) & (here < z.shape[0])], z)
+        judged = [(take_rows(phi.T, where).T, take_rows(z, where))]
+        part = Products(phi @ phi.T, phi @ z, z.T @ z, z.shape[0], judged)
+        total = total.__iadd__(part) if total else part
+    return cast(Products, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,11 +197,20 @@ def inverse_root(gram: Floats) -> tuple[Floats, float]:
     return vectors / np.sqrt(np.clip(eigenvalues, least, 1 / least)), float(eigenvalues[0])
 
 
-def pieces(samples: Samples, start: int, stop: int, functions: int) -> list[tuple[int, int]]:
-    """The rows start to stop in pieces whose values of so many functions are multiplied at full speed."""
-    numbers = DEVICE_NUMBERS if samples.x.on_device else HOST_NUMBERS
-    step = max(numbers // functions, 64)
-    return [(first, min(first + step, stop)) for first in range(start, stop, step)]
+def pieces(
+    samples: Samples, start: int, stop: int, basis: ProductBasis, parts: int = 1, **frame: Any
+) -> Iterator[tuple[int, Any, Any, Any]]:
+    """First row, inputs, values of a basis (functions, rows) and readouts of consecutive pieces of some rows.
+
+    Pieces, or so many `parts` of one, are multiplied at full speed. The values are overwritten by those of the next.
+    """
+    numbers, space = DEVICE_NUMBERS if samples.x.on_device else HOST_NUMBERS, None
+    step = max(numbers // (parts * len(basis)), 64)
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        u = samples.inputs(first, last)
+        space = basis.values(u, space)
+        yield first, u, samples.weighted(space.T, first).T, samples.readouts(first, last, **frame)
 
 
 def controls(evidence: Evidence) -> ProductBasis:

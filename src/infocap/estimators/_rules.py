@@ -119,11 +119,6 @@ def surrogate(
     return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)
 
 
-def surrogate_bytes(n_samples: int, n_columns: int, terms: int, threads: int) -> float:
-    """Memory that shuffles take: inputs, seldom more than eight, before and after, and an order."""
-    return 8.0 * n_samples * (2 * 8 + 1)
-
-
 def with_jackknife(
     evidence: Evidence,
     estimate: Estimate,

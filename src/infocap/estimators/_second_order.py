@@ -11,7 +11,7 @@ e rho - f (e·W), whose expectation is 1/N times the mean of its square.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from itertools import pairwise
 from operator import add
@@ -21,7 +21,7 @@ import numpy as np
 
 from .._array import array_namespace, as_like, on_device, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._summary import TINY, rows_at, serial_sums
+from ..kernels._summary import TINY, Sums, rows_at, serial_sums
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -42,7 +42,7 @@ ADDED = ("totals", "of_halves", "pooled", "response")
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class Residuals(Sums):
     """Sums over the samples of one group, for a part of the functions."""
 
     count: int
@@ -54,9 +54,6 @@ class Residuals:
     bias: Any  # N² times what the squares add to a capacity, (terms,)
     influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, terms)
     weight: Any  # sums of |z|⁴, |e|⁴, |e|⁸, and of what is capped of |e|²: (4,)
-
-    def __add__(self, other: Residuals) -> Residuals:
-        return Residuals(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +70,13 @@ class Job:
 
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
-    out: dict[int, Residuals] = {}
-    edges, dictionary = np.clip(job.edges - samples.first_row, start, stop).tolist(), job.fit.dictionary
+    out = dict[int, Residuals]()
+    edges = np.clip(job.edges - samples.first_row, start, stop).tolist()
     for group, (begin, end) in enumerate(pairwise(edges)):
-        for first, last in pieces(samples, begin, end, 2 * len(dictionary)):
-            u, z = samples.inputs(first, last), samples.readouts(first, last, **frame)
-            phi = samples.weighted(dictionary.values(u).T, first).T
+        for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts=2, **frame):
             y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
             part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total)
-            out[group] = out[group] + part if group in out else part
+            out[group] = out[group].__iadd__(part) if group in out else part
     return out
 
 
@@ -93,21 +88,20 @@ def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, 
 def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residuals:
     """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts."""
     xp, chosen = array_namespace(z), job.fit.halves[half]
-    rotation = as_like(chosen.rotation, z)
-    e = longer = (z - phi.T @ chosen.coefficients) @ rotation
+    left = z - phi.T @ chosen.coefficients
+    e = longer = left @ as_like(chosen.onto(-1), z)  # what no fit is used for
     for k in np.unique(chosen.choice[chosen.choice >= 0]).tolist():
-        candidate, here = job.fit.candidates[k], as_like((chosen.choice == k) * 1.0, z)
-        margin = candidate.fit.margin(phi)
-        by, less = (xp.clip(margin, least * candidate.margin, None)[:, None] for least in TUNING.least_margins)
-        e, longer = e * (1 + here * (1 / by - 1)), longer * (1 + here * (1 / less - 1))
-    e, longer = e @ rotation.T, longer @ rotation.T
+        candidate, along = job.fit.candidates[k], left @ as_like(chosen.onto(k), z)
+        margin = candidate.fit.margin(phi)[:, None]
+        by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
+        e, longer = e + along / by, longer + along / less
     fitted = phi @ e
     if job.own is not None:
         first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
         y = phi[: len(job.own), :] if first else rows_at(phi, job.own)
     y = y[-job.weights.shape[0] :, :]
     er, fr = e @ job.root, (z - e) @ job.root
-    ee, ef, ff = (xp.sum(a * b, axis=1) for a, b in ((er, er), (er, fr), (fr, fr)))
+    ee, ef, ff = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr)))
     bias, influence = [], []
     step = y.shape[0] if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)
     for first in range(0, y.shape[0], step):  # so many functions that what is made of them stays in cache
@@ -118,8 +112,8 @@ def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residua
         along = weights @ longer.T
         changed = along * (2 * rho + along)
         power = changed * changed
-        influence.append(xp.stack([xp.sum(one, axis=1) for one in (changed, power, power * power)]))
-    mixed, square, leverage = z.T @ e, e.T @ e, xp.sum(z * z, axis=1)
+        influence.append(xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)]))
+    mixed, square, leverage, longer = z.T @ e, e.T @ e, xp.vecdot(z, z), longer @ job.root
     return Residuals(
         count=z.shape[0],
         fitted=fitted,
@@ -129,7 +123,7 @@ def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residua
         slope=(er * ff[:, None]).T @ er,
         bias=xp.concat(bias),
         influence=xp.concat(influence, axis=1),
-        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4, (longer @ job.root) ** 2 - er**2)]),
+        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4, xp.vecdot(longer, longer) - ee)]),
     )
 
 
@@ -257,7 +251,7 @@ def _moved(fit: Fit, fitted: list[Any]) -> tuple[list[Any], Any]:
     """
     moved, own = [0.0 * one for one in fitted], 0.0 * fitted[0]
     for k, candidate in enumerate(fit.candidates):
-        onto = [(half.rotation * (half.choice == k)) @ half.rotation.T for half in fit.halves]
+        onto = [half.onto(k) for half in fit.halves]
         mean = fit.halves[0].share * onto[0] + fit.halves[1].share * onto[1]
         for half, one in enumerate(fitted if mean.any() else ()):
             solved = candidate.fit.solve(one)

@@ -73,8 +73,7 @@ def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: 
     Rows with leverage h = |y|² / N have residuals that are too small, and fits that scatter more, by 1 - h each.
     """
     total = np.zeros((2, len(samples.basis)))
-    for first, last in pieces(samples, start, stop, len(samples.basis)):
-        phi, z = samples.basis.values(samples.inputs(first, last)), samples.readouts(first, last, **frame)
+    for _, _, phi, z in pieces(samples, start, stop, samples.basis, **frame):
         e = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
         xp, square = array_namespace(e), phi * phi
         margin = xp.clip(1 - xp.sum(square, axis=0) / samples.n_total, LEAST_MARGIN, None)

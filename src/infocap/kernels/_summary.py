@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, NamedTuple
+from operator import add, iadd
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -219,16 +220,23 @@ def frame_of(triangle: Any) -> Frame | None:
     return Frame(inverse / norms[:, None], triangle)
 
 
+class Sums:
+    """Sums over samples: those of two parts add up field by field, with += in the memory of the first."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(add, vars(self).values(), vars(other).values()))
+
+    def __iadd__(self, other: Self) -> Self:
+        return type(self)(*map(iadd, vars(self).values(), vars(other).values()))
+
+
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(Sums):
     """z'z and y'z of some samples: (readouts, readouts) and (terms, readouts)."""
 
     gram: Any
     projection: Any
     n_samples: int
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(self.gram + other.gram, self.projection + other.projection, self.n_samples + other.n_samples)
 
     def summary(self, frame: Frame, constant: bool) -> Summary | None:
         """The summary of these samples; None where z is too nearly dependent for sums of products."""

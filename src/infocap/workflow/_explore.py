@@ -238,9 +238,8 @@ def _residual_sums(
 ) -> Floats:
     """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
     total = np.zeros((len(samples.basis), root.shape[1] + 1))
-    for first, last in pieces(samples, start, stop, len(found)):
-        u, z = samples.inputs(first, last), samples.readouts(first, last, **frame)
-        e = (z - found.values(u).T @ as_like(c, z)) @ as_like(root, z)
+    for _, u, phi, z in pieces(samples, start, stop, found, **frame):
+        e = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
         square = to_numpy(array_namespace(e).sum(e * e, axis=1))
         total[:, :-1] += to_numpy(samples.basis.project([(u, e)]))
         total[:, -1] += samples.basis.sum_over(u, square, power=2)
