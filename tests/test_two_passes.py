@@ -33,7 +33,7 @@ EVERY, SOME = np.arange(30), np.array([0, 3, 4, 11, 29])
 def test_ridge_coefficients_are_those_of_augmented_least_squares(kept, penalty):
     y, z = tables()
     penalties = penalty * np.linspace(1, 5, len(kept))
-    fit = Ridge.of(y.T @ y, y.T @ z, kept, penalties, 8)
+    (fit,) = Ridge.fits(y.T @ y, y.T @ z, kept, [penalties], 8)
     augmented = np.vstack([y[:, kept], np.diag(np.sqrt(penalties))])
     expected = np.linalg.lstsq(augmented, np.vstack([z, np.zeros((len(kept), 4))]), rcond=None)[0]
     assert_allclose(fit.coefficients[kept], expected, atol=1e-12)
@@ -51,7 +51,7 @@ def test_margins_are_one_minus_the_diagonal_of_the_hat_matrix(kept):
     y[:4] *= 20  # a few samples that decide their own fit
     penalties = np.linspace(1, 5, len(kept))
     hat = y[:, kept] @ np.linalg.solve(y[:, kept].T @ y[:, kept] + np.diag(penalties), y[:, kept].T)
-    exact, fit = np.diag(hat), Ridge.of(y.T @ y, y.T @ z, kept, penalties, 64)
+    exact, (fit,) = np.diag(hat), Ridge.fits(y.T @ y, y.T @ z, kept, [penalties], 64)
     found = 1 - fit.margin(y.T)
     large = found > EXACT_ABOVE
     assert_allclose(found[large], exact[large], atol=1e-12)
@@ -64,7 +64,7 @@ def test_margins_are_one_minus_the_diagonal_of_the_hat_matrix(kept):
 def test_residuals_over_margins_are_those_of_fits_without_the_sample():
     y, z = tables(n=40)
     y[3] *= 20
-    fit = Ridge.of(y.T @ y, y.T @ z, EVERY, np.linspace(1, 5, 30), 64)
+    (fit,) = Ridge.fits(y.T @ y, y.T @ z, EVERY, [np.linspace(1, 5, 30)], 64)
     left_out = (z - y @ fit.coefficients)[3] / fit.margin(y.T)[3]
     rest = np.delete(np.arange(40), 3)
     b = np.linalg.solve(y[rest].T @ y[rest] + np.diag(np.linspace(1, 5, 30)), y[rest].T @ z[rest])
@@ -75,11 +75,11 @@ def test_functions_that_depend_on_each_other_have_no_fit_without_a_penalty():
     y, z = tables()
     y[:, 7] = y[:, 3] - 2 * y[:, 5]
     a, b = y.T @ y, y.T @ z
-    assert Ridge.of(a, b, EVERY, np.zeros(30), 8) is None
-    assert Ridge.of(a, b, np.delete(EVERY, 7), np.zeros(29), 8) is not None
-    assert Ridge.of(a, b, EVERY, np.ones(30), 8) is not None
+    assert not list(Ridge.fits(a, b, EVERY, [np.zeros(30)], 8))
+    assert list(Ridge.fits(a, b, np.delete(EVERY, 7), [np.zeros(29)], 8))
+    assert len(list(Ridge.fits(a, b, EVERY, [np.zeros(30), np.ones(30)], 8))) == 1
     few = tables(n=20)
-    assert Ridge.of(few[0].T @ few[0], few[0].T @ few[1], EVERY, np.zeros(30), 8) is None
+    assert not list(Ridge.fits(few[0].T @ few[0], few[0].T @ few[1], EVERY, [np.zeros(30)], 8))
 
 
 NORMAL = infocap.product_basis("hermite", 2, 4)

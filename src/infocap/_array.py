@@ -91,17 +91,22 @@ def multiplier(like: Any) -> Callable[..., Any] | None:
     return import_module(library).multiply if library in ("numpy", "cupy", "torch") else None
 
 
-def cholesky(matrix: Any) -> Any:
-    """The lower triangle C with C C' = matrix; None where the matrix is not positive."""
+def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
+    """The lower triangle C with C C' = matrix + diag(plus); None where that is not positive."""
     try:
         if on_host(matrix):
             from scipy.linalg import cholesky as factored
 
-            return factored(matrix.T, lower=True, check_finite=False)  # in the order of LAPACK: half the time
+            sums = matrix.copy()
+            sums.flat[:: len(sums) + 1] += plus
+            return factored(sums.T, lower=True, overwrite_a=True, check_finite=False)  # in the order of LAPACK
+        xp = array_namespace(matrix)
+        if not np.isscalar(plus):
+            matrix = matrix + xp.eye(matrix.shape[0], dtype=matrix.dtype, device=matrix.device) * as_like(plus, matrix)
         if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
-            factor, failed = array_namespace(matrix).linalg.cholesky_ex(matrix)
+            factor, failed = xp.linalg.cholesky_ex(matrix)
             return None if bool(failed) else factor
-        factor = array_namespace(matrix).linalg.cholesky(matrix)
+        factor = xp.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         return None
     return factor if np.isfinite(to_numpy(factor[-1, -1])) else None

@@ -137,14 +137,11 @@ class _Contest:
     def enter(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
         """Ridge fits with these weights of the penalty, except where the functions are not independent."""
         out, kept = [], np.flatnonzero(np.isfinite(weights))
-        for penalty in penalties:
-            scaled = self.sums.count * penalty * weights[kept]
-            fit = Ridge.of(self.sums.controls, self.sums.cross, kept, scaled, TUNING.signs)
-            if fit is not None:
-                margin = fit.margin(self.phi)
-                left = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
-                mean = float(array_namespace(margin).mean(margin))
-                out.append(Candidate(fit, mean, self._squares(left)))
+        scaled = (self.sums.count * penalty * weights[kept] for penalty in penalties)
+        for fit in Ridge.fits(self.sums.controls, self.sums.cross, kept, scaled, TUNING.signs):
+            margin = fit.margin(self.phi)
+            left = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
+            out.append(Candidate(fit, float(array_namespace(margin).mean(margin)), self._squares(left)))
         return out
 
     def winner(self, candidates: list[Candidate]) -> Fit:
@@ -166,9 +163,9 @@ class _Contest:
             halves.append(Half(share, rotation, choice, b))
         b = halves[0].share * halves[0].coefficients + halves[1].share * halves[1].coefficients
         used = [candidates[k].margin for half in halves for k in half.choice if k >= 0]
-        rest = self.sums.cross - self.sums.controls @ b
-        c = b + rest / (self.sums.count * float(np.mean(used or 1.0)))
-        gram = np.eye(rank) + to_numpy(b.T @ (b - self.sums.controls @ b / self.sums.count))
+        seen = self.sums.controls @ b
+        c = b + (self.sums.cross - seen) / (self.sums.count * float(np.mean(used or 1.0)))
+        gram = np.eye(rank) + to_numpy(b.T @ (b - seen / self.sums.count))
         return Fit(self.dictionary, candidates, (halves[0], halves[1]), b, c, gram, self.sums.controls, left)
 
     def prior(self, found: Fit) -> Floats | None:

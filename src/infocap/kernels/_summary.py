@@ -10,6 +10,7 @@ dependent, are factored block by block, by Householder's method.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add, iadd
@@ -284,25 +285,25 @@ class Ridge:
     signs: Any  # C^-T w for each vector w of signs, (dictionary, signs)
 
     @classmethod
-    def of(cls, products: Any, cross: Any, kept: Integers, penalty: Floats, n_signs: int) -> Ridge | None:
-        """A fit from the sums A and B; None where the functions are not independent on these samples."""
-        xp, count = array_namespace(products), len(kept)
-        where = as_like(kept, products)
-        a = products if count == products.shape[0] else take_rows(take_rows(products, where).T, where).T
-        a = a + xp.eye(count, dtype=a.dtype, device=a.device) * as_like(penalty, a)
-        factor = cholesky(a)
-        if factor is None:
-            return None
-        pivots, own = (np.diag(one) if xp is np else to_numpy(xp.linalg.diagonal(one)) for one in (factor, a))
-        if not np.min(pivots**2 / own) > LEAST_PIVOT:
-            return None
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (count, n_signs)) / np.sqrt(n_signs)
-        inside = solve_triangle(factor, take_rows(cross, where))
-        solved = solve_triangle(factor, xp.concat([inside, as_like(signs, a)], axis=1), transposed=True)
+    def fits(
+        cls, products: Any, cross: Any, kept: Integers, penalties: Iterable[Floats], n_signs: int
+    ) -> Iterator[Ridge]:
+        """Fits from the sums A and B, one per penalty; none where the functions are not independent on the samples."""
+        xp, where = array_namespace(products), as_like(kept, products)
+        a = (
+            products if len(kept) == products.shape[0] else take_rows(take_rows(products, where).T, where)
+        )  # it is symmetric
+        b, own = take_rows(cross, where), to_numpy(xp.linalg.diagonal(a))
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(n_signs)
         places = np.full(products.shape[0], -1)
-        places[kept] = np.arange(count)
-        solved = rows_at(solved, places)
-        return cls(kept, places, factor, solved[:, : cross.shape[1]], solved[:, cross.shape[1] :])
+        places[kept] = np.arange(len(kept))
+        for penalty in penalties:
+            factor = cholesky(a, penalty)
+            pivots = 0.0 if factor is None else to_numpy(xp.linalg.diagonal(factor))
+            if np.min(pivots**2 / (own + penalty)) > LEAST_PIVOT:
+                inside = xp.concat([solve_triangle(factor, b), as_like(signs, a)], axis=1)
+                solved = rows_at(solve_triangle(factor, inside, transposed=True), places)
+                yield cls(kept, places, factor, solved[:, : b.shape[1]], solved[:, b.shape[1] :])
 
     def margin(self, phi: Any) -> Any:
         """1 - h of samples with these values of the dictionary (dictionary, samples)."""

@@ -37,8 +37,9 @@ MOST_DAYS, MOST_OF_MEMORY = 2.0, 0.8
 LARGE_BYTES = 1e9
 # Operations per second that any graphics card for computing can do.
 DEVICE_RATE = 5e11
-# Values of the basis below which the method's matrices are small.
-SMALL = 400_000
+# Values of the basis below which a method's matrices are handled faster by one thread than by several, which wait for
+# each other: NumPy and SciPy have a matrix library each, and idle threads of one take the cores from the other.
+SMALL = 20_000_000
 # Share of the memory allowed that is read at a time to find rows with missing values.
 SIFTED_SHARE = 16
 # Bytes of coordinates that travel with a result; larger ones are not kept, and capacity_of says so.
@@ -237,7 +238,6 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     if not isinstance(evidence, Evidence):
         raise ParameterError(f"`evidence={evidence!r:.60}` must come from infocap.evidence(...).")
     chosen = find_method(method, options)
-    # Small matrices are handled faster by one thread than by several that wait for each other.
     cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
     with cores, np.errstate(under="ignore"):
         found = chosen.function(evidence, **options)
