@@ -70,8 +70,7 @@ class Job:
 
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
-    out = dict[int, Residuals]()
-    edges = np.clip(job.edges - samples.first_row, start, stop).tolist()
+    out, edges = dict[int, Residuals](), np.clip(job.edges - samples.first_row, start, stop).tolist()
     for group, (begin, end) in enumerate(pairwise(edges)):
         for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts=2, **frame):
             y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
