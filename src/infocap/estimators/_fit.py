@@ -110,9 +110,9 @@ def products(samples: Samples, start: int, stop: int, *, judges: Integers = NOBO
     for first, _, phi, z in pieces(samples, start, stop, samples.basis, **frame):
         here = judges - samples.first_row - first
         where = as_like(here[(here >= 0) & (here < z.shape[0])], z)
-        judged = [(take_rows(phi.T, where).T, take_rows(z, where))]
-        part = Products(phi @ phi.T, phi @ z, z.T @ z, z.shape[0], judged)
-        total = total.__iadd__(part) if total else part
+        judged = take_rows(phi.T, where).T, take_rows(z, where)
+        part = Products(phi @ phi.T, phi @ z, z.T @ z, z.shape[0], [judged])
+        total = part if total is None else total.absorb(part)
     return cast(Products, total)
 
 

@@ -66,6 +66,7 @@ class Job:
     weights: Any  # (terms, rank)
     root: Any  # (rank, rank)
     edges: Integers  # the rows where groups begin, half of them in each half of the samples
+    onto: list[dict[int, Any]]  # for each half, projections on the directions that chose each fit, -1 for none
 
 
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
@@ -75,7 +76,7 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
         for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts=2, **frame):
             y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
             part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total)
-            out[group] = out[group].__iadd__(part) if group in out else part
+            out[group] = out[group].absorb(part) if group in out else part
     return out
 
 
@@ -86,11 +87,11 @@ def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, 
 
 def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residuals:
     """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts."""
-    xp, chosen = array_namespace(z), job.fit.halves[half]
-    left = z - phi.T @ chosen.coefficients
-    e = longer = left @ as_like(chosen.onto(-1), z)  # what no fit is used for
-    for k in np.unique(chosen.choice[chosen.choice >= 0]).tolist():
-        candidate, along = job.fit.candidates[k], left @ as_like(chosen.onto(k), z)
+    xp, onto = array_namespace(z), job.onto[half]
+    left = z - phi.T @ job.fit.halves[half].coefficients
+    e = longer = left @ onto[-1]
+    for k in sorted(onto.keys() - {-1}):
+        candidate, along = job.fit.candidates[k], left @ onto[k]
         margin = candidate.fit.margin(phi)[:, None]
         by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
         e, longer = e + along / by, longer + along / less
@@ -160,10 +161,10 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     root, _ = inverse_root(fit.gram)
     metric = as_like(root, fit.c)
     weights = rows_at(fit.c, places) @ (metric @ metric.T)
-    used = {k for half in fit.halves for k in half.choice.tolist()}
-    kept: Any = [one if k in used else None for k, one in enumerate(fit.candidates)]  # the others need not travel
-    sent = replace(fit, candidates=kept, b=None, c=None, products=None)
-    job = Job(sent, basis, places if inside else None, weights, metric, edges)
+    onto = [{k: as_like(half.onto(k), metric) for k in {-1, *half.choice.tolist()}} for half in fit.halves]
+    kept: Any = [one if k in onto[0] | onto[1] else None for k, one in enumerate(fit.candidates)]
+    sent = replace(fit, candidates=kept, b=None, c=None, products=None)  # what is not used need not travel
+    job = Job(sent, basis, places if inside else None, weights, metric, edges, onto)
     found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
     groups = [found[group] for group in sorted(found)]
     every = reduce(add, groups)

@@ -222,12 +222,13 @@ def frame_of(triangle: Any) -> Frame | None:
 
 
 class Sums:
-    """Sums over samples: those of two parts add up field by field, with += in the memory of the first."""
+    """Sums over samples, which add up field by field."""
 
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(add, vars(self).values(), vars(other).values()))
 
-    def __iadd__(self, other: Self) -> Self:
+    def absorb(self, other: Self) -> Self:
+        """The sum of both, in the memory of this one where its arrays can be written into."""
         return type(self)(*map(iadd, vars(self).values(), vars(other).values()))
 
 
@@ -290,13 +291,11 @@ class Ridge:
     ) -> Iterator[Ridge]:
         """Fits from the sums A and B, one per penalty; none where the functions are not independent on the samples."""
         xp, where = array_namespace(products), as_like(kept, products)
-        a = (
-            products if len(kept) == products.shape[0] else take_rows(take_rows(products, where).T, where)
-        )  # it is symmetric
-        b, own = take_rows(cross, where), to_numpy(xp.linalg.diagonal(a))
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(n_signs)
         places = np.full(products.shape[0], -1)
         places[kept] = np.arange(len(kept))
+        a = products if len(kept) == len(places) else take_rows(take_rows(products, where).T, where)  # symmetric
+        b, own = take_rows(cross, where), to_numpy(xp.linalg.diagonal(a))
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(n_signs)
         for penalty in penalties:
             factor = cholesky(a, penalty)
             pivots = 0.0 if factor is None else to_numpy(xp.linalg.diagonal(factor))
