@@ -425,7 +425,7 @@ def test_on_the_fibre_total_capacity_and_accuracy_rise_together():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the noise is correlated", "ignore:what .* factors leave")
+@pytest.mark.filterwarnings("ignore:the noise is correlated", "ignore:.* factors leave")
 @pytest.mark.parametrize(("n_inputs", "degree", "n_samples"), [(2, 14, 4096), (5, 8, 8192)])
 def test_factors_and_total_capacity_count_nearly_the_same_dimensions(n_inputs, degree, n_samples):
     """40 m of fibre, noise from 100 repeats at a constant input, the paper's own total."""
