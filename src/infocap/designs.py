@@ -53,9 +53,9 @@ def draw(
         The same seed gives the same points; None gives fresh ones.
     blocks
         Independent designs of n_samples / blocks points, one after the other, each in a random order. By default eight;
-        four, two or one where a block would have fewer than 64 points, or fewer than the discrete inputs have states
-        (2^q for q binary inputs). Twice the blocks with twice the samples begin with the same points. Random points
-        have no blocks: their first N stay the same when more are drawn.
+        four, two or one where a block would have fewer than 64 points, or than discrete inputs have states (2^q for q
+        binary inputs). Algorithm 1 wants two or more, because half of one is not even. Twice the blocks with twice the
+        samples begin with the same points. Random points have none: their first N stay when more are drawn.
     method
         The former name of `design`.
 
