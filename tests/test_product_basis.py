@@ -297,3 +297,12 @@ def test_another_number_of_inputs_is_refused_and_not_cut():
     basis = product_basis("legendre", 2, 3)
     with pytest.raises(DataError, match=r"u has shape \(5, 3\); the basis wants \(samples, 2\)"):
         basis.combine(np.zeros((5, 3)), np.ones(len(basis)))
+
+
+def test_functions_are_found_in_another_basis_whatever_the_order_of_the_indices_in_memory():
+    basis = product_basis("legendre", 3, 4)
+    few = basis.subset(np.array([0, 2, 5, 30]))
+    turned = type(basis)(basis.families, np.asfortranarray(basis.indices))
+    for one in (basis, turned):
+        assert few.places(one).tolist() == [0, 2, 5, 30]
+        assert np.flatnonzero(one.places(few) >= 0).tolist() == [0, 2, 5, 30]

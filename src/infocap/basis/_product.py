@@ -123,7 +123,7 @@ class ProductBasis:
         """The place of each function of this basis among those of another, -1 where it is not there."""
         wide = max(self.indices.shape[1], other.indices.shape[1])
         here, there = (np.pad(one.indices, ((0, 0), (0, wide - one.indices.shape[1]))) for one in (self, other))
-        ours, theirs = (rows.astype(np.int64).view(f"V{8 * wide}")[:, 0].tolist() for rows in (here, there))  # as bytes
+        ours, theirs = (rows.astype(np.int64, "C").view(f"V{8 * wide}")[:, 0].tolist() for rows in (here, there))
         known = {row: place for place, row in enumerate(theirs)}
         return np.array([known.get(row, -1) for row in ours])
 
