@@ -151,10 +151,7 @@ def explore(
     seen = evidence(u, x, nothing, **options)
     most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
     found, rounds, faint = _search(seen, rate, windows, most, most_found)
-    last, basis = (
-        rounds[-1],
-        DelayedBasis(families, found.indices, memory=1),
-    )  # a sequence, even if nothing of the past was found
+    basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
     with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
         result = estimate(u, x, basis, repeats=repeats, false_discovery_rate=rate, **options)
@@ -174,6 +171,7 @@ def explore(
     for check in checks:
         if check.kind == "warning":
             warn(check)
+    last = rounds[-1]
     metadata = result.metadata | {"explored": {"windows": last.windows, "tested": last.tested, "faint": faint}}
     result = replace(result, capacity=result.capacity * clear, checks=tuple(checks), metadata=metadata)
     return Exploration(basis, result, tuple(rounds), *faint)
