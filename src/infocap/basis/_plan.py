@@ -41,8 +41,8 @@ HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=409
 # To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
 DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, equal=False)
-# Numbers of a tile on a device up to which two gathers and one product take less time than one call per block.
-FEW_NUMBERS = 100_000_000
+# Numbers per block of a tile on a device up to which two gathers and one product take less time than a call per block.
+FEW_NUMBERS = 1_000_000
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
 
 
@@ -160,7 +160,7 @@ class Plan:
         """
         n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
         at_once = max(min(self.samples, n_samples), 1)
-        few = not here and self.height * at_once < FEW_NUMBERS
+        few = not here and self.n_terms * at_once < FEW_NUMBERS * sum(len(blocks) for *_, blocks in self.batches)
         multiply = np.multiply if here else None if few else multiplier(u)
         with suppress(IndexError):
             space = _SPARE.pop() if here else space

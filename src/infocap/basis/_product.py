@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
+from .._array import array_namespace, as_like, contiguous, multiplier, on_host, to_numpy
 from .._check import whole_number
 from .._words import name_and_unit
 from ..errors import DataError, ParameterError
@@ -130,28 +130,28 @@ class ProductBasis:
     def values(self, u: Any, space: Any = None) -> Any:
         """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs).
 
-        In the processor's memory they overwrite `space` where that is given and wide enough, because fresh memory for
-        each of many pieces costs a tenth of what is computed with them.
+        They overwrite `space` where that is given and wide enough, because fresh memory for each of many pieces costs a
+        tenth of what is computed with them.
         """
-        if on_host(u):
-            n = len(u) - self.memory
-            out = np.empty((len(self), n)) if space is None or space.shape[1] < n else space[:, :n]
-            for rows, samples, values in self._plan(u).tiles(u):
-                out[self._plan(u).order[rows], samples] = values
-            return out
-        found = list(self.blocks(u))
-        return found[0] if len(found) == 1 else array_namespace(u).concat(found, axis=1)
+        plan, xp, n = self._plan(u), array_namespace(u), u.shape[0] - self.memory
+        if not on_host(u) and multiplier(u) is None:  # a library that cannot write into arrays
+            return xp.concat(list(self.blocks(u)), axis=1)
+        if space is None or space.shape[1] < n:
+            space = xp.empty((len(self), n), dtype=xp.float64, device=u.device)
+        order = as_like(plan.order, u)
+        for rows, samples, values in plan.tiles(u):
+            space[order[rows], samples] = values[: rows.stop - rows.start, :]
+        return space[:, :n]
 
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs."""
         plan, xp, n_samples = self._plan(u), array_namespace(u), u.shape[0] - self.memory
         for start, stop in pairwise([*range(0, n_samples, plan.sizes.samples(len(self))), n_samples]):
             some = u[start : stop + self.memory, :]
-            if on_host(u):
+            if multiplier(u) is None:
+                yield plan.row_of.of(xp.concat([y[: rows.stop - rows.start, :] for rows, _, y in plan.tiles(some)]))
+            else:
                 yield self.values(some)
-            else:  # a tile is overwritten by the next
-                tiles = (xp.asarray(y[: rows.stop - rows.start, :], copy=True) for rows, _, y in plan.tiles(some))
-                yield plan.row_of.of(xp.concat(list(tiles)))
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.
@@ -183,11 +183,11 @@ class ProductBasis:
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
         """The sum over samples of weight times y^power, for every function: (terms,)."""
-        total = np.zeros(len(self))
+        parts: dict[int, Any] = {}
+        weights = as_like(np.ones(u.shape[0] - self.memory) if weights is None else weights, u)
         for rows, samples, y in self._plan(u).tiles(u):
-            y = y[: rows.stop - rows.start, :]
-            part = np.ones(y.shape[1]) if weights is None else weights[samples]
-            total[rows] += to_numpy(y**power @ as_like(part, y))
+            parts[rows.start] = parts.get(rows.start, 0.0) + y[: rows.stop - rows.start, :] ** power @ weights[samples]
+        total = np.concatenate([to_numpy(one) for one in parts.values()])
         return total[self._plan(u).row_of.rows]
 
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:

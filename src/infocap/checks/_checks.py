@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from .._array import to_numpy
 from .._parallel import parallel_map
 from ..basis._product import ProductBasis, product_basis
 from ..dimension._repeats import Repeats, dead_channels
@@ -64,7 +65,7 @@ def correlated(case: Case) -> Iterator[Check]:
         return
     means = look.epoch_sums / np.maximum(sizes, 1)[:, None]
     shifted = means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
-    means = (shifted * samples.scale - evidence.space.mean) @ evidence.whitener["whitening"]
+    means = (shifted * samples.scale - evidence.space.mean) @ to_numpy(evidence.whitener["whitening"])
     if not samples.constant or samples.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]
@@ -210,13 +211,19 @@ EXPLAINS = {
 }
 
 
+def mistakes(samples: Samples, look: Look) -> dict[str, list[Check]]:
+    """What is wrong with the data in all stretches, by its cause."""
+    parts, found = stretches(samples), dict[str, list[Check]]()
+    seen = partial(_in_stretch, samples, look, 1 / len(parts))
+    with np.errstate(under="ignore"):
+        for one in chain.from_iterable(parallel_map(seen, parts) if samples.in_memory else map(seen, parts)):
+            found.setdefault(one.found["cause"], []).append(one)
+    return found
+
+
 def of_data(case: Case) -> Iterator[Check]:
-    """What is wrong with the data in all stretches, each mistake once, the first with a picture of where it is."""
-    samples, found = case.evidence.samples, dict[str, list[Check]]()
-    parts = stretches(samples)
-    look = partial(_in_stretch, samples, case.evidence.look, 1 / len(parts))
-    for one in chain.from_iterable(parallel_map(look, parts) if samples.in_memory else map(look, parts)):
-        found.setdefault(one.found["cause"], []).append(one)
+    """What is wrong with the data, each mistake once, the first with a picture of where it is."""
+    found, length = dict(case.evidence.mistakes()), len(stretches(case.evidence.samples)[0][1])
     kept, pictured = told_once([first for first, *_ in found.values()]), False
     if case.method.corrects_bias:  # what low degrees do not show may have been found in higher ones
         capacity, dead = case.estimate.capacity, [k for one in found.get("no effect", ()) for k in one.found["inputs"]]
@@ -229,7 +236,7 @@ def of_data(case: Case) -> Iterator[Check]:
             continue
         text, all_found = str(first), dict(first.found)
         if others:
-            text += f" The same is seen in {len(others)} more stretches of {len(parts[0][1])} measurements."
+            text += f" The same is seen in {len(others)} more stretches of {length} measurements."
             for name in ("rows", "first_rows", "shifts"):
                 if name in all_found:
                     all_found[name] = [row for one in (first, *others) for row in one.found[name]]

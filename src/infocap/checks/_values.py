@@ -8,7 +8,7 @@ from .._words import listed
 from ..basis._family import DiscreteFamily
 from ..errors import Check
 from ..estimators._evidence import lowest
-from ..samples._look import fitting_domain
+from ..samples._look import domain_advice
 from ..typing import Floats, Integers
 from ._alignment import LAGS
 from ._stretch import FALSE_ALARM, Stretch, misfit, numbers
@@ -79,11 +79,7 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     if part:
         k, (low, high, share) = next(iter(part.items()))
         family = s.low.families[k]
-        start, stop = family.domain
-        fitting = fitting_domain(low, high, family.domain)
-        made = "delayed_basis" if s.samples.basis.of_sequences else "product_basis"
-        advice = f"pass its true interval as `domain` to {made}, or check gain and offset of the source"
-        advice = f"pass `domain={fitting}` to {made}" if fitting else advice
+        (start, stop), advice = family.domain, domain_advice(low, high, family, s.samples.basis)
         yield Check(
             f"inputs do not follow the declared distribution ({family.distribution}): {_named(part)} runs from "
             f"{low:.4g} to {high:.4g} and fills {share:.0%} of its domain, {start:g} to {stop:g}; {advice}.",
@@ -104,11 +100,8 @@ def inputs_off(s: Stretch) -> Iterator[Check]:
     kinds = ", ".join(dict.fromkeys(family.distribution for family in s.low.families))
     cause, said = "correlated inputs", f"{names} are correlated: {size}; draw each input by itself"
     if len(joined) == 1:
-        cause, advice = (
-            "shape of inputs",
-            "use the `family` of the true distribution, or basis.samples(recorded inputs)",
-        )
-        said = f"{names} has another shape: {size}; {advice}"
+        advice = "use the `family` of the true distribution, or basis.samples(recorded inputs)"
+        cause, said = "shape of inputs", f"{names} has another shape: {size}; {advice}"
     yield Check(
         f"inputs do not follow the declared distribution ({kinds}): {said}.",
         unreliable="inputs not of the declared distribution",

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._check import one_of, probability
 from ..errors import Check
-from ..kernels._summary import TINY, benjamini_hochberg, stretch_error
+from ..kernels._summary import TINY, benjamini_hochberg, squares, stretch_error
 from ._evidence import GROUPS, Evidence
 from ._fit import HOST_NUMBERS, fit_readouts, most_controls
 from ._method import Estimate
@@ -52,7 +52,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
         return sequence
     edges = evidence.group_edges
     found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
-    plain, bias, variance, count = np.sum(found.inside**2, axis=1), found.bias, found.variance, len(found.totals)
+    plain, bias, variance, count = squares(found.inside.T), found.bias, found.variance, len(found.totals)
     # Coefficients of a function without capacity scatter about zero from group to group as much as their mean does: the
     # ratio has an F distribution, with the effective number of directions of the noise (Satterthwaite) times groups.
     nu = np.trace(found.pooled) ** 2 / max(float(np.sum(found.pooled**2)), TINY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import pairwise
@@ -14,6 +14,7 @@ import numpy as np
 from .._array import as_like, on_host, to_numpy
 from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
+from ..errors import Check
 from ..kernels._summary import (
     Frame,
     Moments,
@@ -77,6 +78,7 @@ class Evidence:
     frame: Frame | None
     whole: Summary
     halves: tuple[Summary, Summary]
+    mistakes: Callable[[], dict[str, list[Check]]] = dict  # in the data, by their cause; looked for when asked
 
     @property
     def basis(self) -> ProductBasis:
@@ -127,12 +129,12 @@ class Evidence:
     @property
     def readout_weights(self) -> Floats:
         """W* = G⁻¹R of every target, in units of the channels: (readouts + 1, terms), the constant's weight first."""
-        samples, inside = self.samples, to_numpy(self.coordinates)
-        slopes = np.sqrt(self.n_samples) * self.space.whitening @ inside[int(samples.constant) :]
+        samples, inside = self.samples, self.coordinates
+        slopes = to_numpy(self.whitener["whitening"] @ inside[int(samples.constant) :, :])
         out = np.zeros((samples.x.shape[1] + 1, inside.shape[1]))
         with np.errstate(over="ignore"):  # readouts near the smallest numbers have weights beyond the largest
             out[1 + samples.channels] = samples.scale[:, None] * slopes
-        out[0] = samples.constant * inside[0] - (samples.shift * samples.scale + self.space.mean) @ slopes
+        out[0] = samples.constant * to_numpy(inside[0, :]) - (samples.shift * samples.scale + self.space.mean) @ slopes
         return out
 
     @cached_property
@@ -220,7 +222,8 @@ class Evidence:
     @cached_property
     def whitener(self) -> dict[str, Any]:
         """What `Samples.readouts` needs to give X~, of sample covariance 1: the mean to subtract, and a matrix."""
-        return {"mean": self.space.mean, "whitening": self.space.whitening * np.sqrt(self.n_samples)}
+        whitening = as_like(self.space.whitening * np.sqrt(self.n_samples), self.coordinates)
+        return {"mean": self.space.mean, "whitening": whitening}
 
     @cached_property
     def target_power(self) -> Floats:
@@ -316,7 +319,7 @@ def _evenness(rows: Integers, n: int, count: int) -> float:
 
 def _below(samples: Samples, start: int, stop: int, *, column: int, most: float) -> list[tuple[Integers, Floats]]:
     """The rows in which one input is below some value, and its values, as a list of one pair."""
-    u = samples.u.read(start, stop, on_host=True)[:, column]
+    u = to_numpy(samples.u.read(start, stop)[:, column])
     rows = np.flatnonzero(u <= most)
     return [(rows + samples.first_row + start, u[rows])]
 
@@ -329,8 +332,7 @@ def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
 
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
     """The sums of y and of y² over some rows, with weights w and w²: (2, terms)."""
-    u = samples.u.read(start, stop, on_host=True)
-    weights = None if samples.root_weights is None else samples.root_weights[start:stop] ** 2
+    u, weights = samples.inputs(start, stop), samples.weights(start, stop)
     square = None if weights is None else weights**2
     return np.array([basis.sum_over(u, weights), basis.sum_over(u, square, power=2)])
 

@@ -17,9 +17,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._array import array_namespace, as_like, take_rows, to_numpy
+from .._array import array_namespace, as_like, take_rows, times, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._summary import Ridge, Sums
+from ..kernels._summary import Ridge, Sums, squares
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -48,22 +48,17 @@ class Half:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
     share: float  # of all samples: one half, unless the number of groups is odd
-    rotation: Floats  # the directions as columns, (rank, rank)
-    choice: Integers  # the fit of each direction, -1 for none
+    onto: dict[int, Any]  # by number of fit, -1 for none, the projection on the directions that chose it, (rank, rank)
     coefficients: Any  # of all readouts, (dictionary, rank)
-
-    def onto(self, fit: int) -> Floats:
-        """The projection on the directions that chose this fit, (rank, rank)."""
-        return (self.rotation * (self.choice == fit)) @ self.rotation.T
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One ridge fit, its mean margin, and what it leaves of the rows that judge: (2, rank, rank), for both halves."""
+    """One ridge fit, its mean margin, and what it leaves of the rows that judge without them, (rows, rank)."""
 
     fit: Ridge
     margin: float
-    left: Floats
+    left: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +70,7 @@ class Fit:
     halves: tuple[Half, Half]
     b: Any  # coefficients of the fit, their mean over samples, (dictionary, rank)
     c: Any  # of all functions of the dictionary, (dictionary, rank)
-    gram: Floats  # (rank, rank)
+    gram: Any  # (rank, rank)
     products: Any  # sums of phi phi'
     left: float  # mean square of what is left, summed over readouts
 
@@ -111,7 +106,7 @@ def products(samples: Samples, start: int, stop: int, *, judges: Integers = NOBO
         here = judges - samples.first_row - first
         where = as_like(here[(here >= 0) & (here < z.shape[0])], z)
         judged = take_rows(phi.T, where).T, take_rows(z, where)
-        part = Products(phi @ phi.T, phi @ z, z.T @ z, z.shape[0], [judged])
+        part = Products(phi @ phi.T, times(phi, z), z.T @ z, z.shape[0], [judged])
         total = part if total is None else total.absorb(part)
     return cast(Products, total)
 
@@ -128,12 +123,6 @@ class _Contest:
     z: Any  # their readouts, (rows, rank)
     edge: int  # the first judge of the second half
 
-    def _squares(self, left: Any) -> Floats:
-        """Products of residuals with each other, for both halves, without the constant readout."""
-        left = left[:, self.skip :]
-        parts = left[: self.edge, :], left[self.edge :, :]
-        return np.array([to_numpy(part.T @ part) for part in parts])
-
     def enter(self, weights: Floats, penalties: tuple[float, ...]) -> list[Candidate]:
         """Ridge fits with these weights of the penalty, except where the functions are not independent."""
         out, kept = [], np.flatnonzero(np.isfinite(weights))
@@ -141,38 +130,43 @@ class _Contest:
         for fit in Ridge.fits(self.sums.controls, self.sums.cross, kept, scaled, TUNING.signs):
             margin = fit.margin(self.phi)
             left = (self.z - self.phi.T @ fit.coefficients) / margin[:, None]
-            out.append(Candidate(fit, float(array_namespace(margin).mean(margin)), self._squares(left)))
+            out.append(Candidate(fit, float(array_namespace(margin).mean(margin)), left))
         return out
 
     def winner(self, candidates: list[Candidate]) -> Fit:
         """The best fit of each direction, or none at all, and the first estimates that follow."""
-        squares = np.array([self._squares(self.z), *(one.left for one in candidates)])
-        both, halves, left, rank = squares.sum(axis=1), [], 0.0, self.sums.cross.shape[1]
-        common = 1 + int(np.argmin(np.trace(both[1:], axis1=1, axis2=2))) if candidates else 0
+        xp, halves, left, margins = array_namespace(self.z), [], 0.0, list[float]()
+        left_out, rank = [self.z, *(one.left for one in candidates)], self.sums.cross.shape[1]
+        in_halves = ((one[: self.edge, self.skip :], one[self.edge :, self.skip :]) for one in left_out)
+        squares = xp.stack([xp.stack([first.T @ first, second.T @ second]) for first, second in in_halves])
+        both = xp.sum(squares, axis=1)  # products of residuals with each other, for each fit
+        common = 1 + int(np.argmin(to_numpy(xp.linalg.trace(both))[1:])) if candidates else 0
         for half, share in enumerate(self.shares):
-            turn = np.linalg.eigh(squares[common, 1 - half])[1]
-            along = np.einsum("ik,fij,jk->fk", turn, both, turn, optimize=True)
+            turn = xp.linalg.eigh(squares[common, 1 - half, :, :])[1]
+            along = to_numpy(xp.sum((both @ turn) * turn, axis=1))
             best = np.argmin(along, axis=0)
             best[along.min(axis=0) > TUNING.clearly_better * along[common]] = common
             left += float(np.take_along_axis(along, best[None], axis=0).sum()) / (2 * self.z.shape[0])
             rotation, choice = np.eye(rank), np.full(rank, -1)
-            rotation[self.skip :, self.skip :], choice[self.skip :] = turn, best - 1
+            rotation[self.skip :, self.skip :], choice[self.skip :] = to_numpy(turn), best - 1
             b = as_like(np.eye(len(self.dictionary), rank) * (np.arange(rank) < self.skip), self.sums.cross)
-            for k in np.unique(choice[choice >= 0]).tolist():
-                b = b + candidates[k].fit.coefficients @ as_like((rotation * (choice == k)) @ rotation.T, b)
-            halves.append(Half(share, rotation, choice, b))
+            columns, onto = as_like(rotation, b), dict[int, Any]()
+            for k in sorted({-1, *choice.tolist()}):
+                onto[k] = (columns * as_like((choice == k) * 1.0, b)) @ columns.T
+                b = b if k < 0 else b + candidates[k].fit.coefficients @ onto[k]
+            margins += [candidates[k].margin for k in choice if k >= 0]
+            halves.append(Half(share, onto, b))
         b = halves[0].share * halves[0].coefficients + halves[1].share * halves[1].coefficients
-        used = [candidates[k].margin for half in halves for k in half.choice if k >= 0]
         seen = self.sums.controls @ b
-        c = b + (self.sums.cross - seen) / (self.sums.count * float(np.mean(used or 1.0)))
-        gram = np.eye(rank) + to_numpy(b.T @ (b - seen / self.sums.count))
+        c = b + (self.sums.cross - seen) / (self.sums.count * float(np.mean(margins or 1.0)))
+        gram = as_like(np.eye(rank), b) + b.T @ (b - seen / self.sums.count)
         return Fit(self.dictionary, candidates, (halves[0], halves[1]), b, c, gram, self.sums.controls, left)
 
     def prior(self, found: Fit) -> Floats | None:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""
         degrees, noise = self.dictionary.degrees, found.left / self.sums.count
         root, _ = inverse_root(found.gram)
-        capacity = np.sum((to_numpy(found.c) @ root) ** 2, axis=1) - noise
+        capacity = squares((found.c @ root).T) - noise
         error = np.sqrt(4 * np.maximum(capacity, 0) * noise + noise**2 / 2)
         clear, energy = capacity > TUNING.clear * error, np.empty(len(capacity))
         for degree in np.unique(degrees):  # those that do not stand out share within their degree
@@ -187,11 +181,11 @@ class _Contest:
         return np.where(kept, 1 / np.maximum(energy / energy.max(), TUNING.least_prior), np.inf)
 
 
-def inverse_root(gram: Floats) -> tuple[Floats, float]:
+def inverse_root(gram: Any) -> tuple[Any, float]:
     """G^-1/2 up to a rotation, no direction blown up, and the smallest eigenvalue of G."""
-    eigenvalues, vectors = np.linalg.eigh(gram)
-    least = TUNING.least_eigenvalue
-    return vectors / np.sqrt(np.clip(eigenvalues, least, 1 / least)), float(eigenvalues[0])
+    xp, least = array_namespace(gram), TUNING.least_eigenvalue
+    eigenvalues, vectors = xp.linalg.eigh(gram)
+    return vectors / xp.sqrt(xp.clip(eigenvalues, least, 1 / least)), float(eigenvalues[0])
 
 
 def pieces(

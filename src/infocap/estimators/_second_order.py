@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_device, to_numpy
+from .._array import array_namespace, on_device, times, to_numpy
 from ..basis._product import ProductBasis
 from ..kernels._summary import TINY, Sums, rows_at, serial_sums
 from ..samples._samples import Samples
@@ -35,10 +35,11 @@ SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 # Numbers that are made at a time of some functions and samples: in cache, and less than the 128 KB above which memory
 # is fetched from the system each time (Dask's workers, for which that doubled the time of the pass).
 CACHED_NUMBERS = 16_000
-# What is known of each function by itself.
-JOINED = ("inside", "bias", "variance", "scatter")
-# What is a sum over functions.
-ADDED = ("totals", "of_halves", "pooled", "response")
+# Samples at least whose influence on the capacities makes error bars, which are known to 2 % then: of so many times
+# more samples, equally large parts of all groups.
+ENOUGH_FOR_ERRORS = 16_384
+# What is known of each function by itself, and what is a sum over functions.
+JOINED, ADDED = ("inside", "bias", "variance", "scatter"), ("totals", "of_halves", "pooled", "response")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +47,14 @@ class Residuals(Sums):
     """Sums over the samples of one group, for a part of the functions."""
 
     count: int
+    used: int  # samples that the influence is summed over
     fitted: Any  # phi e', (dictionary, rank)
     targets: Any  # y e', (terms, rank); empty if those functions are in the dictionary
     mixed: Any  # z e' + e z' - e e', (rank, rank)
     square: Any  # e e'
     slope: Any  # |f|² e e', in the metric
-    bias: Any  # N² times what the squares add to a capacity, (terms,)
+    inner: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank); see `_residuals`
+    bias: Any  # N² times what the squares add to a capacity, less W `inner` W', (terms,)
     influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, terms)
     weight: Any  # sums of |z|⁴, |e|⁴, |e|⁸, and of what is capped of |e|²: (4,)
 
@@ -66,16 +69,17 @@ class Job:
     weights: Any  # (terms, rank)
     root: Any  # (rank, rank)
     edges: Integers  # the rows where groups begin, half of them in each half of the samples
-    onto: list[dict[int, Any]]  # for each half, projections on the directions that chose each fit, -1 for none
 
 
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
-    out, edges = dict[int, Residuals](), np.clip(job.edges - samples.first_row, start, stop).tolist()
-    for group, (begin, end) in enumerate(pairwise(edges)):
+    out, edges = dict[int, Residuals](), job.edges - samples.first_row
+    used = edges[:-1] + -(-np.diff(edges) // max(samples.n_total // ENOUGH_FOR_ERRORS, 1))
+    for group, (begin, end) in enumerate(pairwise(np.clip(edges, start, stop).tolist())):
         for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts=2, **frame):
             y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
-            part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total)
+            few = min(max(int(used[group]) - first, 0), z.shape[0])
+            part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total, few)
             out[group] = out[group].absorb(part) if group in out else part
     return out
 
@@ -85,9 +89,13 @@ def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, 
     return one | other | {group: one[group] + other[group] for group in one.keys() & other.keys()}
 
 
-def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residuals:
-    """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts."""
-    xp, onto = array_namespace(z), job.onto[half]
+def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int, few: int) -> Residuals:
+    """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts.
+
+    With weights a = |e|² / (1 - |e|²/N) and b = e·f of the samples, the bias is the sum of a rho² - 2 b rho (e·W) +
+    |f|² (e·W)². Since rho = y - z·W, sums of products give it, of which only those with y are many numbers.
+    """
+    xp, onto = array_namespace(z), job.fit.halves[half].onto
     left = z - phi.T @ job.fit.halves[half].coefficients
     e = longer = left @ onto[-1]
     for k in sorted(onto.keys() - {-1}):
@@ -95,35 +103,36 @@ def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residua
         margin = candidate.fit.margin(phi)[:, None]
         by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
         e, longer = e + along / by, longer + along / less
-    fitted = phi @ e
     if job.own is not None:
         first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
         y = phi[: len(job.own), :] if first else rows_at(phi, job.own)
     y = y[-job.weights.shape[0] :, :]
-    er, fr = e @ job.root, (z - e) @ job.root
-    ee, ef, ff = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr)))
-    bias, influence = [], []
+    er, fr, lr = e @ job.root, (z - e) @ job.root, longer @ job.root
+    ee, ef, ff, zz, ll = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr)))
+    a, be = ee / xp.clip(1 - ee / n, LEAST_MARGIN, None), ef[:, None] * e
+    mean, twice, rest = a[:, None] * z + be, 2 * longer[:few, :].T, (longer / 2 - z)[:few, :].T
+    squares, influence = [], []
     step = y.shape[0] if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)
     for first in range(0, y.shape[0], step):  # so many functions that what is made of them stays in cache
-        weights = job.weights[first : first + step, :]
-        rho, along = y[first : first + step, :] - weights @ z.T, weights @ e.T
-        part = (rho * rho) @ (ee / xp.clip(1 - ee / n, LEAST_MARGIN, None))
-        bias.append(part - 2 * ((rho * along) @ ef) + (along * along) @ ff)
-        along = weights @ longer.T
-        changed = along * (2 * rho + along)
+        some, weights = y[first : first + step, :], job.weights[first : first + step, :]
+        squares.append((some * some) @ a)
+        changed = weights @ rest + some[:, :few]
+        changed *= weights @ twice  # (e·W)(2 rho + e·W)
         power = changed * changed
         influence.append(xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)]))
-    mixed, square, leverage, longer = z.T @ e, e.T @ e, xp.vecdot(z, z), longer @ job.root
+    mixed, square = z.T @ e, e.T @ e
     return Residuals(
         count=z.shape[0],
-        fitted=fitted,
-        targets=y @ e if job.own is None else fitted[:0, :],
+        used=few,
+        fitted=times(phi, e),
+        targets=times(y, e) if job.own is None else e[:0, :],
         mixed=mixed + mixed.T - square,
         square=square,
         slope=(er * ff[:, None]).T @ er,
-        bias=xp.concat(bias),
+        inner=z.T @ (mean + be) + (ff[:, None] * e).T @ e,
+        bias=xp.concat(squares) - 2 * xp.vecdot(times(y, mean), job.weights),
         influence=xp.concat(influence, axis=1),
-        weight=xp.stack([xp.sum(one) for one in (leverage**2, ee**2, ee**4, xp.vecdot(longer, longer) - ee)]),
+        weight=xp.stack([xp.sum(one) for one in (zz**2, ee**2, ee**4, ll - ee)]),
     )
 
 
@@ -131,7 +140,7 @@ def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int) -> Residua
 class Found:
     """What the two passes say about some functions and about the sum of their capacities; parts can be added."""
 
-    inside: Floats  # c G^-1/2, (terms, rank)
+    inside: Any  # c G^-1/2, (terms, rank), where the data are
     bias: Floats  # of |inside|²
     variance: Floats
     scatter: Floats  # variance of c from group to group, in the metric, (terms,)
@@ -158,35 +167,33 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     if len(places) < len(basis):  # every basis begins with the constant function
         basis = basis.subset(np.union1d([0], np.arange(len(basis))[some]))
     inside = bool(np.all(places >= 0))
-    root, _ = inverse_root(fit.gram)
-    metric = as_like(root, fit.c)
+    metric, _ = inverse_root(fit.gram)
     weights = rows_at(fit.c, places) @ (metric @ metric.T)
-    onto = [{k: as_like(half.onto(k), metric) for k in {-1, *half.choice.tolist()}} for half in fit.halves]
-    kept: Any = [one if k in onto[0] | onto[1] else None for k, one in enumerate(fit.candidates)]
+    kept: Any = [one if k in fit.halves[0].onto | fit.halves[1].onto else None for k, one in enumerate(fit.candidates)]
     sent = replace(fit, candidates=kept, b=None, c=None, products=None)  # what is not used need not travel
-    job = Job(sent, basis, places if inside else None, weights, metric, edges, onto)
+    job = Job(sent, basis, places if inside else None, weights, metric, edges)
     found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
-    groups = [found[group] for group in sorted(found)]
+    xp, groups = array_namespace(metric), [found[group] for group in sorted(found)]
+    groups = [replace(one, bias=one.bias + xp.vecdot(weights @ one.inner, weights)) for one in groups]
     every = reduce(add, groups)
     parts = [rows_at(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved, own = _moved(fit, [one.fitted for one in halves])
-    known = sum(half.share * to_numpy(half.coefficients.T @ half.coefficients) for half in fit.halves)
+    known = sum(half.share * (half.coefficients.T @ half.coefficients) for half in fit.halves)
     c = rows_at(fit.b - own / n, places) + sum(parts) / n
-    gram = known + to_numpy(every.mixed) / n
+    gram = known + every.mixed / n
     final, smallest = inverse_root(gram)
-    covariance = final.T @ to_numpy(every.square) @ final / n
-    inside_c = to_numpy(c @ as_like(final, c))
+    covariance = to_numpy(final.T @ every.square @ final / n)
     # W's own noise would count as bias.
-    noise_of_weights = np.sum(to_numpy(every.slope) * (root.T @ to_numpy(every.square) @ root)) / n**2
+    noise_of_weights = float(xp.sum(every.slope * (metric.T @ every.square @ metric))) / n**2
     bias = (to_numpy(every.bias) - noise_of_weights) / n**2
     first, second, fourth = to_numpy(every.influence)
     widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
     unexplained = float(np.trace(covariance))
-    variance = widened * (second - first**2 / n) / n**2
+    variance = widened * (second - first**2 / every.used) / (every.used * n)
     variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(unexplained, TINY) * n)
     if evidence.basis.memory:
         bias, serial = serial_sums(weights, metric, every, groups, parts)
@@ -195,11 +202,11 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
     changing = [part + rows_at(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
-    between = [np.sum(to_numpy((one - two) @ as_like(final, c)) ** 2) for one, two in (fixed, changing)]
+    between = [float(xp.sum(((one - two) @ final) ** 2)) for one, two in (fixed, changing)]
     _, _, of_halves = _left_out(c, gram, final, every, halves, fixed)
     weight = to_numpy(every.weight)
     return Found(
-        inside=inside_c,
+        inside=c @ final,
         bias=bias,
         variance=np.maximum(variance, 0.0),
         scatter=scatter,
@@ -208,7 +215,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         of_halves=of_halves[::-1],
         pooled=pooled,
         covariance=covariance,
-        crowding=float(weight[0]) / (len(gram) * n**2),
+        crowding=float(weight[0]) / (gram.shape[0] * n**2),
         contributors=float(weight[1] ** 2 / max(weight[2], TINY)),
         capped=float(weight[3]) / n,
         smallest_eigenvalue=smallest,
@@ -216,31 +223,32 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
 
 
 def _left_out(
-    c: Any, gram: Floats, root: Floats, every: Residuals, groups: list[Residuals], parts: list[Any]
+    c: Any, gram: Any, root: Any, every: Residuals, groups: list[Residuals], parts: list[Any]
 ) -> tuple[Floats, Floats, Floats]:
     """How c scatters from group to group (terms,), its covariance, and totals without each group (groups,).
 
     `parts` are what each group adds to N c. The noise that squares add to a total is the same for all groups to first
     order, but for their size and their residuals.
     """
-    count, xp = len(groups), array_namespace(c)
-    n, all_c = every.count, sum(parts)
-    scatter, pooled, totals = 0.0 * c[:, 0], np.zeros_like(gram), []
+    count, n, xp, all_c = len(groups), every.count, array_namespace(c), sum(parts)
+    scatter, pooled, squares, grams, bias = 0.0, 0.0, [], [], []
     for part, one in zip(parts, groups, strict=True):
-        off = (part / one.count - all_c / n) @ as_like(root, c) * (one.count * count / n) ** 0.5
-        scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + to_numpy(off.T @ off)
+        off = (part / one.count - all_c / n) @ root * (one.count * count / n) ** 0.5
+        scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + off.T @ off
         m = n - one.count
         left = c + (all_c - part) / m - all_c / n
-        mixed = to_numpy((every.mixed - one.mixed) / m - every.mixed / n)
-        bias = float(xp.sum(every.bias - one.bias)) / m**2
-        totals.append(np.trace(np.linalg.solve(gram + mixed, to_numpy(left.T @ left))) - bias)
-    return to_numpy(scatter) / (count - 1), pooled, np.array(totals)
+        squares.append(left.T @ left)
+        grams.append(gram + (every.mixed - one.mixed) / m - every.mixed / n)
+        bias.append(xp.sum(every.bias - one.bias) / m**2)
+    totals = xp.linalg.trace(xp.linalg.solve(xp.stack(grams), xp.stack(squares))) - xp.stack(bias)
+    return to_numpy(scatter) / (count - 1), to_numpy(pooled), to_numpy(totals)
 
 
 def _joined(parts: list[Found]) -> Found:
     """What was found for parts of the functions, as one."""
-    changed: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in parts]) for name in JOINED}
-    changed |= {name: np.sum([getattr(one, name) for one in parts], axis=0) for name in ADDED}
+    every = {name: [getattr(one, name) for one in parts] for name in (*JOINED, *ADDED)}
+    changed = {name: array_namespace(*every[name]).concat(every[name]) for name in JOINED}
+    changed |= {name: np.sum(every[name], axis=0) for name in ADDED}
     return replace(parts[0], **changed)
 
 
@@ -249,12 +257,11 @@ def _moved(fit: Fit, fitted: list[Any]) -> tuple[list[Any], Any]:
 
     The second is what they move in the fit of their own half, which leaves each of them out, summed over both.
     """
-    moved, own = [0.0 * one for one in fitted], 0.0 * fitted[0]
-    for k, candidate in enumerate(fit.candidates):
-        onto = [half.onto(k) for half in fit.halves]
-        mean = fit.halves[0].share * onto[0] + fit.halves[1].share * onto[1]
-        for half, one in enumerate(fitted if mean.any() else ()):
-            solved = candidate.fit.solve(one)
-            moved[half] = moved[half] + solved @ as_like(mean, solved)
-            own = own + solved @ as_like(onto[half], solved)
+    moved, own, (one, two) = [0.0 * sums for sums in fitted], 0.0 * fitted[0], fit.halves
+    for k in sorted((one.onto | two.onto).keys() - {-1}):
+        onto = [half.onto.get(k, 0.0 * fit.gram) for half in fit.halves]
+        for half, sums in enumerate(fitted):
+            solved = fit.candidates[k].fit.solve(sums)
+            moved[half] = moved[half] + solved @ (one.share * onto[0] + two.share * onto[1])
+            own = own + solved @ onto[half]
     return moved, own

@@ -182,18 +182,16 @@ def _exact(value: float, *others: float) -> str:
 
 
 def _domain_hint(column: Floats, family: Family, basis: ProductBasis) -> str:
-    low, high, made = float(column.min()), float(column.max()), "delayed" if basis.of_sequences else "product"
-    fitting = fitting_domain(low, high, family.domain)
-    advice = f"here u runs from {low:g} to {high:g}: pass its true interval as `domain` to {made}_basis"
-    if fitting:
-        advice = f"pass `domain={fitting}` to {made}_basis, or rescale u"
-    return f"{advice}; if it is normally distributed, take the family 'hermite'."
+    low, high = float(column.min()), float(column.max())
+    advice = domain_advice(low, high, family, basis)
+    return f"here u runs from {low:g} to {high:g}: {advice}; if it is normally distributed, take the family 'hermite'."
 
 
-def fitting_domain(low: float, high: float, current: tuple[float, float]) -> str | None:
-    """A common interval, other than the current one, that the inputs fill."""
+def domain_advice(low: float, high: float, family: Family, basis: ProductBasis) -> str:
+    """Which domain to give: a common interval, other than that of the family, that the inputs fill, if there is one."""
+    made = "delayed_basis" if basis.of_sequences else "product_basis"
     for name, (start, stop) in COMMON_DOMAINS.items():
         fits = start - OUTSIDE <= low and high <= stop + OUTSIDE and high - low > 0.9 * (stop - start)
-        if fits and not np.allclose((start, stop), current):
-            return name
-    return None
+        if fits and not np.allclose((start, stop), family.domain):
+            return f"pass `domain={name}` to {made}"
+    return f"pass its true interval as `domain` to {made}, or check gain and offset of the source"

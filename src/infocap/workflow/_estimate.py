@@ -2,8 +2,10 @@
 
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from .._parallel import all_cores
 from ..basis._delayed import at_one_step
 from ..basis._family import Family
 from ..basis._product import ProductBasis
-from ..checks._checks import Case, run_checks
+from ..checks._checks import Case, mistakes, run_checks
 from ..designs import draw, draw_weighted, needs_weights
 from ..dimension._repeats import Repeats, from_repeats
 from ..errors import Check, DataError, DataWarning, ParameterError, renamed, warn
@@ -38,7 +40,8 @@ LARGE_BYTES = 1e9
 # Operations per second that any graphics card for computing can do.
 DEVICE_RATE = 5e11
 # Values of the basis below which a method's matrices are handled faster by one thread than by several, which wait for
-# each other: NumPy and SciPy have a matrix library each, and idle threads of one take the cores from the other.
+# each other: NumPy and SciPy have a matrix library each, and idle threads of one take the cores from the other. The
+# matrices that a device leaves to the processor are always small.
 SMALL = 20_000_000
 # Share of the memory allowed that is read at a time to find rows with missing values.
 SIFTED_SHARE = 16
@@ -218,7 +221,10 @@ def _gathered(
                 f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
                 "`max_interactions` or `index_set='hyperbolic'`."
             )
-        seen = gather(samples, engine, look)
+        looked_for: Any = cache(partial(mistakes, samples, look))
+        if samples.x.on_device and n * k * terms > DEVICE_RATE:  # a card that is at work for long leaves time
+            looked_for = ThreadPoolExecutor(1).submit(looked_for).result
+        seen = replace(gather(samples, engine, look), mistakes=looked_for)
     if seen.n_samples <= seen.rank:
         raise DataError(
             f"x has {seen.n_samples} samples for {seen.maximum} readouts: with N <= K every function is fitted exactly "
@@ -238,8 +244,8 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     if not isinstance(evidence, Evidence):
         raise ParameterError(f"`evidence={evidence!r:.60}` must come from infocap.evidence(...).")
     chosen = find_method(method, options)
-    cores = all_cores() if evidence.n_samples * len(evidence.basis) < SMALL else nullcontext()
-    with cores, np.errstate(under="ignore"):
+    small = evidence.samples.x.on_device or evidence.n_samples * len(evidence.basis) < SMALL
+    with all_cores() if small else nullcontext(), np.errstate(under="ignore"):
         found = chosen.function(evidence, **options)
     found = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
     if found.capacity.shape != evidence.raw.shape:
@@ -254,9 +260,8 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         coordinates: tuple[Floats, ...] = ()
         weights: Floats | None = None
         if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
-            coordinates, weights = found.coordinates, evidence.readout_weights
-            if not coordinates:
-                coordinates = tuple(map(to_numpy, (evidence.coordinates, *evidence.half_coordinates)))
+            inside = found.coordinates or (evidence.coordinates, *evidence.half_coordinates)
+            coordinates, weights = tuple(map(to_numpy, inside)), evidence.readout_weights
     for check in checks:
         if check.kind == "warning":
             warn(check)

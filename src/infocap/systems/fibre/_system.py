@@ -23,10 +23,11 @@ WEAKEST_EDGE = 5e-4
 SINGLE_NOISE = 1e-4
 # Each stage draws the noise of so many samples from one random stream, wherever they are propagated.
 NOISE_ROWS = 512
-# Samples that are propagated together: on a processor an equal share for each of four threads, but no more than this,
-# because more threads with fewer samples wait for Python's lock; on a graphics card so many times NOISE_ROWS pulses,
-# because each step takes the time of its launches, however many pulses take it.
-HOST_ROWS, HOST_SHARES, DEVICE_ROWS = 4 * NOISE_ROWS, 4, 128
+# Samples that are propagated together: on a processor an equal share for each of eight threads, or of four where light
+# takes many short steps (a nonlinear phase above 1), but no more than this, because more threads with fewer samples
+# wait for Python's lock; on a graphics card so many times NOISE_ROWS pulses, because each step takes the time of its
+# launches, however many pulses take it.
+HOST_ROWS, HOST_SHARES, DEVICE_ROWS = 4 * NOISE_ROWS, (8, 4), 128
 
 
 @dataclass(frozen=True)
@@ -197,8 +198,9 @@ class FibreSystem:
         u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
+        strongest = max(one.peak_power_w for one in pulses) / self.peak_power_w * self.nonlinear_phase
         with all_cores() as cores:  # a multiple of what one random stream is for
-            streams = -(-u.shape[0] // (min(cores, HOST_SHARES) * NOISE_ROWS))
+            streams = -(-u.shape[0] // (min(cores, HOST_SHARES[int(strongest > 1)]) * NOISE_ROWS))
         size = min(streams * NOISE_ROWS, HOST_ROWS) if on_host(u) else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
 
         def one(start: int) -> list[Any]:
