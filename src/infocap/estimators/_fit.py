@@ -66,8 +66,9 @@ class Fit:
     """The chosen fits, and first estimates of c = E[y z] and G = E[z z'] from sums alone."""
 
     dictionary: ProductBasis
+    places: Integers  # of the reported functions in the dictionary, -1 for those that are not there
     candidates: list[Candidate]
-    halves: tuple[Half, Half]
+    halves: list[Half]  # two of them
     b: Any  # coefficients of the fit, their mean over samples, (dictionary, rank)
     c: Any  # of all functions of the dictionary, (dictionary, rank)
     gram: Any  # (rank, rank)
@@ -88,8 +89,9 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     xp, middle, constant = array_namespace(sums.cross), int(edges[len(edges) // 2]), int(evidence.samples.constant)
     values, readouts = zip(*sums.judges, strict=True)
     judged = xp.concat(values, axis=1), xp.concat(readouts), int(np.searchsorted(judges, middle))
-    contest = _Contest(dictionary, sums, constant, (middle / n, 1 - middle / n), *judged)
-    weights = np.where(dictionary.places(evidence.basis) < 0, np.inf, 1.0)
+    places, weights = evidence.basis.places(dictionary), np.full(len(dictionary), np.inf)
+    weights[places[places >= 0]] = 1.0
+    contest = _Contest(dictionary, places, sums, constant, (middle / n, 1 - middle / n), *judged)
     penalties = {"none": (), "least-squares": (0.0,), "auto": TUNING.penalties[0]}[kind]
     first = contest.enter(weights, penalties)
     best = contest.winner(first)
@@ -116,6 +118,7 @@ class _Contest:
     """Fits compete for each direction of the readouts by what they leave of rows that were left out, the judges."""
 
     dictionary: ProductBasis
+    places: Integers  # of the reported functions in the dictionary
     sums: Products
     skip: int  # 1 where the first readout is the constant, which is known exactly
     shares: tuple[float, float]  # of all samples, in each half
@@ -160,7 +163,7 @@ class _Contest:
         seen = self.sums.controls @ b
         c = b + (self.sums.cross - seen) / (self.sums.count * float(np.mean(margins or 1.0)))
         gram = as_like(np.eye(rank), b) + b.T @ (b - seen / self.sums.count)
-        return Fit(self.dictionary, candidates, (halves[0], halves[1]), b, c, gram, self.sums.controls, left)
+        return Fit(self.dictionary, self.places, candidates, halves, b, c, gram, self.sums.controls, left)
 
     def prior(self, found: Fit) -> Floats | None:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""

@@ -73,14 +73,26 @@ class Job:
 
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
-    out, edges = dict[int, Residuals](), job.edges - samples.first_row
+    out, edges, middle = dict[int, Residuals](), job.edges - samples.first_row, len(job.edges) // 2
     used = edges[:-1] + -(-np.diff(edges) // max(samples.n_total // ENOUGH_FOR_ERRORS, 1))
-    for group, (begin, end) in enumerate(pairwise(np.clip(edges, start, stop).tolist())):
-        for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts=2, **frame):
-            y = None if job.own is not None else samples.weighted(job.basis.values(u).T, first).T
-            few = min(max(int(used[group]) - first, 0), z.shape[0])
-            part = _residuals(phi, y, z, job, int(group >= len(job.edges) // 2), samples.n_total, few)
-            out[group] = out[group].absorb(part) if group in out else part
+    parts = 2 if job.own is not None else max(len(job.basis) // (2 * len(job.fit.dictionary)), 2)
+    of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
+    for half, (begin, end) in zip(job.fit.halves, of_halves, strict=True):
+        for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts, **frame):
+            xp, left = array_namespace(z), z - phi.T @ half.coefficients
+            e = longer = left @ half.onto[-1]
+            for k in sorted(half.onto.keys() - {-1}):
+                candidate, along = job.fit.candidates[k], left @ half.onto[k]
+                margin = candidate.fit.margin(phi)[:, None]
+                by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
+                e, longer = e + along / by, longer + along / less
+            y = samples.weighted(job.basis.values(u).T, first).T if job.own is None else rows_at(phi, job.own)
+            y, cuts = y[-job.weights.shape[0] :, :], np.clip(edges - first, 0, z.shape[0])
+            for group in np.flatnonzero(np.diff(cuts)).tolist():
+                a, b = cuts[group : group + 2].tolist()
+                rows, few = (z[a:b, :], e[a:b, :], longer[a:b, :]), min(max(int(used[group]) - first - a, 0), b - a)
+                part = _residuals(phi[:, a:b], y[:, a:b], *rows, few, job, samples.n_total)
+                out[group] = out[group].absorb(part) if group in out else part
     return out
 
 
@@ -89,24 +101,13 @@ def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, 
     return one | other | {group: one[group] + other[group] for group in one.keys() & other.keys()}
 
 
-def _residuals(phi: Any, y: Any, z: Any, job: Job, half: int, n: int, few: int) -> Residuals:
-    """The sums over a few rows of one group, from the values of the controls, of the functions, and readouts.
+def _residuals(phi: Any, y: Any, z: Any, e: Any, longer: Any, few: int, job: Job, n: int) -> Residuals:
+    """The sums over a few rows of one group, from values of the controls and functions, readouts and their residuals.
 
     With weights a = |e|² / (1 - |e|²/N) and b = e·f of the samples, the bias is the sum of a rho² - 2 b rho (e·W) +
     |f|² (e·W)². Since rho = y - z·W, sums of products give it, of which only those with y are many numbers.
     """
-    xp, onto = array_namespace(z), job.fit.halves[half].onto
-    left = z - phi.T @ job.fit.halves[half].coefficients
-    e = longer = left @ onto[-1]
-    for k in sorted(onto.keys() - {-1}):
-        candidate, along = job.fit.candidates[k], left @ onto[k]
-        margin = candidate.fit.margin(phi)[:, None]
-        by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
-        e, longer = e + along / by, longer + along / less
-    if job.own is not None:
-        first = job.own[-1] == len(job.own) - 1  # the first ones in order: no copy
-        y = phi[: len(job.own), :] if first else rows_at(phi, job.own)
-    y = y[-job.weights.shape[0] :, :]
+    xp = array_namespace(z)
     er, fr, lr = e @ job.root, (z - e) @ job.root, longer @ job.root
     ee, ef, ff, zz, ll = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr)))
     a, be = ee / xp.clip(1 - ee / n, LEAST_MARGIN, None), ef[:, None] * e
@@ -157,7 +158,7 @@ class Found:
 
 def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = slice(None)) -> Found:
     """Go through the samples once more with the chosen fits, for as many functions at a time as memory allows."""
-    n, places, basis = evidence.n_samples, evidence.basis.places(fit.dictionary)[some], evidence.basis
+    n, places, basis = evidence.n_samples, fit.places[some], evidence.basis
     allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
     if evidence.engine.memory is not None:
         allowed = min(allowed, evidence.engine.memory // 4)
@@ -192,9 +193,8 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
-    unexplained = float(np.trace(covariance))
     variance = widened * (second - first**2 / every.used) / (every.used * n)
-    variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(unexplained, TINY) * n)
+    variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(np.trace(covariance), TINY) * n)
     if evidence.basis.memory:
         bias, serial = serial_sums(weights, metric, every, groups, parts)
         variance = np.maximum(variance, (1 + FEW_SAMPLES / len(groups)) * serial)

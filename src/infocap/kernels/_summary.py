@@ -324,8 +324,8 @@ class Ridge:
 
 def rows_at(array: Any, places: Integers) -> Any:
     """Rows of an array by their places, zeros where the place is -1."""
-    if len(places) == array.shape[0] and np.array_equal(places, np.arange(len(places))):
-        return array
+    if len(places) <= array.shape[0] and np.array_equal(places, np.arange(len(places))):
+        return array[: len(places), ...]  # no copy
     rows = take_rows(array, as_like(np.maximum(places, 0), array))
     return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
 

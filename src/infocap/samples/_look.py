@@ -158,9 +158,11 @@ def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, b
         if lowest[k] < low - slack or highest[k] > high + slack:
             column = u.read(*rows, on_host=True)[:, k]
             row = int(np.argmax((column < low - slack) | (column > high + slack)))
+            ends = float(column.min()), float(column.max())
             raise DataError(
                 f"u is {_exact(column[row], low, high)} at {u.place(start + row, k)}, outside the domain "
-                f"[{low:g}, {high:g}] of the {family.name} basis; {_domain_hint(column, family, basis)}"
+                f"[{low:g}, {high:g}] of the {family.name} basis; here u runs from {ends[0]:g} to {ends[1]:g}: "
+                f"{domain_advice(*ends, family, basis)}; if it is normally distributed, take the family 'hermite'."
             )
         if isinstance(family, DiscreteFamily):
             column = u.read(*rows, on_host=True)[:, k]
@@ -179,12 +181,6 @@ def _exact(value: float, *others: float) -> str:
     """A number with as many digits as it takes to tell it from the others."""
     short = f"{value:g}"
     return f"{value:.17g}" if short in {f"{other:g}" for other in others} else short
-
-
-def _domain_hint(column: Floats, family: Family, basis: ProductBasis) -> str:
-    low, high = float(column.min()), float(column.max())
-    advice = domain_advice(low, high, family, basis)
-    return f"here u runs from {low:g} to {high:g}: {advice}; if it is normally distributed, take the family 'hermite'."
 
 
 def domain_advice(low: float, high: float, family: Family, basis: ProductBasis) -> str:
