@@ -21,7 +21,7 @@ import numpy as np
 
 from .._array import array_namespace, on_device, times, to_numpy
 from ..basis._product import ProductBasis
-from ..kernels._summary import TINY, Sums, rows_at, serial_sums
+from ..kernels._summary import TINY, Sums, add_groups, rows_at, serial_sums
 from ..samples._samples import Samples
 from ..typing import Floats, Integers
 from ._evidence import Evidence
@@ -35,8 +35,7 @@ SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 # Numbers that are made at a time of some functions and samples: in cache, and less than the 128 KB above which memory
 # is fetched from the system each time (Dask's workers, for which that doubled the time of the pass).
 CACHED_NUMBERS = 16_000
-# Samples at least whose influence on the capacities makes error bars, which are known to 2 % then: of so many times
-# more samples, equally large parts of all groups.
+# Samples at least whose influence makes error bars, known to 2 % then; of more samples equal parts of all groups.
 ENOUGH_FOR_ERRORS = 16_384
 # What is known of each function by itself, and what is a sum over functions.
 JOINED, ADDED = ("inside", "bias", "variance", "scatter"), ("totals", "of_halves", "pooled", "response")
@@ -49,13 +48,13 @@ class Residuals(Sums):
     count: int
     used: int  # samples that the influence is summed over
     fitted: Any  # phi e', (dictionary, rank)
-    targets: Any  # y e', (terms, rank); empty if those functions are in the dictionary
+    targets: Any  # y e' of the functions that are not in the dictionary, (others, rank)
     mixed: Any  # z e' + e z' - e e', (rank, rank)
     square: Any  # e e'
     slope: Any  # |f|² e e', in the metric
     inner: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank); see `_residuals`
-    bias: Any  # N² times what the squares add to a capacity, less W `inner` W', (terms,)
-    influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, terms)
+    bias: Any  # N² times what the squares add to a capacity, less W `inner` W', of the functions there, then of others
+    influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, functions there)
     weight: Any  # sums of |z|⁴, |e|⁴, |e|⁸, and of what is capped of |e|²: (4,)
 
 
@@ -64,9 +63,9 @@ class Job:
     """What the second pass needs: the fits, some functions with their weights W, and the metric G^-1/2."""
 
     fit: Fit
-    basis: ProductBasis
-    own: Integers | None  # places of the functions in the dictionary; None if not all are there
-    weights: Any  # (terms, rank)
+    own: Integers  # places of the functions that are in the dictionary
+    weights: Any  # of these, (functions there, rank); those of others are zero
+    others: ProductBasis | None  # the constant, which every basis begins with, and the functions that are not there
     root: Any  # (rank, rank)
     edges: Integers  # the rows where groups begin, half of them in each half of the samples
 
@@ -75,7 +74,7 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
     """The sums over some rows, by the number of their group."""
     out, edges, middle = dict[int, Residuals](), job.edges - samples.first_row, len(job.edges) // 2
     used = edges[:-1] + -(-np.diff(edges) // max(samples.n_total // ENOUGH_FOR_ERRORS, 1))
-    parts = 2 if job.own is not None else max(len(job.basis) // (2 * len(job.fit.dictionary)), 2)
+    parts = 2 if job.others is None else max(len(job.others) // (2 * len(job.fit.dictionary)), 2)
     of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
     for half, (begin, end) in zip(job.fit.halves, of_halves, strict=True):
         for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts, **frame):
@@ -86,52 +85,50 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
                 margin = candidate.fit.margin(phi)[:, None]
                 by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
                 e, longer = e + along / by, longer + along / less
-            y = samples.weighted(job.basis.values(u).T, first).T if job.own is None else rows_at(phi, job.own)
-            y, cuts = y[-job.weights.shape[0] :, :], np.clip(edges - first, 0, z.shape[0])
+            others = None if job.others is None else samples.weighted(job.others.values(u).T, first).T
+            values = phi, rows_at(phi, job.own), phi[:0, :] if others is None else others[1:, :]
+            cuts = np.clip(edges - first, 0, z.shape[0])
             for group in np.flatnonzero(np.diff(cuts)).tolist():
                 a, b = cuts[group : group + 2].tolist()
-                rows, few = (z[a:b, :], e[a:b, :], longer[a:b, :]), min(max(int(used[group]) - first - a, 0), b - a)
-                part = _residuals(phi[:, a:b], y[:, a:b], *rows, few, job, samples.n_total)
+                few, rows = min(max(int(used[group]) - first - a, 0), b - a), [one[a:b, :] for one in (z, e, longer)]
+                part = _residuals([one[:, a:b] for one in values], rows, few, job, samples.n_total)
                 out[group] = out[group].absorb(part) if group in out else part
     return out
 
 
-def merged(one: dict[int, Residuals], other: dict[int, Residuals]) -> dict[int, Residuals]:
-    """The sums over the rows of both, by group."""
-    return one | other | {group: one[group] + other[group] for group in one.keys() & other.keys()}
-
-
-def _residuals(phi: Any, y: Any, z: Any, e: Any, longer: Any, few: int, job: Job, n: int) -> Residuals:
-    """The sums over a few rows of one group, from values of the controls and functions, readouts and their residuals.
+def _residuals(values: list[Any], rows: list[Any], few: int, job: Job, n: int) -> Residuals:
+    """The sums over a few rows of one group, from values of controls, functions and others, readouts and residuals.
 
     With weights a = |e|² / (1 - |e|²/N) and b = e·f of the samples, the bias is the sum of a rho² - 2 b rho (e·W) +
     |f|² (e·W)². Since rho = y - z·W, sums of products give it, of which only those with y are many numbers.
     """
-    xp = array_namespace(z)
+    (phi, y, other), (z, e, longer), xp = values, rows, array_namespace(rows[0])
     er, fr, lr = e @ job.root, (z - e) @ job.root, longer @ job.root
     ee, ef, ff, zz, ll = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr)))
     a, be = ee / xp.clip(1 - ee / n, LEAST_MARGIN, None), ef[:, None] * e
     mean, twice, rest = a[:, None] * z + be, 2 * longer[:few, :].T, (longer / 2 - z)[:few, :].T
-    squares, influence = [], []
-    step = y.shape[0] if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)
-    for first in range(0, y.shape[0], step):  # so many functions that what is made of them stays in cache
-        some, weights = y[first : first + step, :], job.weights[first : first + step, :]
+    squares, influence, own, more = [], [], y.shape[0], other.shape[0]
+    step = own + more if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)  # what is made of them stays in cache
+    for low, high in pairwise([*range(0, max(own, 1), step), own]):
+        some, weights = y[low:high, :], job.weights[low:high, :]
         squares.append((some * some) @ a)
         changed = weights @ rest + some[:, :few]
         changed *= weights @ twice  # (e·W)(2 rho + e·W)
         power = changed * changed
         influence.append(xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)]))
     mixed, square = z.T @ e, e.T @ e
+    bias = [xp.concat(squares) - 2 * xp.vecdot(times(y, mean), job.weights)]
+    bias += [other[low:high, :] ** 2 @ a for low, high in pairwise([*range(0, more, step), more])]
     return Residuals(
         count=z.shape[0],
         used=few,
         fitted=times(phi, e),
-        targets=times(y, e) if job.own is None else e[:0, :],
+        targets=times(other, e),
         mixed=mixed + mixed.T - square,
         square=square,
         slope=(er * ff[:, None]).T @ er,
         inner=z.T @ (mean + be) + (ff[:, None] * e).T @ e,
-        bias=xp.concat(squares) - 2 * xp.vecdot(times(y, mean), job.weights),
+        bias=xp.concat(bias),
         influence=xp.concat(influence, axis=1),
         weight=xp.stack([xp.sum(one) for one in (zz**2, ee**2, ee**4, ll - ee)]),
     )
@@ -159,37 +156,37 @@ class Found:
 def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = slice(None)) -> Found:
     """Go through the samples once more with the chosen fits, for as many functions at a time as memory allows."""
     n, places, basis = evidence.n_samples, fit.places[some], evidence.basis
+    known, unknown = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)  # which functions are in the dictionary
     allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
     if evidence.engine.memory is not None:
         allowed = min(allowed, evidence.engine.memory // 4)
     step = max(allowed // (8 * evidence.rank * len(edges)), 1)
     if len(places) > step:
         return _joined([second_order(evidence, fit, edges, slice(k, k + step)) for k in range(0, len(basis), step)])
-    if len(places) < len(basis):  # every basis begins with the constant function
-        basis = basis.subset(np.union1d([0], np.arange(len(basis))[some]))
-    inside = bool(np.all(places >= 0))
     metric, _ = inverse_root(fit.gram)
     weights = rows_at(fit.c, places) @ (metric @ metric.T)
     kept: Any = [one if k in fit.halves[0].onto | fit.halves[1].onto else None for k, one in enumerate(fit.candidates)]
     sent = replace(fit, candidates=kept, b=None, c=None, products=None)  # what is not used need not travel
-    job = Job(sent, basis, places if inside else None, weights, metric, edges)
-    found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), merged)
+    others = basis.subset(np.append(0, np.arange(len(basis))[some][unknown])) if len(unknown) else None
+    job = Job(sent, places[known], rows_at(weights, known), others, metric, edges)
+    found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), add_groups)
     xp, groups = array_namespace(metric), [found[group] for group in sorted(found)]
-    groups = [replace(one, bias=one.bias + xp.vecdot(weights @ one.inner, weights)) for one in groups]
+    order = np.argsort(np.append(known, unknown))
+    groups = [replace(one, bias=rows_at(one.bias, order) + xp.vecdot(weights @ one.inner, weights)) for one in groups]
     every = reduce(add, groups)
-    parts = [rows_at(one.fitted, places) if inside else one.targets for one in groups]  # sums y e'
+    parts = [rows_at(xp.concat([rows_at(one.fitted, job.own), one.targets]), order) for one in groups]  # sums y e'
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved, own = _moved(fit, [one.fitted for one in halves])
-    known = sum(half.share * (half.coefficients.T @ half.coefficients) for half in fit.halves)
     c = rows_at(fit.b - own / n, places) + sum(parts) / n
-    gram = known + every.mixed / n
+    gram = every.mixed / n + sum(half.share * (half.coefficients.T @ half.coefficients) for half in fit.halves)
     final, smallest = inverse_root(gram)
     covariance = to_numpy(final.T @ every.square @ final / n)
     # W's own noise would count as bias.
     noise_of_weights = float(xp.sum(every.slope * (metric.T @ every.square @ metric))) / n**2
     bias = (to_numpy(every.bias) - noise_of_weights) / n**2
-    first, second, fourth = to_numpy(every.influence)
+    first, second, fourth = influence = np.zeros((3, len(places)))
+    influence[:, known] = to_numpy(every.influence)
     widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.

@@ -232,6 +232,11 @@ class Sums:
         return type(self)(*map(iadd, vars(self).values(), vars(other).values()))
 
 
+def add_groups(one: dict[int, Any], other: dict[int, Any]) -> dict[int, Any]:
+    """Sums by the number of their group, over the samples of both."""
+    return one | other | {group: one[group] + other[group] for group in one.keys() & other.keys()}
+
+
 @dataclass(frozen=True, eq=False)
 class Moments(Sums):
     """z'z and y'z of some samples: (readouts, readouts) and (terms, readouts)."""
