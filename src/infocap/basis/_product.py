@@ -211,7 +211,7 @@ class ProductBasis:
 
     def subset(self, rows: Integers) -> Self:
         """Only these functions, given by increasing numbers; the constant must be the first of them."""
-        return type(self)(self.families, self.indices[rows], *self._further)
+        return self if len(rows) == len(self) else type(self)(self.families, self.indices[rows], *self._further)
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.

@@ -48,13 +48,14 @@ class Residuals(Sums):
     count: int
     used: int  # samples that the influence is summed over
     fitted: Any  # phi e', (dictionary, rank)
-    targets: Any  # y e' of the functions that are not in the dictionary, (others, rank)
+    targets: Any  # y e', (terms, rank); empty if those functions are in the dictionary
     mixed: Any  # z e' + e z' - e e', (rank, rank)
     square: Any  # e e'
     slope: Any  # |f|² e e', in the metric
     inner: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank); see `_residuals`
-    bias: Any  # N² times what the squares add to a capacity, less W `inner` W', of the functions there, then of others
-    influence: Any  # of single samples on a capacity: sums of first, second and fourth powers, (3, functions there)
+    bias: Any  # a y², (terms,): N² times what the squares add to a capacity is bias - 2 `cross` + W `inner` W'
+    cross: Any  # y (a z + b e)·W, of the functions that are in the dictionary
+    influence: Any  # of single samples on these: sums of first, second and fourth powers, (3, functions)
     weight: Any  # sums of |z|⁴, |e|⁴, |e|⁸, and of what is capped of |e|²: (4,)
 
 
@@ -64,8 +65,8 @@ class Job:
 
     fit: Fit
     own: Integers  # places of the functions that are in the dictionary
-    weights: Any  # of these, (functions there, rank); those of others are zero
-    others: ProductBasis | None  # the constant, which every basis begins with, and the functions that are not there
+    weights: Any  # of these, (functions, rank); those of others are zero
+    basis: ProductBasis | None  # the constant, which every basis begins with, and all functions, if some are not there
     root: Any  # (rank, rank)
     edges: Integers  # the rows where groups begin, half of them in each half of the samples
 
@@ -74,7 +75,7 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
     """The sums over some rows, by the number of their group."""
     out, edges, middle = dict[int, Residuals](), job.edges - samples.first_row, len(job.edges) // 2
     used = edges[:-1] + -(-np.diff(edges) // max(samples.n_total // ENOUGH_FOR_ERRORS, 1))
-    parts = 2 if job.others is None else max(len(job.others) // (2 * len(job.fit.dictionary)), 2)
+    parts = 2 if job.basis is None else max(len(job.basis) // len(job.fit.dictionary), 2)
     of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
     for half, (begin, end) in zip(job.fit.halves, of_halves, strict=True):
         for first, u, phi, z in pieces(samples, begin, end, job.fit.dictionary, parts, **frame):
@@ -85,8 +86,8 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
                 margin = candidate.fit.margin(phi)[:, None]
                 by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
                 e, longer = e + along / by, longer + along / less
-            others = None if job.others is None else samples.weighted(job.others.values(u).T, first).T
-            values = phi, rows_at(phi, job.own), phi[:0, :] if others is None else others[1:, :]
+            y = phi[:0, :] if job.basis is None else samples.weighted(job.basis.values(u).T, first).T
+            values = phi, rows_at(phi, job.own), y
             cuts = np.clip(edges - first, 0, z.shape[0])
             for group in np.flatnonzero(np.diff(cuts)).tolist():
                 a, b = cuts[group : group + 2].tolist()
@@ -97,17 +98,17 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
 
 
 def _residuals(values: list[Any], rows: list[Any], few: int, job: Job, n: int) -> Residuals:
-    """The sums over a few rows of one group, from values of controls, functions and others, readouts and residuals.
+    """The sums over a few rows of one group, from values of controls and functions, readouts and their residuals.
 
     With weights a = |e|² / (1 - |e|²/N) and b = e·f of the samples, the bias is the sum of a rho² - 2 b rho (e·W) +
     |f|² (e·W)². Since rho = y - z·W, sums of products give it, of which only those with y are many numbers.
     """
-    (phi, y, other), (z, e, longer), xp = values, rows, array_namespace(rows[0])
+    (phi, y, every), (z, e, longer), xp = values, rows, array_namespace(rows[0])
     er, fr, lr = e @ job.root, (z - e) @ job.root, longer @ job.root
     ee, ef, ff, zz, ll = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr)))
     a, be = ee / xp.clip(1 - ee / n, LEAST_MARGIN, None), ef[:, None] * e
     mean, twice, rest = a[:, None] * z + be, 2 * longer[:few, :].T, (longer / 2 - z)[:few, :].T
-    squares, influence, own, more = [], [], y.shape[0], other.shape[0]
+    squares, influence, own, more = [], [], y.shape[0], every.shape[0]
     step = own + more if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)  # what is made of them stays in cache
     for low, high in pairwise([*range(0, max(own, 1), step), own]):
         some, weights = y[low:high, :], job.weights[low:high, :]
@@ -117,18 +118,19 @@ def _residuals(values: list[Any], rows: list[Any], few: int, job: Job, n: int) -
         power = changed * changed
         influence.append(xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)]))
     mixed, square = z.T @ e, e.T @ e
-    bias = [xp.concat(squares) - 2 * xp.vecdot(times(y, mean), job.weights)]
-    bias += [other[low:high, :] ** 2 @ a for low, high in pairwise([*range(0, more, step), more])]
+    if more:
+        squares = [every[low:high, :] ** 2 @ a for low, high in pairwise([*range(0, more, step), more])]
     return Residuals(
         count=z.shape[0],
         used=few,
         fitted=times(phi, e),
-        targets=times(other, e),
+        targets=times(every, e),
         mixed=mixed + mixed.T - square,
         square=square,
         slope=(er * ff[:, None]).T @ er,
         inner=z.T @ (mean + be) + (ff[:, None] * e).T @ e,
-        bias=xp.concat(bias),
+        bias=xp.concat(squares),
+        cross=xp.vecdot(times(y, mean), job.weights),
         influence=xp.concat(influence, axis=1),
         weight=xp.stack([xp.sum(one) for one in (zz**2, ee**2, ee**4, ll - ee)]),
     )
@@ -156,7 +158,7 @@ class Found:
 def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = slice(None)) -> Found:
     """Go through the samples once more with the chosen fits, for as many functions at a time as memory allows."""
     n, places, basis = evidence.n_samples, fit.places[some], evidence.basis
-    known, unknown = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)  # which functions are in the dictionary
+    known = places >= 0  # whether functions are in the dictionary
     allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
     if evidence.engine.memory is not None:
         allowed = min(allowed, evidence.engine.memory // 4)
@@ -167,14 +169,16 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     weights = rows_at(fit.c, places) @ (metric @ metric.T)
     kept: Any = [one if k in fit.halves[0].onto | fit.halves[1].onto else None for k, one in enumerate(fit.candidates)]
     sent = replace(fit, candidates=kept, b=None, c=None, products=None)  # what is not used need not travel
-    others = basis.subset(np.append(0, np.arange(len(basis))[some][unknown])) if len(unknown) else None
-    job = Job(sent, places[known], rows_at(weights, known), others, metric, edges)
+    more = None if known.all() else basis.subset(np.union1d([0], np.arange(len(basis))[some]))
+    job = Job(sent, places[known], rows_at(weights, np.flatnonzero(known)), more, metric, edges)
     found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), add_groups)
     xp, groups = array_namespace(metric), [found[group] for group in sorted(found)]
-    order = np.argsort(np.append(known, unknown))
-    groups = [replace(one, bias=rows_at(one.bias, order) + xp.vecdot(weights @ one.inner, weights)) for one in groups]
+    there, extra = np.where(known, np.cumsum(known) - 1, -1), 0 if more is None else len(more) - len(places)
+    for k, one in enumerate(groups):
+        squares = xp.vecdot(weights @ one.inner, weights) - 2 * rows_at(one.cross[:, None], there)[:, 0]
+        groups[k] = replace(one, bias=one.bias[extra:] + squares)
     every = reduce(add, groups)
-    parts = [rows_at(xp.concat([rows_at(one.fitted, job.own), one.targets]), order) for one in groups]  # sums y e'
+    parts = [rows_at(one.fitted, places) if more is None else one.targets[extra:, :] for one in groups]  # sums y e'
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved, own = _moved(fit, [one.fitted for one in halves])
@@ -185,8 +189,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     # W's own noise would count as bias.
     noise_of_weights = float(xp.sum(every.slope * (metric.T @ every.square @ metric))) / n**2
     bias = (to_numpy(every.bias) - noise_of_weights) / n**2
-    first, second, fourth = influence = np.zeros((3, len(places)))
-    influence[:, known] = to_numpy(every.influence)
+    first, second, fourth = to_numpy(rows_at(every.influence.T, there)).T
     widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
