@@ -48,6 +48,29 @@ def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, th
     assert_allclose(to_numpy(found), basis(u).T @ X[:256], rtol=1e-11, atol=1e-11)
 
 
+def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
+    """What a large job looks for beside the device's work is what a small one looks for after it."""
+    x = X.copy()
+    x[5::97, 3] = -9999.0  # which instruments write for no number
+    monkeypatch.setattr("infocap.checks._stretch.SHORT", len(X))
+    with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+        after = infocap.estimate(there(U), there(x), BASIS, method="raw")
+    monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 0)
+    with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+        beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
+    assert [(str(one), one.found) for one in beside.checks] == [(str(one), one.found) for one in after.checks]
+
+
+def test_data_are_looked_at_once_for_several_methods(monkeypatch):
+    looks = []
+    looked_at = infocap.checks._checks._in_stretch
+    monkeypatch.setattr("infocap.checks._checks._in_stretch", lambda *given: looks.append(given) or looked_at(*given))
+    seen = infocap.evidence(U, X, BASIS)
+    first, second = (infocap.conclude(seen, method).checks for method in ("raw", "control-variate"))
+    assert len(looks) == 1
+    assert first == second == ()
+
+
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 def test_estimates_agree_with_those_of_numpy(method, constant, there):

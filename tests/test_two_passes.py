@@ -11,8 +11,6 @@ from infocap.estimators._second_order import second_order
 from infocap.estimators._tuning import TUNING
 from infocap.kernels import Ridge
 from infocap.kernels._summary import EXACT_ABOVE
-from infocap.samples._engine import Engine
-from reference import estimate_with
 
 BASIS = infocap.product_basis("legendre", 2, 6)  # 28 functions
 DEVICE = infocap.systems.RandomFeatures(2, 12, gain=2, noise=0.05, seed=1)
@@ -154,23 +152,6 @@ def test_functions_a_few_at_a_time_change_nothing(n, fit, monkeypatch):
         assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-12, err_msg=name)
     for name in ("crowding", "contributors", "capped", "smallest_eigenvalue"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-10), name
-
-
-def test_error_bars_from_an_eighth_of_the_samples(monkeypatch):
-    u = infocap.draw(BASIS, 4096, design="random", seed=1)
-    x = np.tanh(u @ [[1.0, 0.5, -0.3], [0.2, 1.0, 0.8]]) + 0.1 * np.random.default_rng(0).standard_normal((4096, 3))
-    every = infocap.estimate(u, x, BASIS)
-    monkeypatch.setattr("infocap.estimators._second_order.ENOUGH_FOR_ERRORS", 512)
-    some = infocap.estimate(u, x, BASIS)
-    assert_allclose(some.unbiased, every.unbiased, rtol=1e-12, atol=1e-15)
-    assert_allclose(some.total_standard_error, every.total_standard_error, rtol=1e-12)
-    ratio = some.standard_error[1:] / every.standard_error[1:]
-    assert np.median(ratio) == pytest.approx(1, abs=0.05)
-    assert (ratio > 0.7).all()
-    assert (ratio < 1.5).all()
-    assert not np.allclose(ratio, 1, rtol=1e-6)
-    in_shares = estimate_with(Engine(share_rows=300), u, x, BASIS, "control-variate")
-    assert_allclose(in_shares.standard_error, some.standard_error, rtol=1e-10)
 
 
 @pytest.mark.parametrize("groups", [8, 5])  # three fifths of the samples are the first half

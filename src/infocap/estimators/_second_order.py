@@ -35,8 +35,6 @@ SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 # Numbers that are made at a time of some functions and samples: in cache, and less than the 128 KB above which memory
 # is fetched from the system each time (Dask's workers, for which that doubled the time of the pass).
 CACHED_NUMBERS = 16_000
-# Samples at least whose influence makes error bars, known to 2 % then; of more samples equal parts of all groups.
-ENOUGH_FOR_ERRORS = 16_384
 # What is known of each function by itself, and what is a sum over functions.
 JOINED, ADDED = ("inside", "bias", "variance", "scatter"), ("totals", "of_halves", "pooled", "response")
 
@@ -46,7 +44,6 @@ class Residuals(Sums):
     """Sums over the samples of one group, for a part of the functions."""
 
     count: int
-    used: int  # samples that the influence is summed over
     fitted: Any  # phi e', (dictionary, rank)
     targets: Any  # y e', (terms, rank); empty if those functions are in the dictionary
     mixed: Any  # z e' + e z' - e e', (rank, rank)
@@ -74,7 +71,6 @@ class Job:
 def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
     out, edges, middle = dict[int, Residuals](), job.edges - samples.first_row, len(job.edges) // 2
-    used = edges[:-1] + -(-np.diff(edges) // max(samples.n_total // ENOUGH_FOR_ERRORS, 1))
     parts = 2 if job.basis is None else max(len(job.basis) // len(job.fit.dictionary), 2)
     of_halves = pairwise(np.clip(edges[[0, middle, -1]], start, stop).tolist())
     for half, (begin, end) in zip(job.fit.halves, of_halves, strict=True):
@@ -91,13 +87,13 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
             cuts = np.clip(edges - first, 0, z.shape[0])
             for group in np.flatnonzero(np.diff(cuts)).tolist():
                 a, b = cuts[group : group + 2].tolist()
-                few, rows = min(max(int(used[group]) - first - a, 0), b - a), [one[a:b, :] for one in (z, e, longer)]
-                part = _residuals([one[:, a:b] for one in values], rows, few, job, samples.n_total)
+                of_values, of_rows = [one[:, a:b] for one in values], [one[a:b, :] for one in (z, e, longer)]
+                part = _residuals(of_values, of_rows, job, samples.n_total)
                 out[group] = out[group].absorb(part) if group in out else part
     return out
 
 
-def _residuals(values: list[Any], rows: list[Any], few: int, job: Job, n: int) -> Residuals:
+def _residuals(values: list[Any], rows: list[Any], job: Job, n: int) -> Residuals:
     """The sums over a few rows of one group, from values of controls and functions, readouts and their residuals.
 
     With weights a = |e|² / (1 - |e|²/N) and b = e·f of the samples, the bias is the sum of a rho² - 2 b rho (e·W) +
@@ -107,13 +103,13 @@ def _residuals(values: list[Any], rows: list[Any], few: int, job: Job, n: int) -
     er, fr, lr = e @ job.root, (z - e) @ job.root, longer @ job.root
     ee, ef, ff, zz, ll = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr)))
     a, be = ee / xp.clip(1 - ee / n, LEAST_MARGIN, None), ef[:, None] * e
-    mean, twice, rest = a[:, None] * z + be, 2 * longer[:few, :].T, (longer / 2 - z)[:few, :].T
+    mean, twice, rest = a[:, None] * z + be, 2 * longer.T, (longer / 2 - z).T
     squares, influence, own, more = [], [], y.shape[0], every.shape[0]
     step = own + more if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)  # what is made of them stays in cache
     for low, high in pairwise([*range(0, max(own, 1), step), own]):
         some, weights = y[low:high, :], job.weights[low:high, :]
         squares.append((some * some) @ a)
-        changed = weights @ rest + some[:, :few]
+        changed = weights @ rest + some
         changed *= weights @ twice  # (e·W)(2 rho + e·W)
         power = changed * changed
         influence.append(xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)]))
@@ -122,7 +118,6 @@ def _residuals(values: list[Any], rows: list[Any], few: int, job: Job, n: int) -
         squares = [every[low:high, :] ** 2 @ a for low, high in pairwise([*range(0, more, step), more])]
     return Residuals(
         count=z.shape[0],
-        used=few,
         fitted=times(phi, e),
         targets=times(every, e),
         mixed=mixed + mixed.T - square,
@@ -193,7 +188,7 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     widened = 1 + FEW_SAMPLES / np.maximum(second**2 / np.maximum(fourth, TINY), 2.0)
     # A sum of squares with mean b and nu degrees of freedom scatters by 2 b² / nu. For functions that are in
     # part computed, b is smaller and so is nu; 2 b b0 / nu, with b0 that of a function that is not, is safe.
-    variance = widened * (second - first**2 / every.used) / (every.used * n)
+    variance = widened * (second - first**2 / n) / n**2
     variance += 2 * np.abs(bias) * np.sum(covariance**2) / (max(np.trace(covariance), TINY) * n)
     if evidence.basis.memory:
         bias, serial = serial_sums(weights, metric, every, groups, parts)
