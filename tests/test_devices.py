@@ -55,7 +55,7 @@ def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
     monkeypatch.setattr("infocap.checks._stretch.SHORT", len(X))
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         after = infocap.estimate(there(U), there(x), BASIS, method="raw")
-    monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 0)
+    monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 1e6)
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
     assert [(str(one), one.found) for one in beside.checks] == [(str(one), one.found) for one in after.checks]
