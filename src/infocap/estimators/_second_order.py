@@ -228,12 +228,12 @@ def _left_out(
     count, n, xp, all_c = len(groups), every.count, array_namespace(c), sum(parts)
     scatter, pooled, squares, grams, bias = 0.0, 0.0, [], [], []
     for part, one in zip(parts, groups, strict=True):
-        off = (part / one.count - all_c / n) @ root * (one.count * count / n) ** 0.5
-        scatter, pooled = scatter + xp.sum(off * off, axis=1), pooled + off.T @ off
-        m = n - one.count
-        left = c + (all_c - part) / m - all_c / n
+        share, m = one.count / n, n - one.count
+        more = part - share * all_c
+        off, left = more @ (root * (count / (n * one.count)) ** 0.5), c - more / m
+        scatter, pooled = scatter + xp.vecdot(off, off), pooled + off.T @ off
         squares.append(left.T @ left)
-        grams.append(gram + (every.mixed - one.mixed) / m - every.mixed / n)
+        grams.append(gram - (one.mixed - share * every.mixed) / m)
         bias.append(xp.sum(every.bias - one.bias) / m**2)
     totals = xp.linalg.trace(xp.linalg.solve(xp.stack(grams), xp.stack(squares))) - xp.stack(bias)
     return to_numpy(scatter) / (count - 1), to_numpy(pooled), to_numpy(totals)
