@@ -54,7 +54,7 @@ class Half:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One ridge fit, its mean margin, and what it leaves of the rows that judge without them, (rows, rank)."""
+    """One ridge fit, its mean margin, and what is left of each row that judges by the fit without it, (rows, rank)."""
 
     fit: Ridge
     margin: float
