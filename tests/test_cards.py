@@ -149,7 +149,7 @@ def test_a_gallery_compares_all_that_lies_in_a_folder(tmp_path):
     order = sorted(kinds, key=lambda kind: -KINDS[kind]().total)
     named = {"ten inputs": "ten", "a sequence": "seq"}
     assert names == [named.get(kind, kind) for kind in order]
-    assert re.findall(r'<h3><a href="(.*?)"', page) == [
+    assert re.findall(r'<th scope="row"><a href="(.*?)"', page) == [
         f"../{kinds[kind].replace(' ', '%20')}" for kind in order if Path(kinds[kind]).suffix in (".html", ".svg")
     ]
     assert "5 devices, 1 of them with memory." in words(page)

@@ -295,8 +295,8 @@ def test_a_spot_lies_on_the_point_that_it_tells_about():
     assert np.abs(spots - markers[:32]).max() < 0.02
 
 
-def test_importing_the_report_loads_no_matplotlib():
-    code = "import sys, infocap.report; print('matplotlib' in sys.modules)"
+def test_commands_that_draw_nothing_load_no_matplotlib():
+    code = "import sys, infocap.cli._lab, infocap.cli._files, infocap.cli._plan; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "False"
 

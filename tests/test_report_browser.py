@@ -90,8 +90,8 @@ def test_pointing_at_a_bar_lists_its_largest_functions(open_page):
 def test_points_of_the_curves_tell_their_values(open_page):
     result = FULL()
     page = open_page(result)
-    page.hover('[data-tip^="512 samples"]')
-    assert f"total {result.total:.2f} ± {result.total_standard_error:.2f}" in words(page.locator("#tip"))
+    page.hover('[data-tip^="number of samples N: 512"]')
+    assert f"total capacity: {result.total:.3g}" in words(page.locator("#tip"))
 
 
 def test_tooltips_can_be_reached_with_the_keyboard(open_page):

@@ -24,7 +24,6 @@ from ..experiment._plan import Plan
 from ..experiment._status import Status, status
 from ..experiment._store import Store
 from ..recording._read import STORES, read
-from ..report._live import counts, live, pace
 from ..result._capacity_result import CapacityResult
 from ._outputs import check_place, refuse_existing
 from ._terminal import FILE, FORCE, PATH, check_lines, echo
@@ -151,6 +150,8 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, 
     runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     if web:
+        from ..report import live  # with matplotlib, which is heavy
+
         with live(store, until=until, every_s=every_s, port=port) as address, suppress(KeyboardInterrupt):
             echo(f"The report of {store}, live, for browsers of this machine: {address}\nCtrl-C ends it.")
             Event().wait()
@@ -183,6 +184,8 @@ def _as_data(now: Status) -> dict[str, Any]:
 
 
 def _screen(now: Status) -> str:
+    from ..report._live import counts, pace  # with matplotlib, which is heavy
+
     title = f" · {now.plan.title}" if now.plan.title else ""
     share = now.stored / now.planned
     full = int(BAR * share)

@@ -16,9 +16,11 @@ from .._check import one_of
 from .._version import __version__
 from .._words import rounded
 from ..errors import DataError
+from ..plot import capacity_bars, capacity_by_delay, capacity_matrix
 from ..result._capacity_result import CapacityResult
 from ..result._files import SUFFIXES, is_result, load_result
-from ._html import Markup, element, filled, plain, together
+from . import _figures, _tables
+from ._html import Markup, element, filled, plain, row, together, with_error
 from ._page import checks, embedded, framed, headline, sound, total_in_words, write
 
 CARDS = (".svg", ".html")
@@ -43,8 +45,6 @@ def save_card(
     ...     infocap.load_result(card).metadata["provenance"]["device"]
     {'name': 'Two squares', 'what': 'Two diodes'}
     """
-    from . import _figures, _tables
-
     path = Path(path)
     one_of("path suffix", path.suffix, CARDS)
     words = {"name": path.stem} | _device(result) | {str(name): str(text) for name, text in (about or {}).items()}
@@ -64,8 +64,6 @@ def save_card(
 
 def _device(result: CapacityResult) -> dict[str, str]:
     """What is known about the device in words, from a card or from the plan."""
-    from . import _tables
-
     plan = _tables.planned(result)
     known: dict[str, Any] = {"name": plan["title"]} if plan.get("title") else {}
     for place in (plan.get("metadata"), _tables.told(result)):
@@ -76,10 +74,7 @@ def _device(result: CapacityResult) -> dict[str, str]:
 
 def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str]) -> str:
     """The card as one picture in light colours, which needs no style sheet: for a talk, a poster or a README."""
-    from ..plot import capacity_bars, capacity_by_delay, capacity_matrix
-    from . import _figures
-
-    draw = partial(_figures.drawn, shown=result, words="Capacities", marks=lambda _: (), height=290)
+    draw = partial(_figures.drawn, shown=result, words="Capacities", height=290)
     if result.basis.memory:
         right = draw(capacity_by_delay)
     elif _figures.matrix(result):
@@ -124,16 +119,13 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
     ...     infocap.report.save_gallery(folder, f"{folder}/gallery.html")
     ['6 units', '3 units']
     """
-    from ..plot import capacity_bars
-    from . import _figures
-
     folder, path = Path(folder), Path(path)
     one_of("path suffix", path.suffix, (".html",))
     found = [file for suffix in SUFFIXES for file in sorted(folder.glob(f"*{suffix}")) if is_result(file)]
     devices = {load_result(file): file for file in {file.stem: file for file in found}.values()}
     if not devices:
         raise DataError(f"{folder} holds no card and no result; make one with `infocap card result.nc -o card.html`.")
-    names, rows, tiles = list[str](), list[Markup](), list[Markup]()
+    names, rows = list[str](), list[Markup]()
     for result in sorted(devices, key=lambda one: -one.total):
         file = devices[result]
         name = _device(result).get("name") or file.stem
@@ -141,21 +133,16 @@ def save_gallery(folder: str | Path, path: str | Path, title: str = "Gallery of 
         link = quote(Path(os.path.relpath(file, path.parent)).as_posix()) if file.suffix in CARDS else None
         called = element("a" if link else "span", names[-1], href=link)
         rows.append(_row(called, result, max(one.maximum for one in devices)))
-        bars = partial(capacity_bars, total=False)
-        picture = _figures.drawn(bars, result, "Capacity by degree", lambda _: (), 240, f"device{len(names)}")
-        tiles.append(element("div", element("h3", called), _figures.circle(result), picture, class_="tile"))
     said = ["constant", *"1234567", "8 and more", "in functions outside the basis"]
     legend = [element("span", _figures.swatch(*pair)) for pair in zip([*SPECTRUM, "var(--outside)"], said, strict=True)]
     lead = f"{len(names)} devices, {sum(one.basis.memory > 0 for one in devices) or 'none'} of them with memory."
-    parts = {"lead": lead, "legend": together(legend), "rows": together(rows), "tiles": together(tiles)}
+    parts = {"lead": lead, "legend": together(legend), "rows": together(rows)}
     write(path, framed(title, filled("gallery.html", title=title, version=__version__, **parts)))
     return names
 
 
 def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
     """A device in the table of a gallery; its bar stands for its maximum, as a part of the `longest` one."""
-    from . import _figures
-
     words, limit, basis = _device(result), result.noise_limited_total, result.basis
     found = np.bincount(np.minimum(basis.degrees, len(SPECTRUM) - 1), result.capacity).tolist()
     parts = [(SPECTRUM[k], size, plain(size), f"of degree {k}") for k, size in enumerate(found) if size]
@@ -166,11 +153,9 @@ def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
     bar = element("svg", bar, width=f"{100 * result.maximum / longest:.1f}%", height=18)
     degree = plain(float(basis.degrees @ result.capacity) / max(float(result.capacity.sum()), 1e-9))
     memory = plain(float(result.memory_capacity)) if basis.memory else "–"
-    error = result.total_standard_error or 0.0
-    total = plain(result.total) + (f" ± {error:.2f}" if error >= 0.005 else "")
-    total = f"≈{rounded(result.total, error)}" if result.unreliable else total
-    cells: list[object] = [result.maximum, "–" if limit is None else plain(limit), degree, memory]
-    cells += [basis.n_inputs, len(result.warnings) or "none", words.get(COST, "–")]
-    first = element("th", called, element("small", words.get(WHAT, "")), scope="row")
-    known = [element("td", bar), element("td", total, data_value=f"{result.total:.9g}")]
-    return element("tr", first, *known, *(element("td", cell) for cell in cells))
+    error = result.total_standard_error
+    total = f"≈{rounded(result.total, error)}" if result.unreliable else with_error(result.total, error)
+    known: list[object] = [result.maximum, "–" if limit is None else plain(limit), degree, memory]
+    known += [basis.n_inputs, len(result.warnings) or "none", words.get(COST, "–")]
+    name = together([called, element("small", words.get(WHAT, ""))])
+    return row(name, bar, element("data", total, value=f"{result.total:.9g}"), *known)

@@ -18,10 +18,9 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, to_hex
 from matplotlib.figure import Figure
 
 from .._words import counted, percent, rounded, short
-from ..plot import _run, _sequences
+from ..plot import _run, capacity_by_delay, memory_function
 from ..plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
-from ..typing import ArrayLike
 from ._html import Markup, asset, element, figure, filled, minus, plain, together, with_error
 
 RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
@@ -175,21 +174,16 @@ def delays(result: CapacityResult) -> Markup:
     """What a device with memory remembers, and how long; nothing for others."""
     if not result.basis.memory:
         return Markup()
-    table = result.by_delay()
-    sums, parts = table.sum(axis=1), []
-    basis = result.basis
+    basis, parts = result.basis, []
     for k in np.unique(basis.indices[basis.degrees == 1, 0]).tolist():
-        memory = result.memory_function(input=k + 1)
-        tips = [f"delay {delay}\ncapacity {plain(one)}" for delay, one in memory["capacity"].items()]
-        words = f"Memory function: capacity {result.memory_capacity!r} of degree 1 in all"
+        title, found = "Memory function", f"capacity {result.memory_capacity!r} of degree 1 in all"
         if basis.n_inputs > 1:
-            words = f"Memory function of {basis.names[k]}: {plain(memory['capacity'].sum())} of {words.split(': ')[1]}"
-        draw = partial(_sequences.memory_function, input=k + 1)
-        picture = _curve(draw, result, words, memory.index, memory["capacity"], tips)
-        parts.append(figure(words.split(":")[0], picture, f"{words}; bands are two standard errors."))
-    tips = [f"largest delay {k}\ncapacity {plain(one)}" for k, one in sums.items()]
+            title = f"Memory function of {basis.names[k]}"
+            found = f"{plain(result.memory_function(input=k + 1)['capacity'].sum())} of {found}"
+        picture = drawn(partial(memory_function, input=k + 1), result, f"{title}: {found}", _spots)
+        parts.append(figure(title, picture, f"{title}: {found}; bands are two standard errors."))
     words = "Capacity of all functions by their largest delay, stacked by degree"
-    picture = _curve(_sequences.capacity_by_delay, result, words, table.index, sums, tips)
+    picture = drawn(capacity_by_delay, result, words, _spots)
     return together([*parts, figure("Capacity by delay", picture, f"{words}.")])
 
 
@@ -198,11 +192,9 @@ def growth(result: CapacityResult) -> Markup:
     found = result.growth
     if found is None or len(found.n_samples) < 2:
         return Markup()
-    errors = (not result.unreliable and found.standard_error) or [None] * len(found.total)
-    known = zip(found.n_samples, found.total, errors, strict=True)
-    tips = [f"{n} samples\ntotal {with_error(total, error)}" for n, total, error in known]
-    words = "Total capacity against the number of samples: " + ", ".join(tips).replace("\n", ", ")
-    picture = _curve(_run.growth, result, words, found.n_samples, found.total, tips)
+    known = zip(found.n_samples, found.total, strict=True)
+    words = "Total capacity against the number of samples: " + ", ".join(f"{plain(one)} of {n}" for n, one in known)
+    picture = drawn(_run.growth, result, words, _spots)
     said = "The total that fewer samples would have given; at the right end it should have settled."
     return figure("Growth with the number of samples", picture, said)
 
@@ -220,10 +212,7 @@ def factors(result: CapacityResult) -> Markup:
         else f"The indicator function has its minimum at {found.n_factors} factors: so many independent signals "
         "stand clearly out of the noise, "
     ) + f"measured from {found.n_repeats} repeats at one input."
-    numbers = range(1, len(found.values) + 1)
-    tips = [f"{k} factors\nIND = {value:.3g}" for k, value in zip(numbers, found.values, strict=True)]
-    words = f"Malinowski's indicator function. {said}"
-    return figure(title, _curve(_run.indicator, result, words, numbers, found.values, tips), said)
+    return figure(title, drawn(_run.indicator, result, f"Malinowski's indicator function. {said}", _spots), said)
 
 
 def drift(result: CapacityResult) -> Markup:
@@ -231,14 +220,11 @@ def drift(result: CapacityResult) -> Markup:
     found, title = result.drift, "Drift of the reference"
     if found is None:
         return Markup()
-    time, unit = _run.clock(found)
-    moved = 100 * np.array(found.moved)
-    tips = [f"{t:.4g} {unit or 'in order'}\nmoved by {p:.3g} %" for t, p in zip(time, moved, strict=True)]
     said = (
         f"The reference moved by {percent(found.size)} of the readouts' spread (root mean square, noise taken off). "
         "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
-    return figure(title, _curve(_run.drift, result, f"{title}. {said}", time, moved, tips), said)
+    return figure(title, drawn(_run.drift, result, f"{title}. {said}", _spots), said)
 
 
 def misfit(result: CapacityResult) -> Markup:
@@ -279,39 +265,38 @@ def misfit(result: CapacityResult) -> Markup:
     return figure("Where readouts do not fit their inputs", drawn(misfits, result, f"{said} {found}", places), said)
 
 
-def _curve(
-    draw: Callable[..., Axes], result: CapacityResult, words: str, x: ArrayLike, y: ArrayLike, tips: list[str]
-) -> Markup:
-    """A curve of `infocap.plot` as a part of the page, with a spot that can be pointed at on every point."""
-
-    def spots(ax: Axes) -> Iterator[Markup]:
-        places, last = ax.transData.transform(np.column_stack([x, y])), len(tips) - 1
-        for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last}):
-            if 0 <= places[k, 1] <= HEIGHT:  # zero has no place on a logarithmic axis
-                place = {"cx": places[k, 0], "cy": HEIGHT - places[k, 1]}
-                yield element("circle", **place, r=6, class_="mark spot", data_tip=tips[k])
-
-    return drawn(draw, result, words, spots)
+def _spots(ax: Axes) -> Iterator[Markup]:
+    """A spot that can be pointed at on every point of the first curve, or on top of all bars where there is none."""
+    if ax.lines:
+        points = np.asarray(ax.lines[0].get_xydata())
+    else:
+        tops = [(bar.get_center()[0], bar.get_y() + bar.get_height()) for bar in ax.containers[-1]]
+        points = np.array(tops)
+    places, last = ax.transData.transform(points), len(points) - 1
+    for k in sorted({*range(0, last, 1 + last // MOST_POINTS), last}):
+        if 0 <= places[k, 1] <= HEIGHT:  # zero has no place on a logarithmic axis
+            place = {"cx": places[k, 0], "cy": HEIGHT - places[k, 1]}
+            tip = f"{ax.get_xlabel()}: {points[k, 0]:.5g}\n{ax.get_ylabel()}: {points[k, 1]:.3g}"
+            yield element("circle", **place, r=6, class_="mark spot", data_tip=tip)
 
 
 def drawn(
     draw: Callable[..., Axes],
     shown: Any,
     words: str,
-    marks: Callable[[Axes], Iterable[Markup]],
+    marks: Callable[[Axes], Iterable[Markup]] = lambda _: (),
     height: int = HEIGHT,
-    name: str = "",
 ) -> Markup:
     """A figure of `infocap.plot` as a part of the page, with marks on it that can be pointed at.
 
-    Ids in it begin with the `name`, by default that of the function that draws it.
+    Ids in it begin with the name of the function that draws it.
     """
     with matplotlib.style.context(["default", LOOK]):
         canvas = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, layout="constrained")
         ax = draw(shown, ax=canvas.subplots())
         file = StringIO()
         canvas.savefig(file, format="svg")
-    name = name or getattr(draw, "func", draw).__name__
+    name = getattr(draw, "func", draw).__name__
     look = {"viewBox": f"0 0 {WIDTH} {height}", "role": "img", "aria_label": words, "class_": "drawing"}
     return element("svg", _inline(file.getvalue(), name), *marks(ax), **look)
 

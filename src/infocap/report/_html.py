@@ -46,6 +46,11 @@ def figure(title: str, picture: Markup, *caption: object) -> Markup:
     return element("figure", element("h3", title), picture, element("figcaption", *caption))
 
 
+def row(name: object, *cells: object) -> Markup:
+    """A row of a table that begins with its name."""
+    return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
+
+
 def asset(name: str) -> str:
     """A file that lies beside this one: the page's skeleton, its style sheet or its script."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """The page as a whole: page.html filled with figures, tables and words, with style, script and numbers inside."""
 
 import json
+import re
 from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
@@ -18,6 +19,7 @@ from ..errors import DataError, ParameterError
 from ..result._capacity_result import CapacityResult, per_term
 from ..result._files import attributes, extras
 from ..typing import Integers
+from . import _figures, _tables
 from ._html import Markup, asset, basis_in_words, element, filled, markup, minus, together, with_error
 
 TITLE = "Information processing capacity"
@@ -55,8 +57,6 @@ def page(result: CapacityResult, title: str | None = None) -> str:
     >>> "The device computes" in infocap.report.page(result, title="Two wires")
     True
     """
-    from . import _tables
-
     title = str(title or _tables.planned(result).get("title") or TITLE)
     result = sound(result)
     return framed(title, body(result, title), embedded(result, title))
@@ -76,17 +76,16 @@ def framed(title: str, inside: Markup, data: str = "", *, live: bool = False) ->
 
     A `live` page may ask again where it came from.
     """
-    style, script = asset("page.css"), asset("page.js")
-    digests = {"style_digest": _digest(style), "script_digest": _digest(script)}
-    policy = "; connect-src 'self'" if live else ""
-    parts = {"style": Markup(style), "script": Markup(script), "body": inside, "data": data}
-    return filled("frame.html", title=title, version=__version__, policy=policy, **digests, **parts)
+    parts = {"title": title, "version": __version__, "body": inside, "data": data}
+    parts["policy"] = "; connect-src 'self'" if live else ""
+    for name, file in (("style", "page.css"), ("script", "page.js")):
+        parts[name] = Markup(asset(file))
+        parts[f"{name}_digest"] = b64encode(sha256(parts[name].encode()).digest()).decode()
+    return filled("frame.html", **parts)
 
 
 def body(result: CapacityResult, title: str) -> Markup:
     """All that a page shows of a result."""
-    from . import _figures, _tables  # matplotlib is heavy: commands that make no page do without it
-
     first = [_figures.matrix, _figures.misfit, _figures.delays, _figures.bars, _tables.by_degree]
     return filled(
         "page.html",
@@ -105,18 +104,12 @@ def body(result: CapacityResult, title: str) -> Markup:
 
 def headline(result: CapacityResult) -> Markup:
     """The total in its circle, in words, and as a part of the maximum."""
-    from . import _figures
-
     total, sure = total_in_words(result)
     inputs = "its input" if result.basis.n_inputs == 1 else f"its {result.basis.n_inputs} inputs"
     if result.basis.memory:
         inputs += f", now and up to {max(np.flatnonzero(result.by_delay().any(axis=1)), default=0)} steps ago"
     words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": inputs}
     return filled("headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words)
-
-
-def _digest(text: str) -> str:
-    return b64encode(sha256(text.encode()).digest()).decode()
 
 
 def _options(values: Integers) -> Markup:
@@ -148,15 +141,11 @@ def checks(result: CapacityResult) -> Markup:
         parts.append(element("p", element("strong", "No warnings. "), said))
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
-            lines = [element("li", *_with_code(one[:1].upper() + one[1:])) for one in found]
+            texts = (re.sub("`(.*?)`", r"<code>\1</code>", markup(one[:1].upper() + one[1:])) for one in found)
+            lines = [element("li", Markup(text)) for text in texts]
             parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
     return element("section", *parts, class_=class_, id="checks", aria_label="Checks")
-
-
-def _with_code(text: str) -> list[Markup]:
-    """A sentence in which what stands in backticks is set as code."""
-    return [element("code", part) if k % 2 else markup(part) for k, part in enumerate(text.split("`"))]
 
 
 def embedded(result: CapacityResult, title: str, name: str = "script") -> Markup:

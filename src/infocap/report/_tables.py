@@ -10,7 +10,7 @@ from .._words import listed, name_and_unit
 from ..estimators import ESTIMATORS
 from ..plot._capacity import KINDS, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
-from ._html import Markup, basis_in_words, element, minus, plain, together, with_error
+from ._html import Markup, basis_in_words, element, minus, plain, row, together, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
 LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
@@ -33,10 +33,10 @@ def by_degree(result: CapacityResult) -> Markup:
         error = 0.0 if errors is None else float(errors[degree])
         shown = plain(total) if total == 0 or error < LEAST_ERROR else with_error(total, error)
         numbers = [plain(float(values[kind])) for kind in split]
-        rows.append(_row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown))
+        rows.append(row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown))
     added = float(result.capacity.sum())
     numbers = [plain(float(table[kind].sum())) for kind in split]
-    foot = element("tfoot", _row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
+    foot = element("tfoot", row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
     names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
     parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
@@ -46,10 +46,6 @@ def by_degree(result: CapacityResult) -> Markup:
         )
         parts.append(element("p", said, class_="note"))
     return element("figure", element("h3", "Table by degree"), *parts)
-
-
-def _row(name: object, *cells: str) -> Markup:
-    return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
 
 
 def functions(result: CapacityResult) -> Markup:

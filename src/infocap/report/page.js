@@ -257,7 +257,7 @@ const begin = (signal) => {
       const down = heading.getAttribute("aria-sort") !== "descending";
       const value = (row) => {
         const cell = row.cells[heading.cellIndex];
-        return Number(cell.dataset.value ?? /\d[\d.]*/.exec(cell.textContent)?.[0] ?? -1);
+        return Number(cell.querySelector("data")?.value ?? /\d[\d.]*/.exec(cell.textContent)?.[0] ?? -1);
       };
       const rows = [...heading.closest("table").tBodies[0].rows];
       rows.sort((a, b) => (down ? value(b) - value(a) : value(a) - value(b)));
