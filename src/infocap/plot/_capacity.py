@@ -13,8 +13,8 @@ from .._words import above_zero, name_and_unit, rounded, short
 from ..result._capacity_result import CapacityResult
 from ..result._target import sum_over
 from ..typing import Floats
-from ._style import COLOURS, CONSTANT, DOUBT, GREY, LEAST_POINTS, axes, degree_axis, every, in_points, settle
-from ._style import unreliable_total as unreliable
+from . import _style
+from ._style import COLOURS, CONSTANT, DOUBT, GREY, LEAST_POINTS, axes, degree_axis, every, in_points, settle, stack
 
 KINDS = {"0": "constant", "1": "one variable", "2": "two variables", ">2": "more than two"}
 LETTER = 0.62  # The width of a digit in units of the size of its font, of those fonts that the style names.
@@ -91,17 +91,12 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     'total degree'
     """
     table, errors = stacks(result), errors_by_degree(result)
-    degrees, sums = table.index.to_numpy(), table.sum(axis=1).to_numpy()
-    tops = sums if errors is None else sums + np.nan_to_num(errors)
     with axes(ax) as ax:
-        base = np.zeros(len(degrees))
-        for colour, (kind, column) in zip((CONSTANT, *COLOURS), table.items(), strict=False):
-            if column.sum() > 0:
-                ax.bar(degrees, column, bottom=base, width=0.78, color=colour, label=KINDS[str(kind)])
-            base = base + column.to_numpy()
+        degrees, sums = table.index.to_numpy(), stack(ax, table.rename(columns=KINDS), (CONSTANT, *COLOURS), 0.78)
+        tops = sums if errors is None else sums + np.nan_to_num(errors)
         if errors is not None:
             ax.errorbar(degrees, sums, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
-        shown = [KINDS[str(kind)] for kind, column in table.items() if column.sum() > 0]
+        shown = ax.get_legend_handles_labels()[1]
         letters = sum(len(name) + 6 for name in shown)  # and the space that a swatch takes
         in_one_row = LETTER * mpl.rcParams["font.size"] * letters < 1.2 * in_points(ax)[0]  # a legend may be wider
         columns = len(shown) if in_one_row else 2
@@ -169,7 +164,7 @@ def _fraction_in_circle(ax: Axes, result: CapacityResult, corner: bool = False, 
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
         circle |= {"ec": DOUBT, "ls": "--", "lw": 1.2}
-        ax.set_title(unreliable(ax, result), color=DOUBT, fontsize=size, pad=above)
+        ax.set_title(_style.unreliable_total(ax, result), color=DOUBT, fontsize=size, pad=above)
     letters = max(len(total), len(str(result.maximum)))
     radius = TOTAL_SIZE * size * (0.5 * SHRINK * LETTER * letters + PAD) + 1
     where, moved = ((1.0, 1.0), -radius) if corner else ((0.79, 0.79), 0.0)

@@ -12,8 +12,7 @@ from .._words import HALF_WIDTH_95, short
 from ..dimension._spectra import Indicator
 from ..errors import ParameterError
 from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult, Drift, Factors
-from ..typing import Floats
+from ..result._capacity_result import CapacityResult, Factors
 from ._style import COLOURS, DOUBLE_MM, DOUBT, SOFT, axes, unreliable_total
 
 MOST_MARKERS = 100  # Points of a curve that get a marker; more would merge into a thick line.
@@ -125,29 +124,24 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
             "the result has no drift: its recording had no `reference`; measure one input 8 times or more during "
             "the run, and give infocap.analyse the recording with them."
         )
-    time, unit = clock(found)
+    time, called = _clock(np.array(found.time), found.clock == "s")
     percent, noise = 100 * np.array(found.moved), 100 * np.sqrt(2) * found.noise
     with axes(ax) as ax:
         marker = "o" if len(time) <= MOST_MARKERS else None
         ax.plot(time, percent, marker=marker, color=COLOURS[0], markersize=2.5, label="reference")
         ax.axhline(noise, color=SOFT, linestyle="--", label="noise alone")
-        ax.set_xlabel(f"time ({unit})" if unit else "number of measurement")
-        ax.set(ylim=(0, 1.12 * max(*percent, noise, 1e-6)), ylabel="moved by (% of spread)")
+        ax.set(ylim=(0, 1.12 * max(*percent, noise, 1e-6)), xlabel=called, ylabel="moved by (% of spread)")
         ax.legend(**ABOVE)
     return ax
 
 
-def clock(found: Drift) -> tuple[Floats, str]:
-    """Times of the reference and their unit, or "" for an order."""
-    time = np.array(found.time, dtype=float)
-    return _since_first(time) if found.clock == "s" else (time, "")
-
-
-def _since_first(time: Floats) -> tuple[Floats, str]:
-    """Times since the first, and their unit: the largest of which the run lasts more than two."""
+def _clock(time: np.ndarray, in_seconds: bool) -> tuple[np.ndarray, str]:
+    """Times since the first and what to call them, in the largest unit of which the run lasts more than two."""
+    if not in_seconds:
+        return time, "number of measurement"
     since = time - time[0]
     seconds, unit = next((one for one in CLOCKS if since.max() > 2 * one[0]), CLOCKS[-1])
-    return since / seconds, unit
+    return since / seconds, f"time ({unit})"
 
 
 def extra_value(recording: Recording, name: str | None = None, ax: Axes | None = None) -> Axes:
@@ -163,10 +157,10 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
         raise ParameterError(f"`name={name!r}` is no extra value of this recording, which has {list(names)}.")
     when = np.arange(len(recording.index)) if recording.acquired is None else np.asarray(recording.acquired)
     order = np.argsort(when, kind="stable")
-    time, unit = _since_first(when[order]) if when.dtype.kind == "f" else (when[order], "")
+    time, called = _clock(when[order], when.dtype.kind == "f")
     with axes(ax) as ax:
         ax.plot(time, recording.extra[order, names.index(name or names[0])], ".", color=COLOURS[0], markersize=2.5)
-        ax.set(xlabel=f"time ({unit})" if unit else "number of measurement", ylabel=name or names[0])
+        ax.set(xlabel=called, ylabel=name or names[0])
     return ax
 
 

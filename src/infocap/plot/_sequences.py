@@ -1,16 +1,16 @@
 """Sequences in pictures: what is remembered how long, and how memory is traded for nonlinearity."""
 
 from collections.abc import Mapping
-from itertools import cycle
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from ..result._capacity_result import CapacityResult
-from ._style import COLOURS, GREY, SOFT, axes
+from ._style import COLOURS, GREY, SOFT, axes, stack
 
 MOST_LINES = 4  # Lines of higher degrees of one delayed input lie on each other near zero.
 VISIBLE = 0.005  # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
@@ -70,12 +70,8 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
         named |= {", ".join(map(str, one[0].values())): one[1]} if settings else {k + 1: one}
     places, every = np.arange(len(named)), list(named.values())
     with axes(ax) as ax:
-        base = np.zeros(len(every))
-        for degree in range(1, max(one.basis.max_degree for one in every) + 1):
-            height = np.array([one.capacity[one.basis.degrees == degree].sum() for one in every])
-            colour = COLOURS[(degree - 1) % len(COLOURS)]
-            ax.bar(places, height, 0.8, bottom=base, color=colour, label=f"degree {degree}" if height.any() else None)
-            base += height
+        sums = pd.DataFrame([np.bincount(one.basis.degrees, one.capacity) for one in every]).fillna(0.0)
+        base = stack(ax, sums.loc[:, 1:].rename(columns="degree {}".format), COLOURS, 0.8)
         errors = [one.total_standard_error for one in every if one.total_standard_error is not None]
         if len(errors) == len(every):
             ax.errorbar(places, base, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
@@ -119,11 +115,7 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """
     table = result.by_delay()
     with axes(ax) as ax:
-        base = np.zeros(len(table))
-        for (degree, column), colour in zip(table.items(), cycle(COLOURS), strict=False):
-            label = f"degree {degree}" if column.any() else None
-            ax.bar(table.index, column, 1.0, bottom=base, color=colour, label=label, linewidth=0)
-            base = base + column.to_numpy()
+        base = stack(ax, table.rename(columns="degree {}".format), COLOURS, 1.0)
         shown = np.flatnonzero(base > VISIBLE * base.max())
         ax.set(xlabel="largest delay", ylabel="capacity", xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

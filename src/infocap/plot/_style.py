@@ -1,20 +1,23 @@
 """One look for all figures: sizes for print, colours that colour-blind readers can tell apart."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from .._check import one_of, positive
 from .._files import replaced
 from ..result._capacity_result import CapacityResult
-from ..typing import Integers
+from ..typing import Floats, Integers
 
 SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
@@ -89,10 +92,8 @@ def axes(ax: Axes | None, aspect: float = 0.72, width_mm: float = SINGLE_MM) -> 
 
 def unreliable_total(ax: Axes, result: CapacityResult) -> str:
     """Return what to say above the axes of a total that cannot be trusted, in lines as long as they are wide."""
-    letter = 0.55 * mpl.rcParams["font.size"] / 72  # a usual width, in inches
-    inches = ax.get_window_extent().width / ax.figure.dpi
-    said = f"total {result.qualified_total}".replace("$", r"\$")
-    return textwrap.fill(said, max(int(inches / letter), 20))
+    letters = int(in_points(ax)[0] / (0.55 * mpl.rcParams["font.size"]))  # of a usual width
+    return textwrap.fill(f"total {result.qualified_total}".replace("$", r"\$"), max(letters, 20))
 
 
 def settle(ax: Axes) -> None:
@@ -112,6 +113,16 @@ def every(ax: Axes, count: int) -> int:
     """Return 1, or how many of so many places on the x axis must share a number of two digits for it to fit."""
     needed = 2.0 * mpl.rcParams["font.size"] * count / in_points(ax)[0]
     return next(step for step in (1, 2, 5, 10, 20, 50, count) if step >= needed or step == count)
+
+
+def stack(ax: Axes, table: pd.DataFrame, colours: Sequence[str], width: float) -> Floats:
+    """Draw the columns of a table as bars over its rows, on top of each other; return the heights of all together."""
+    base = np.zeros(len(table))
+    for (name, column), colour in zip(table.items(), cycle(colours), strict=False):
+        label = str(name) if column.any() else None
+        ax.bar(table.index, column, width, bottom=base, color=colour, label=label, linewidth=0)
+        base = base + column.to_numpy()
+    return base
 
 
 def degree_axis(ax: Axes, degrees: Integers) -> None:
