@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import DataError, ParameterError
 from infocap.tasks import Task, accuracy, capacity_accuracy, digits, two_spirals
-from infocap.tasks._task import reduction, stratified_folds
+from infocap.tasks._task import reduction
 
 POWERS_DBM = (-9.1, -1.9, 1.0, 4.5, 7.1)
 
@@ -26,6 +26,11 @@ def blobs(n=300, classes=3, seed=0):
     labels = np.arange(n) % classes
     centres = 0.6 * np.column_stack([np.cos(2 * np.pi * labels / classes), np.sin(2 * np.pi * labels / classes)])
     return Task(np.clip(centres + 0.15 * generator.normal(size=(n, 2)), -1, 1), labels, name="blobs")
+
+
+def fold_of_each(task, folds, seed):
+    """The fold in which each sample tests."""
+    return np.argmax([test for _, test in task.splits(folds, seed)], axis=0)
 
 
 def test_the_second_arm_is_minus_the_first():
@@ -99,12 +104,13 @@ def test_what_is_no_task_is_refused(inputs, labels, message):
 
 def test_folds_are_even_in_size_and_in_every_class():
     codes = np.random.default_rng(0).integers(0, 3, 101)
-    fold_of = stratified_folds(codes, 5, 7, np.arange(3))
+    task = Task(np.zeros((len(codes), 1)), codes)
+    fold_of = fold_of_each(task, 5, 7)
     assert np.ptp(np.bincount(fold_of)) <= 1
     for code in range(3):
         assert np.ptp(np.bincount(fold_of[codes == code], minlength=5)) <= 1
-    assert np.array_equal(fold_of, stratified_folds(codes, 5, 7, np.arange(3)))
-    assert np.any(fold_of != stratified_folds(codes, 5, 8, np.arange(3)))
+    assert np.array_equal(fold_of, fold_of_each(task, 5, 7))
+    assert np.any(fold_of != fold_of_each(task, 5, 8))
 
 
 def test_accuracy_is_that_of_scikit_learn_on_the_same_folds():
@@ -113,7 +119,7 @@ def test_accuracy_is_that_of_scikit_learn_on_the_same_folds():
 
     task, system = two_spirals(600), infocap.systems.RandomFeatures(2, 30, gain=3.0)
     found = accuracy(system, task, folds=4, seed=2)
-    fold_of = stratified_folds(task.codes, 4, 2, task.classes)
+    fold_of = fold_of_each(task, 4, 2)
     model, split = LinearRegression(), PredefinedSplit(fold_of)
     for x, per_fold in ((system(task.inputs), found.per_fold), (task.inputs, found.linear_per_fold)):
         said = cross_val_predict(model, x, task.labels, cv=split) > 0.5
@@ -137,7 +143,7 @@ def test_any_classifier_can_be_the_readout_and_is_left_untrained():
     from sklearn.model_selection import PredefinedSplit, cross_val_score
 
     task, system = blobs(), infocap.systems.RandomFeatures(2, 12)
-    folds = PredefinedSplit(stratified_folds(task.codes, 5, 0, task.classes))
+    folds = PredefinedSplit(fold_of_each(task, 5, 0))
     for classifier in (RidgeClassifier(0.1), LogisticRegression(C=0.1)):
         found = accuracy(system, task, readout=classifier)
         assert_allclose(found.per_fold, cross_val_score(classifier, system(task.inputs), task.labels, cv=folds))
@@ -184,7 +190,7 @@ def test_leak_free_fits_components_and_scale_to_the_training_part_alone():
         return np.column_stack([u, u**2])
 
     found = accuracy(spy, task, leak_free=True, seed=3)
-    fold_of = stratified_folds(task.codes, 5, 3, task.classes)
+    fold_of = fold_of_each(task, 5, 3)
     assert len(seen) == 5
     for fold, u in enumerate(seen):
         free = reduction(task.features[fold_of != fold], 2)(task.features)

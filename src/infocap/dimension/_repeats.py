@@ -124,10 +124,10 @@ def from_repeats(
     repeated, single = _shots(tables, once)
     ratios = None if weights is None else density_ratios(weights, len(repeated) + len(single))
     data = whiten(repeated, single, constant, ratios)
-    rank, n_readouts = data.repeated.shape[2] + constant, int(np.sum(data.live))
-    if len(repeated) < 2 or data.n_inputs <= rank:
+    rank, n_readouts, n_inputs = data.repeated.shape[2] + constant, int(np.sum(data.live)), len(data.weights)
+    if len(repeated) < 2 or n_inputs <= rank:
         raise DataError(
-            f"x1 has {len(repeated)} repeated inputs of {data.n_inputs} for {rank} independent readouts: "
+            f"x1 has {len(repeated)} repeated inputs of {n_inputs} for {rank} independent readouts: "
             f"with N <= K nothing can be told apart; take at least {ENOUGH} K = {ENOUGH * rank} inputs."
         )
     noise = noise_covariance(data.repeated)
@@ -150,7 +150,7 @@ def from_repeats(
         maximum=n_readouts + constant,
         n_repeats=repeated.shape[1],
         n_repeated=len(repeated),
-        n_inputs=data.n_inputs,
+        n_inputs=n_inputs,
         constant=constant,
         checks=(*messages, *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)),
     )
@@ -171,8 +171,7 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
     single = np.empty((0, first[1])) if once is None else once.finite()
     known = {row.tobytes(): number for number, row in enumerate(repeated[:, 0])}
     for number, row in enumerate(single):
-        there = known.get(row.tobytes())
-        if there is not None:
+        if (there := known.get(row.tobytes())) is not None:
             said = f"row {number} of measured_once is row {there} of x1"
             raise DataError(f"{said}; give only the inputs that were not repeated.")
     return repeated, single
@@ -186,9 +185,9 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
         yield Check(f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit; give two measurements.")
     worth = round(data.weights.sum() ** 2 / np.sum(data.weights**2))  # weights that differ leave fewer
     if worth < ENOUGH * rank:
-        as_many = f" are, by their weights, worth {worth}, which" if worth < data.n_inputs else ""
+        as_many = f" are, by their weights, worth {worth}, which" if worth < len(data.weights) else ""
         yield Check(
-            f"{data.n_inputs} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = "
+            f"{len(data.weights)} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = "
             f"{ENOUGH * rank} the bias is too large to be corrected well; take more inputs."
         )
     elif len(data.repeated) * (data.repeated.shape[1] - 1) < ENOUGH * rank:
@@ -249,7 +248,6 @@ class Whitened:
     exponent: Integers  # (readouts,): powers of two by which the readouts were divided
     mean: Floats  # (readouts,)
     live: np.ndarray  # which channels change
-    n_inputs: int  # in all, whether repeated or not
 
 
 def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | None = None) -> Whitened:
@@ -258,8 +256,8 @@ def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | Non
     Without the constant readout centring would change the space the readouts span, so only scales are removed.
     """
     n_repeats, n_readouts = repeated.shape[1:]
-    cut, n_inputs = len(repeated) * n_repeats, len(repeated) + len(once)
-    weights = np.ones(n_inputs) if weights is None else weights / weights[: len(repeated)].mean()
+    cut = len(repeated) * n_repeats
+    weights = np.ones(len(repeated) + len(once)) if weights is None else weights / weights[: len(repeated)].mean()
     shots = np.vstack([repeated.reshape(cut, n_readouts), once])
     exponent = np.frexp(np.abs(shots).max(axis=0))[1]
     shots = np.ldexp(shots, -exponent)  # exact, and squares stay in range
@@ -282,7 +280,7 @@ def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | Non
     root = np.sqrt(weights)[:, None, None]
     inputs = root[: len(repeated)] * z[:cut].reshape(len(repeated), n_repeats, -1)
     single, mean = root[len(repeated) :] * z[cut:, None], np.ldexp(shift, exponent)
-    return Whitened(inputs, single, weights, whitening, exponent, mean, live, n_inputs)
+    return Whitened(inputs, single, weights, whitening, exponent, mean, live)
 
 
 def noise_covariance(z: Floats) -> Floats:
@@ -301,8 +299,7 @@ def noise_share(data: Whitened, noise: Floats, constant: bool) -> tuple[float, f
     plain = float(np.trace(noise))
     if plain == 0:
         return 0.0, 0.0
-    n = data.n_inputs
-    without = leave_one_out(data, noise, constant)
+    n, without = len(data.weights), leave_one_out(data, noise, constant)
     # No trace falls below its share, so equal weights give at least 1 / n by themselves.
     inflation = max(1 + (n - 1) * (without.mean() - plain) / plain, 1 / n)
     error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))

@@ -128,10 +128,10 @@ def indicator(
 
 
 def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> Floats | None:
-    if scale is not None and repeats is not None:
-        raise ParameterError("`noise_scale` and `repeats` were both given; repeats alone tell the scale too.")
-    if scale is None and repeats is None:
+    if repeats is None and scale is None:
         return None
+    if repeats is not None and scale is not None:
+        raise ParameterError("`noise_scale` and `repeats` were both given; repeats alone tell the scale too.")
     given = np.asarray(scale, dtype=float) if repeats is None else noise_scale(repeats)
     if given.shape != table.shape[1:]:
         name, shape = ("noise_scale", given.shape) if repeats is None else ("repeats", np.shape(repeats))

@@ -34,7 +34,7 @@ class Accuracy:
 
     The standard error is that of the mean over the folds, as in the paper. `linear_per_fold` is for the same readout,
     trained on the inputs without the system. For real targets `per_fold` is R² = 1 - mean squared error / variance of
-    the target within the fold, and `nrmse` the root of mean squared error over variance, the square root of 1 - R².
+    the target within the fold, and `nrmse` the mean over the folds of the square root of 1 - R².
 
     >>> score = Accuracy(np.array([0.9, 0.8]), np.array([0.5, 0.5]), "spirals", "drawn", 200, "least-squares", False)
     >>> round(score.mean, 3), round(score.standard_error, 3), score.linear_mean
@@ -54,7 +54,7 @@ class Accuracy:
     def __repr__(self) -> str:
         error = ""
         if self.measure == "R²":
-            error = f", NRMSE {self.nrmse:.3f} ± {_standard_error(self.nrmse_per_fold):.3f}"
+            error = f", NRMSE {self.nrmse:.3f} ± {_standard_error(np.sqrt(1 - self.per_fold)):.3f}"
         lines = [
             f"{self.measure.capitalize()}: {_percent(self.per_fold)}{error} on {self.task}",
             f"linear model {_percent(self.linear_per_fold)}",
@@ -79,16 +79,11 @@ class Accuracy:
         return float(np.mean(self.linear_per_fold))
 
     @property
-    def nrmse_per_fold(self) -> Floats:
-        """Root mean squared error of a real target over its standard deviation within the fold."""
+    def nrmse(self) -> float:
+        """Root mean squared error of a real target over its standard deviation, the mean over the folds."""
         if self.measure != "R²":
             raise ParameterError(f"`nrmse` is for real targets; {self.task} has classes, whose accuracy is `mean`.")
-        return np.sqrt(1 - self.per_fold)
-
-    @property
-    def nrmse(self) -> float:
-        """The mean over the folds of `nrmse_per_fold`."""
-        return float(np.mean(self.nrmse_per_fold))
+        return float(np.mean(np.sqrt(1 - self.per_fold)))
 
 
 def accuracy(
@@ -185,23 +180,17 @@ def _score(x: Floats, task: Task, train: np.ndarray, test: np.ndarray, readout: 
     if readout != LEAST_SQUARES:
         predicted = deepcopy(readout).fit(x[train], wanted[train]).predict(x[test])
     else:
-        predicted = _least_squares(x, task.targets, train, test)
+        mean, deviation = x[train].mean(axis=0), np.std(x[train], axis=0)
+        varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
+        z = (x - mean) / np.where(varies, deviation, np.inf)  # units do not matter
+        y, offset = task.targets[train], task.targets[train].mean(axis=0)
+        predicted = z[test] @ np.linalg.lstsq(z[train], y - offset, rcond=None)[0] + offset
         predicted = predicted[:, 0] if task.regression else np.argmax(predicted, axis=1)
-    if task.regression:
-        if not (variance := np.var(wanted[test])):
-            raise DataError(f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`.")
-        return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
-    return float(np.mean(predicted == wanted[test]))
-
-
-def _least_squares(x: Floats, y: Floats, train: np.ndarray, test: np.ndarray) -> Floats:
-    """What a linear readout with an offset, fitted to the rows that train, predicts for those that test."""
-    mean, deviation = x[train].mean(axis=0), np.std(x[train], axis=0)
-    varies = deviation > ROUNDINGS * np.finfo(float).eps * np.abs(mean)
-    z = (x - mean) / np.where(varies, deviation, np.inf)  # units do not matter
-    offset = y[train].mean(axis=0)
-    weights = np.linalg.lstsq(z[train], y[train] - offset, rcond=None)[0]
-    return z[test] @ weights + offset
+    if not task.regression:
+        return float(np.mean(predicted == wanted[test]))
+    if not (variance := np.var(wanted[test])):
+        raise DataError(f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`.")
+    return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
 
 
 def _percent(per_fold: Floats) -> str:

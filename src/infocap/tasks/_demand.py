@@ -28,8 +28,6 @@ MOST_TERMS = 3000
 ILL = 1e4
 # With fewer samples per function, what a degree is found to give is a lower bound.
 SAMPLES_PER_FUNCTION = 4
-# Degrees that give less than this share are left out of the summary.
-LEAST_SHOWN = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +37,7 @@ class Demand:
     `cumulative[d]` is the share of the target's variance that functions up to degree d predict for samples they
     were not fitted to; `condition[d]` the condition number of those functions on the task's inputs, 1 where the
     inputs are distributed as the basis assumes. `coefficients` (terms, targets) is a fit at the highest degree,
-    penalised as strongly as costs at most half a per cent of the share. A target is the indicator of a class, or
-    the one real target.
+    penalised as strongly as costs at most half a per cent of the share.
 
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 1))
     >>> needs = demand(Task(u, u[:, 0] > 0), infocap.product_basis("legendre", 1, 3))
@@ -63,7 +60,7 @@ class Demand:
         lines = [
             f"Demand of {self.task}: {1 - self.unexplained:.1%} of the variance up to degree {basis.max_degree}",
             f"{self.n_samples} samples, {len(basis)} {basis.family_name} functions of {basis.n_inputs} inputs",
-            *(f"degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if share >= LEAST_SHOWN),
+            *(f"degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if f"{share:.1%}" != "0.0%"),
             *(f"check: {check}" for check in self.checks),
         ]
         return "\n  ".join(lines)
@@ -114,9 +111,8 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     """Which functions a task needs: how much of its target each degree of the basis gives.
 
     The target is an indicator of each class, or the real target. Functions up to each degree are fitted to it by
-    penalised least squares on the task's own inputs, and judged on samples left out. These inputs are rarely
-    distributed as the basis assumes, so its functions are not orthogonal on them: a degree's share is what it adds to
-    lower ones.
+    penalised least squares on the task's own inputs, and judged on samples left out. On these inputs the functions are
+    rarely orthogonal, so a degree's share is what it adds to lower ones.
     For a sequence the basis is one of delayed inputs, and folds are contiguous with a gap, as in `accuracy`.
 
     >>> u = np.random.default_rng(0).uniform(-1, 1, (500, 2))
@@ -142,7 +138,14 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     triangle: Floats = np.linalg.qr(y, mode="r")  # type: ignore[assignment]
     corners = [triangle[:size, :size] if size <= len(y) else None for size in sizes]
     condition = np.array([np.inf if one is None else np.linalg.cond(one) for one in corners])
-    checks = _checks(task, sizes, condition)
+    checks = []
+    if len(ill := np.flatnonzero(condition > ILL)):
+        said = f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition number"
+        why = "shares of these degrees, and the fit away from the samples, mean little"
+        checks.append(Check(f"{said} {condition[ill[0]]:.1g}): {why}; lower the degree."))
+    if len(few := np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(u))):
+        said = f"{len(u)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}"
+        checks.append(Check(f"{said}: the demand there is a lower bound; lower the degree, or take more samples."))
     for message in checks:
         warn(message)
     last = shares[-1]
@@ -173,15 +176,3 @@ def _predicted(y: Floats, target: Floats, splits: list[tuple[NDArray, NDArray]],
 
 def _moments(y: Floats, target: Floats) -> tuple[Floats, Floats]:
     return y.T @ y / len(y), y.T @ target / len(y)
-
-
-def _checks(task: Task, sizes: Integers, condition: Floats) -> list[Check]:
-    messages = []
-    if len(ill := np.flatnonzero(condition > ILL)):
-        said = f"the inputs of {task.name} hardly tell functions of degree {ill[0]} and more apart (condition number"
-        why = "shares of these degrees, and the fit away from the samples, mean little"
-        messages.append(Check(f"{said} {condition[ill[0]]:.1g}): {why}; lower the degree."))
-    if len(few := np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(task.inputs))):
-        said = f"{len(task.inputs)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}"
-        messages.append(Check(f"{said}: the demand there is a lower bound; lower the degree, or take more samples."))
-    return messages

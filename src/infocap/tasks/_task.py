@@ -129,9 +129,15 @@ class Task:
         >>> np.flatnonzero(train).tolist(), np.flatnonzero(test).tolist()
         ([0, 1, 2], [4, 5, 6, 7])
         """
-        row = np.arange(len(self.inputs))
+        row, codes = np.arange(len(self.inputs)), self.codes
         if not self.memory:
-            fold_of = stratified_folds(self.codes, folds, seed, self.classes)
+            counts = np.bincount(codes)
+            if (least := counts.min()) < folds:
+                rare = self.classes[np.argmin(counts)]
+                raise ParameterError(f"`folds={folds}` is more than the {least} samples of class {rare!r}; give fewer.")
+            shuffled = np.random.default_rng(seed).permutation(len(row))
+            by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
+            fold_of = np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
             return [(fold_of != fold, fold_of == fold) for fold in range(folds)]
         if washout >= len(row):
             raise ParameterError(f"`washout={washout}` leaves none of {len(row)} rows; lower it, or give more rows.")
@@ -146,19 +152,6 @@ class Task:
             apart = (row < low - self.memory) | (row >= high + self.memory)
             splits.append(((row >= washout) & apart, (row >= low) & (row < high)))
         return splits
-
-
-def stratified_folds(codes: Integers, folds: int, seed: int | None, names: np.ndarray) -> Integers:
-    """The fold of each sample: every class is shuffled, then dealt out in turn."""
-    counts = np.bincount(codes)
-    if counts.min() < folds:
-        rare = int(np.argmin(counts))
-        raise ParameterError(
-            f"`folds={folds}` is more than the {counts[rare]} samples of class {names[rare]!r}; give fewer."
-        )
-    shuffled = np.random.default_rng(seed).permutation(len(codes))
-    by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    return np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
 
 
 def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:

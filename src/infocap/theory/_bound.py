@@ -1,7 +1,6 @@
 """The smallest standard error that any method can reach with N samples (docs/theory.md derives it)."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -113,7 +112,12 @@ def efficiency_bound(
     if isinstance(source, CapacityResult):
         if basis is not None:
             raise ParameterError("a result has its own basis; leave out `basis`.")
-        found = _of_result(source)
+        # The model of the forecast takes the error bars apart: 2 sum(v²) per function falls as 1/N².
+        n, errors = source.n_samples, np.asarray(source.standard_error)
+        square, transition = forecast_from(source).cases[0]
+        floor = 2 * square * (1 - np.clip(source.capacity, 0.0, 1.0)) ** 2
+        variance = np.maximum(n * errors**2 - floor / n, 0.0)
+        found = Bound(source.basis, n, variance, floor, 2 * transition, float(floor.sum()), source.rank)
     elif isinstance(basis, ProductBasis) and callable(source):
         found = _of_system(source, basis, whole_number("draws", draws, 64), seed)
     else:
@@ -137,8 +141,10 @@ def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None
         raise DataError(f"`draws={draws}` is few for {rank} independent readouts; give at least {2 * rank}.")
     z = np.concatenate([np.ones((len(u), 2, 1)), data.repeated], axis=2)
     blocks = [slice(start, start + draws) for start in range(0, len(u), draws)]
-    weights = [_weights(basis(u[rows]), z[rows]) for rows in blocks]
-    found = []
+    weights, found = [], []
+    for rows in blocks:  # W = G⁻¹c, those of the best readout of every function, (rank, terms)
+        flat = z[rows].reshape(-1, rank)
+        weights.append(np.linalg.solve(flat.T @ flat, z[rows].sum(axis=1).T @ basis(u[rows])))
     for number, rows in enumerate(blocks):
         y, first, second = basis(u[rows]), weights[number - 1], weights[number - 2]
         one, other = (_differences(y, z[rows], w) for w in (first, second))
@@ -148,12 +154,6 @@ def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None
     means = (np.maximum(np.mean(part, axis=0), 0.0) for part in zip(*found, strict=True))
     variance, total_variance, floor, total_floor = means
     return Bound(basis, draws, variance, floor, float(total_variance), float(total_floor), rank)
-
-
-def _weights(y: Floats, z: Floats) -> Floats:
-    """The weights W = G⁻¹c of the best readout of every function, (rank, terms)."""
-    flat = z.reshape(-1, z.shape[2])
-    return np.asarray(np.linalg.solve(flat.T @ flat, z.sum(axis=1).T @ y))
 
 
 def _differences(y: Floats, z: Floats, weights: Floats) -> Floats:
@@ -180,13 +180,3 @@ def _floors(y: Floats, z: Floats, weights: Floats) -> tuple[Floats, float]:
         floor[term] = (np.sum((difference.T @ difference) ** 2) - own @ own) / pairs
     inner = ((residual.T @ residual) * (shots @ shots.T)).reshape(2, n, 2, n).sum(axis=(0, 2))
     return floor, float(np.sum(inner**2) - np.sum(np.diag(inner) ** 2)) / pairs
-
-
-def _of_result(result: CapacityResult) -> Bound:
-    """Take the error bars of a result apart, by the model of the forecast: 2 sum(v²) per function falls as 1/N²."""
-    n = result.n_samples
-    square, transition = forecast_from(result).cases[0]
-    errors: Any = result.standard_error
-    floor = 2 * square * (1 - np.clip(result.capacity, 0.0, 1.0)) ** 2
-    variance = np.maximum(n * errors**2 - floor / n, 0.0)
-    return Bound(result.basis, n, variance, floor, 2 * transition, float(floor.sum()), result.rank)
