@@ -39,9 +39,9 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
                 continue
             longest = max(longest, *delays[values > VISIBLE].tolist(), 0)
             called = f"degree {degree}" if len(alike) == 1 else basis.families[input - 1].label(index, name)
-            ax.plot(delays, values, color=colour, label=called)
-            ax.plot(delays, values, "o", color=colour, markersize=2.5, markerfacecolor="white", markeredgewidth=0.6)
-            ax.plot(delays[values > 0], values[values > 0], "o", color=colour, markersize=2.5)
+            look: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
+            ax.plot(delays, values, "o-", markerfacecolor="white", label=called, **look)
+            ax.plot(delays[values > 0], values[values > 0], "o", **look)
             if "standard_error" in table:
                 width = 2 * table["standard_error"].to_numpy()
                 low, high = np.clip(values - width, 0, 1), np.clip(values + width, 0, 1)

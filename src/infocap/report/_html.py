@@ -7,14 +7,12 @@ import re
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
-from math import isfinite
 from string import Template
 
 from .. import _words
 from ..basis._family import FAMILIES
 from ..result._capacity_result import CapacityResult
 
-VOID = {"input", "meta"}
 # Control characters, and those that turn the direction of writing: they could make a text look like another.
 CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -33,7 +31,7 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
     """
     given = {key.rstrip("_").replace("_", "-"): one for key, one in attributes.items() if one is not None}
     inside = "".join(f' {key}="{markup(value)}"' for key, value in given.items())
-    return Markup(f"<{name}{inside}>" if name in VOID else f"<{name}{inside}>{together(children)}</{name}>")
+    return Markup(f"<{name}{inside}>{together(children)}</{name}>")
 
 
 def together(parts: Iterable[object]) -> Markup:
@@ -73,8 +71,6 @@ def markup(value: object) -> Markup:
 
 def plain(value: float, decimals: int = 2) -> str:
     """A fixed number of decimals; zero is just 0."""
-    if not isfinite(value):
-        return "–"
     return "0" if value == 0 else minus(f"{value:.{decimals}f}")
 
 

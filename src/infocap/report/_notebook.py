@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .._words import name_and_unit
 from ..basis._product import ProductBasis
@@ -13,7 +14,7 @@ from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..workflow._compare import Comparison
 from ._figures import bars, delays, drawn, matrix
-from ._html import Markup, asset, element, minus, row, together
+from ._html import Markup, asset, element, markup, minus
 
 STYLE = f".infocap {{ {asset('page.css').replace(':root', '&')} }}\n{asset('notebook.css')}"
 MOST_INPUTS = 12  # Inputs in a table; a notebook is for a glance.
@@ -46,7 +47,6 @@ def _table(inputs: Iterable[tuple[str, str, float, float]]) -> Markup:
     rows = []
     for name, distribution, low, high in inputs:
         called, unit = name_and_unit(name)
-        rows.append(row(called, distribution, minus(f"{low:g}"), minus(f"{high:g}"), unit))
-    head = element("tr", *(element("th", name) for name in ("input", "distribution", "from", "to", "unit")))
-    more = f"and {len(rows) - MOST_INPUTS} more" if len(rows) > MOST_INPUTS else ""
-    return together([element("table", element("thead", head), element("tbody", *rows[:MOST_INPUTS])), more])
+        rows.append(map(markup, (called, distribution, minus(f"{low:g}"), minus(f"{high:g}"), unit)))
+    table = pd.DataFrame(rows, columns=["input", "distribution", "from", "to", "unit"])
+    return Markup(table.to_html(index=False, escape=False, max_rows=MOST_INPUTS, border=0))

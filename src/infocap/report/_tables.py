@@ -52,10 +52,7 @@ def functions(result: CapacityResult) -> Markup:
     """The strongest functions; the script adds searching and all the others."""
     order = np.argsort(-result.capacity, kind="stable")
     chosen = [int(one) for one in order[:STRONGEST] if result.capacity[one] > 0]
-    held, there = int(np.sum(result.capacity > 0)), len(result.basis)
-    said = f"All functions above zero: {held} of {there} in the basis."
-    if len(chosen) < held:
-        said = f"The {len(chosen)} strongest of {held} functions above zero, of {there} in the basis."
+    said = f"{len(chosen)} of {np.sum(result.capacity > 0)} functions above zero, of {len(result.basis)} in the basis."
     tested = ["p-value"] if result.p_value is not None else []
     names = ["function", "capacity", "", *tested, "degree", "variables"]
     rows = []
@@ -71,8 +68,6 @@ def functions(result: CapacityResult) -> Markup:
             cells.append(element("td", "< 0.001" if p < 0.001 else plain(p, 3)))
         cells += [element("td", column[one]) for column in (result.basis.degrees, result.basis.interactions)]
         rows.append(element("tr", *cells))
-    if not rows:
-        rows.append(element("tr", element("td", "No function has a capacity above zero.", colspan=len(names))))
     body = element("tbody", *rows, id="rows")
     table = _scrolling("Functions by capacity", names, body, class_="functions")
     return together([table, element("p", said, id="shown", class_="note")])
