@@ -312,21 +312,15 @@ def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
     With g = a'a / R for the shots a (repeats, directions) of an input and N the sum of all weights, the inverse of
     N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
     """
-    n, n_repeated, repeats = data.weights.sum(), len(data.repeated), data.repeated.shape[1]
-    plain, own_weights = np.trace(noise), data.weights[:n_repeated]
-    inner, gain, seen = _products(data.repeated, noise, n, constant * own_weights)
-    centring = (np.eye(repeats) - 1 / repeats) / (repeats - 1)
-    own = np.sum(inner * centring, axis=(1, 2))
-    seen = n_repeated * seen - inner @ centring @ inner
-    repeated = (n_repeated * plain - own + np.sum(gain * seen, axis=(1, 2))) / (n_repeated - own_weights)
-    _, gain, seen = _products(data.once, noise, n, constant * data.weights[n_repeated:])
-    once = plain + np.sum(gain * seen, axis=(1, 2))
-    return (1 - data.weights / n) * np.concatenate([repeated, once])
-
-
-def _products(z: Floats, noise: Floats, total: float, constant: Floats) -> tuple[Floats, Floats, Floats]:
-    """a a', (N R - a a')⁻¹ and a V a' of each input, (inputs, repeats, repeats); `constant` is its own square there."""
-    repeats, turned = z.shape[1], z.transpose(0, 2, 1)
-    inner = z @ turned + constant[:, None, None]
-    gain = np.linalg.inv(total * repeats * (1 + ALONE) * np.eye(repeats) - inner)
-    return inner, gain, (z @ noise) @ turned
+    total, n_repeated, plain = data.weights.sum(), len(data.repeated), np.trace(noise)
+    groups = [(data.repeated, data.weights[:n_repeated], 1), (data.once, data.weights[n_repeated:], 0)]
+    without = []
+    for z, weights, tells_noise in groups:
+        repeats, turned = z.shape[1], z.transpose(0, 2, 1)
+        inner = z @ turned + constant * weights[:, None, None]
+        gain = np.linalg.inv(total * repeats * (1 + ALONE) * np.eye(repeats) - inner)
+        centring = (np.eye(repeats) - 1 / repeats) / max(repeats - 1, 1)
+        seen = n_repeated * (z @ noise) @ turned - inner @ centring @ inner
+        changed = np.sum(gain * seen - inner * centring, axis=(1, 2))
+        without.append((n_repeated * plain + changed) / (n_repeated - tells_noise * weights))
+    return (1 - data.weights / total) * np.concatenate(without)
