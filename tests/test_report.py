@@ -160,7 +160,7 @@ def test_metadata_cannot_pass_for_the_estimation():
 
 def test_the_misfit_is_drawn_where_the_rows_slipped():
     page = page_of("a slip")
-    drawing = re.search(r'<svg[^>]*aria-label="How far each readout.*?</svg>', page, re.DOTALL).group(0)
+    drawing = re.search(r'<svg[^>]*aria-label="Where readouts do not fit.*?</svg>', page, re.DOTALL).group(0)
     marks = re.findall(r'<rect x="(.*?)" y=".*?" width="(.*?)" height=".*?" class="(.*?)"(?: fill="(.*?)")?', drawing)
     doubted = [float(x) for x, _, kind, _ in marks if kind == "doubt"]
     left, right = min(doubted), max(doubted)
@@ -187,7 +187,7 @@ def test_notebooks_show_sequences():
     u = infocap.draw(basis, 800, seed=1)
     result = infocap.estimate(u, network(u, seed=1), basis, washout=100)
     shown = words(result._repr_html_())
-    for title in ("Memory function of u1: ", "Capacity by delay", "Capacity by degree"):
+    for title in ("Memory function of u1", "Capacity by delay", "Capacity by degree"):
         assert title in shown
     assert "Capacity of each function" not in shown  # there are two inputs, but many delays of each
     assert "u2 uniform −1 1" in words(basis._repr_html_())
@@ -272,7 +272,7 @@ def test_curves_are_those_of_the_plots_in_the_colours_of_the_page(kind):
     page = page_of(kind)
     curves = {
         name: re.search(rf'<svg[^>]*aria-label="{name}.*?</svg>', page, re.DOTALL).group(0)
-        for name in ("Total capacity against", "Malinowski", "Drift of the reference")
+        for name in ("Growth with", "Factor analysis", "Drift of the reference")
     }
     assert [curve.count('class="mark spot"') for curve in curves.values()] == [
         len(KINDS[kind]().growth.n_samples),
@@ -283,7 +283,7 @@ def test_curves_are_those_of_the_plots_in_the_colours_of_the_page(kind):
         assert "var(--one)" in curve
         assert not re.findall(r'"#[0-9a-f]{6}"', curve)  # every colour follows light and dark
         assert "font" not in curve
-    assert "what noise allows" in curves["Total capacity against"]
+    assert "what noise allows" in curves["Growth with"]
 
 
 def test_a_spot_lies_on_the_point_that_it_tells_about():

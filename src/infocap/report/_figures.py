@@ -21,7 +21,7 @@ from .._words import counted, percent, rounded, short
 from ..plot import _run, capacity_by_delay, memory_function
 from ..plot._capacity import capacity_bars, capacity_matrix, errors_by_degree, stacks
 from ..result._capacity_result import CapacityResult
-from ._html import Markup, asset, element, figure, filled, minus, plain, together, with_error
+from ._html import Markup, asset, element, filled, minus, plain, together, with_error
 
 RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
@@ -129,16 +129,12 @@ def matrix(result: CapacityResult) -> Markup:
         for number, (column, row) in enumerate(result.basis.indices.tolist()):
             yield _box(ax, column - 0.5, row - 0.5, 1.0, 1.0, data_function=number)
 
-    best = np.argsort(-result.capacity, kind="stable")[:3]
-    named = ", ".join(f"{result.basis.label(one)} {result.capacity[one]:.2f}" for one in best)
-    words = f"Capacity matrix of {len(result.basis)} functions of two inputs; the largest: {named}"
     first, second = result.basis.names
-    return figure(
-        "Capacity of each function",
-        drawn(partial(capacity_matrix, total=False), result, words, cells, SQUARE),
+    said = (
         f"Each cell is one product of a function of {first} and one of {second}; its colour is how well a weighted sum "
-        "of the readouts reproduces it, from 0 to 1. Grey cells are not in the basis.",
+        "of the readouts reproduces it, from 0 to 1. Grey cells are not in the basis."
     )
+    return _figure("Capacity of each function", said, partial(capacity_matrix, total=False), result, cells, SQUARE)
 
 
 def bars(result: CapacityResult) -> Markup:
@@ -153,14 +149,11 @@ def bars(result: CapacityResult) -> Markup:
                 if value > 0:
                     yield _box(ax, degree - 0.39, base, 0.78, value, data_degree=degree, data_kind=kind)
 
-    sums = table.sum(axis=1)
-    words = ", ".join(f"degree {k} {plain(float(value))}" for k, value in enumerate(sums) if value)
     joins = "delayed inputs" if result.basis.memory else "inputs" if result.basis.n_inputs > 1 else ""
     joined = joins and f"; colours say how many {joins} a function has"
     barred = "" if errors is None else " Error bars are standard errors."
-    picture = drawn(partial(capacity_bars, total=False), result, f"Capacity by total degree: {words}", parts)
     said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
-    return figure("Capacity by degree", picture, said)
+    return _figure("Capacity by degree", said, partial(capacity_bars, total=False), result, parts)
 
 
 def _box(ax: Axes, x: float, y: float, width: float, height: float, class_: str = "mark", **data: Any) -> Markup:
@@ -176,27 +169,22 @@ def delays(result: CapacityResult) -> Markup:
         return Markup()
     basis, parts = result.basis, []
     for k in np.unique(basis.indices[basis.degrees == 1, 0]).tolist():
-        title, found = "Memory function", f"capacity {result.memory_capacity!r} of degree 1 in all"
+        title, own = "Memory function", ""
         if basis.n_inputs > 1:
             title = f"Memory function of {basis.names[k]}"
-            found = f"{plain(result.memory_function(input=k + 1)['capacity'].sum())} of {found}"
-        picture = drawn(partial(memory_function, input=k + 1), result, f"{title}: {found}", _spots)
-        parts.append(figure(title, picture, f"{title}: {found}; bands are two standard errors."))
-    words = "Capacity of all functions by their largest delay, stacked by degree"
-    picture = drawn(capacity_by_delay, result, words, _spots)
-    return together([*parts, figure("Capacity by delay", picture, f"{words}.")])
+            own = f"{plain(result.memory_function(input=k + 1)['capacity'].sum())} of "
+        said = f"Capacity {own}{result.memory_capacity!r} of degree 1 in all; bands are two standard errors."
+        parts.append(_figure(title, said, partial(memory_function, input=k + 1), result))
+    said = "Capacity of all functions by their largest delay, stacked by degree."
+    return together([*parts, _figure("Capacity by delay", said, capacity_by_delay, result)])
 
 
 def growth(result: CapacityResult) -> Markup:
     """The total against the number of samples; nothing where fewer than two numbers of samples are known."""
-    found = result.growth
-    if found is None or len(found.n_samples) < 2:
+    if result.growth is None or len(result.growth.n_samples) < 2:
         return Markup()
-    known = zip(found.n_samples, found.total, strict=True)
-    words = "Total capacity against the number of samples: " + ", ".join(f"{plain(one)} of {n}" for n, one in known)
-    picture = drawn(_run.growth, result, words, _spots)
     said = "The total that fewer samples would have given; at the right end it should have settled."
-    return figure("Growth with the number of samples", picture, said)
+    return _figure("Growth with the number of samples", said, _run.growth, result)
 
 
 def factors(result: CapacityResult) -> Markup:
@@ -206,25 +194,22 @@ def factors(result: CapacityResult) -> Markup:
         return Markup()
     if found.problem is not None:
         return element("figure", element("h3", title), element("p", f"No number of factors: {found.problem}"))
-    said = (
-        "The indicator function has no minimum, so it names no number of factors. The noise was "
-        if found.n_factors is None
-        else f"The indicator function has its minimum at {found.n_factors} factors: so many independent signals "
-        "stand clearly out of the noise, "
-    ) + f"measured from {found.n_repeats} repeats at one input."
-    return figure(title, drawn(_run.indicator, result, f"Malinowski's indicator function. {said}", _spots), said)
+    minimum = f"its minimum at {found.n_factors} factors: so many independent signals stand clearly out of the noise"
+    if found.n_factors is None:
+        minimum = "no minimum, so it names no number of factors"
+    said = f"Malinowski's indicator function has {minimum}. The noise was measured by {found.n_repeats} repeats."
+    return _figure(title, said, _run.indicator, result)
 
 
 def drift(result: CapacityResult) -> Markup:
     """How far the reference moved during the run; nothing where none was measured."""
-    found, title = result.drift, "Drift of the reference"
-    if found is None:
+    if result.drift is None:
         return Markup()
     said = (
-        f"The reference moved by {percent(found.size)} of the readouts' spread (root mean square, noise taken off). "
-        "The curve is its distance from the first measurement; the dashed line is what noise alone would show."
+        f"The reference moved by {percent(result.drift.size)} of the readouts' spread (root mean square, noise taken "
+        "off). The curve is its distance from the first measurement; the dashed line is what noise alone would show."
     )
-    return figure(title, drawn(_run.drift, result, f"{title}. {said}", _spots), said)
+    return _figure("Drift of the reference", said, _run.drift, result)
 
 
 def misfit(result: CapacityResult) -> Markup:
@@ -262,7 +247,7 @@ def misfit(result: CapacityResult) -> Markup:
     said = "How far each readout is from what the inputs of its row predict, in units of its usual distance."
     said += " The bar at the top marks the measurements that the warning is about." if picture["marked"] else ""
     said += " Arrows at the left mark the channels that the warning is about." if doubted else ""
-    return figure("Where readouts do not fit their inputs", drawn(misfits, result, f"{said} {found}", places), said)
+    return _figure("Where readouts do not fit their inputs", said, misfits, result, places)
 
 
 def _spots(ax: Axes) -> Iterator[Markup]:
@@ -278,6 +263,19 @@ def _spots(ax: Axes) -> Iterator[Markup]:
             place = {"cx": places[k, 0], "cy": HEIGHT - places[k, 1]}
             tip = f"{ax.get_xlabel()}: {points[k, 0]:.5g}\n{ax.get_ylabel()}: {points[k, 1]:.3g}"
             yield element("circle", **place, r=6, class_="mark spot", data_tip=tip)
+
+
+def _figure(
+    title: str,
+    said: str,
+    draw: Callable[..., Axes],
+    result: CapacityResult,
+    marks: Callable[[Axes], Iterable[Markup]] = _spots,
+    height: int = HEIGHT,
+) -> Markup:
+    """A figure of `infocap.plot` under its title, with words below."""
+    picture = drawn(draw, result, f"{title}. {said}", marks, height)
+    return element("figure", element("h3", title), picture, element("figcaption", said))
 
 
 def drawn(

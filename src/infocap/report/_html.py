@@ -39,11 +39,6 @@ def together(parts: Iterable[object]) -> Markup:
     return Markup("".join(map(markup, parts)))
 
 
-def figure(title: str, picture: Markup, *caption: object) -> Markup:
-    """A picture under its title, with words below."""
-    return element("figure", element("h3", title), picture, element("figcaption", *caption))
-
-
 def row(name: object, *cells: object) -> Markup:
     """A row of a table that begins with its name."""
     return element("tr", element("th", name, scope="row"), *(element("td", one) for one in cells))
