@@ -61,13 +61,12 @@ def functions(result: CapacityResult) -> Markup:
         error = None if result.standard_error is None else float(result.standard_error[one])
         width = f"{100 * min(capacity, 1.0):.1f}%"
         bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
-        cells = [element("td", "constant" if label == "1" else label), element("td", with_error(capacity, error))]
-        cells.append(element("td", bar, class_="share-cell"))
+        cells = ["constant" if label == "1" else label, with_error(capacity, error), bar]
         if result.p_value is not None:
             p = float(result.p_value[one])
-            cells.append(element("td", "< 0.001" if p < 0.001 else plain(p, 3)))
-        cells += [element("td", column[one]) for column in (result.basis.degrees, result.basis.interactions)]
-        rows.append(element("tr", *cells))
+            cells.append("< 0.001" if p < 0.001 else plain(p, 3))
+        cells += [result.basis.degrees[one], result.basis.interactions[one]]
+        rows.append(element("tr", *(element("td", cell) for cell in cells)))
     body = element("tbody", *rows, id="rows")
     table = _scrolling("Functions by capacity", names, body, class_="functions")
     return together([table, element("p", said, id="shown", class_="note")])

@@ -200,9 +200,7 @@ const begin = (signal) => {
     if (!(value > 0)) row.className = "zero";
     cell(row, shownLabel(i));
     cell(row, withError(value, error(i)));
-    const share = cell(row, "");
-    share.className = "share-cell";
-    share.appendChild(bar(`${(100 * Math.min(Math.max(value, 0), 1)).toFixed(1)}%`));
+    cell(row, "").appendChild(bar(`${(100 * Math.min(Math.max(value, 0), 1)).toFixed(1)}%`));
     if (functions.p_value) cell(row, pValue(functions.p_value[i]));
     cell(row, functions.degree[i]);
     cell(row, functions.variables[i]);
