@@ -150,7 +150,7 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, 
     runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     if web:
-        from ..report import live  # with matplotlib, which is heavy
+        from ..report._live import live  # with matplotlib, which is heavy
 
         with live(store, until=until, every_s=every_s, port=port) as address, suppress(KeyboardInterrupt):
             echo(f"The report of {store}, live, for browsers of this machine: {address}\nCtrl-C ends it.")
