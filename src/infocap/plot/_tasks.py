@@ -114,10 +114,13 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     if against is not None:
         one_of("against", against, names)
     along = against or max(names, key=lambda name: len(relation.settings[name]))
-    words, unit = _parted(along)
+    curves: dict[str, list[int]] = {}  # rows of the settings that differ in nothing but `along`
+    for row, point in enumerate(product(*relation.settings.values())):
+        others = [_setting(name, value) for name, value in zip(names, point, strict=True) if name != along]
+        curves.setdefault(", ".join(others) or relation.task, []).append(row)
     with axes(ax) as ax:
         right = None if against is None else ax.twinx()
-        for number, (label, rows) in enumerate(_curves(relation, along).items()):
+        for number, (label, rows) in enumerate(curves.items()):
             y, y_error = relation.accuracy[rows], relation.accuracy_standard_error[rows]
             total, doubtful = relation.total[rows], relation.doubtful[rows]
             error = None if errors is None else np.where(doubtful, np.nan, errors[rows])
@@ -140,8 +143,7 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
         ax.annotate("linear model", (1.0, relation.linear), (-2, -2), ha="right", va="top", **where)
         low, high = relation.interval()
         ax.set_title(f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left")
-        setting = f"{words} ({unit})" if unit else words
-        ax.set(xlabel="total capacity" if right is None else setting, ylabel=relation.measure)
+        ax.set(xlabel="total capacity" if right is None else _setting(along), ylabel=relation.measure)
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
         if relation.doubtful.any():
@@ -151,23 +153,12 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     return ax
 
 
-def _curves(relation: Any, along: str) -> dict[str, list[int]]:
-    """The rows of each curve: settings that differ in nothing but `along`."""
-    curves: dict[str, list[int]] = {}
-    for row, point in enumerate(product(*relation.settings.values())):
-        said = []
-        for name, value in zip(relation.settings, point, strict=True):
-            if name != along:
-                words, unit = _parted(name)
-                shown = f"{value:g}" if isinstance(value, float | int) else str(value)
-                said.append(f"{shown} {unit}" if unit else f"{words} {shown}")
-        curves.setdefault(", ".join(said) or relation.task, []).append(row)
-    return curves
-
-
-def _parted(name: str) -> tuple[str, str]:
-    """A parameter and its unit: ``power_dbm`` is "power" and "dBm", ``n_layers`` is "n layers" and ""."""
-    words, _, unit = name.rpartition("_")
-    if words and unit in UNITS:
-        return words.replace("_", " "), UNITS[unit]
-    return name.replace("_", " "), ""
+def _setting(name: str, value: Any = None) -> str:
+    """A parameter as people write it: ``power_dbm`` is "power (dBm)", and "6.6 dBm" with its value; "n layers 3"."""
+    words, _, suffix = name.rpartition("_")
+    unit = UNITS.get(suffix, "") if words else ""
+    words = (words if unit else name).replace("_", " ")
+    if value is None:
+        return f"{words} ({unit})" if unit else words
+    shown = f"{value:g}" if isinstance(value, float | int) else str(value)
+    return f"{shown} {unit}" if unit else f"{words} {shown}"
