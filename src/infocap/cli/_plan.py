@@ -237,8 +237,8 @@ def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
     least = expected.least_samples
     if n // 2 >= least:
         return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]
-    reason = f": 4 for each of {expected.terms} functions and {expected.maximum} readouts"
-    if least > 4 * max(expected.terms, expected.maximum):
+    reason = f": 4 for each of {len(expected.basis)} functions and {expected.maximum} readouts"
+    if least > 4 * max(len(expected.basis), expected.maximum):
         reason = ", as some functions are so large at the edge that few samples decide"
     then = f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted."
     return [f"{said} with at least {least}{reason}.", then]

@@ -24,9 +24,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#0
 DOUBT = COLOURS[5]  # what cannot be trusted
 CONSTANT = "#8e979f"  # The constant function, which any device with an offset computes, is not one of the colours.
 GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
-FORMATS = (".png", ".pdf", ".svg")
-# Letters of fewer points are refused by journals, and cannot be read in print.
-LEAST_POINTS = 5.0
+LEAST_POINTS = 5.0  # Smaller letters are refused by journals, and cannot be read in print.
 OWN_WIDTH: ContextVar[float | None] = ContextVar("OWN_WIDTH", default=None)  # of new figures, in millimetres
 STYLE: Any = dict(mpl.rc_params_from_file(Path(__file__).with_name("journal.mplstyle"), use_default_template=False))
 
@@ -71,7 +69,7 @@ def save(ax: Axes, path: str | Path) -> Path:
     'bars.pdf'
     """
     path = Path(path)
-    one_of("path suffix", path.suffix, FORMATS)
+    one_of("path suffix", path.suffix, (".png", ".pdf", ".svg"))
     figure: Any = ax.get_figure(root=True)
     with own_look(), replaced(path) as beside:
         figure.savefig(beside, format=path.suffix[1:])

@@ -69,11 +69,6 @@ class Forecast:
     unexplained: float
     cases: Floats  # (cases, 2)
 
-    @property
-    def terms(self) -> int:
-        """Number of functions, L."""
-        return len(self.basis)
-
     @cached_property
     def concentration(self) -> float:
         """E[k²] / L² for k = sum of y² over the basis: 1 if all samples weigh alike, more if the edge does."""
@@ -83,11 +78,11 @@ class Forecast:
         else:
             u, weights = draw_weighted(self.basis, POINTS, seed=0, blocks=1)  # many at the edge, where k is large
         k: Floats = np.concatenate([np.einsum("ij,ij->j", y, y) for y in self.basis.blocks(u)])
-        return float(np.mean(weights * k**2) / self.terms**2)
+        return float(np.mean(weights * k**2) / len(self.basis) ** 2)
 
     def at(self, n_samples: int, method: str = "control-variate") -> ExpectedError:
         """The expected error of the total with so many samples."""
-        n, terms = whole_number("n_samples", n_samples, 1), self.terms
+        n, terms = whole_number("n_samples", n_samples, 1), len(self.basis)
         one_of("method", method, METHODS)
         if ESTIMATORS[method].forecast == "threshold":
             # Functions below the threshold are lost, and few samples weigh much.
@@ -131,14 +126,14 @@ class Forecast:
     @property
     def pilot_samples(self) -> int:
         """With fewer, nothing can be said about the error."""
-        return max(LEAST_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum)
+        return max(LEAST_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum)
 
     @property
     def least_samples(self) -> int:
         """Below this many, error bars do not hold, whatever their size."""
         largest = float(self.basis.fourth_moments.max())
         heavy = int(np.ceil(HEAVY * largest)) if largest > LEAST_HEAVY else 0
-        return max(SAMPLES_PER_FUNCTION * self.terms, SAMPLES_PER_READOUT * self.maximum, heavy)
+        return max(SAMPLES_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum, heavy)
 
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
