@@ -15,12 +15,13 @@ import numpy as np
 from .._check import Checked, Count, Finite, NotNegative, whole_number
 from ..errors import DataError, ParameterError, warn
 from ..recording._recording import Measurement
-from ..recording._store import MEASURED
+from ..recording._store import FAILURE, MEASURED
 from ..systems._measure import measure, parameters
 from ..systems._reservoirs import EchoState
 from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike, Floats
 from ._plan import BENCH, Plan
+from ._store import Store
 
 FAULTS = ("latency_s", "dropout", "drift", "batch")
 # Rows that `measure_many` gets at once where the instrument does not say: few enough that a crash costs seconds.
@@ -29,7 +30,6 @@ BATCH = 64
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
 
 Rows = tuple[list[Any], list[dict[str, float]]]  # readouts and extra values, one of each per measurement
-Fit = Callable[[Sequence[Measurement], Sequence[Any]], list[Floats]]
 
 
 @runtime_checkable
@@ -65,14 +65,14 @@ class Instrument(Protocol):
 
 @dataclass(eq=False)
 class Careful:
-    """An instrument that is asked again when it fails, and not waited for longer than a time-out."""
+    """An instrument that is asked again when it fails, which the store is told, and not waited for for ever."""
 
     instrument: Any
-    plan: Plan
+    store: Store
+    stop: threading.Event  # set when the user has had enough
     retries: int
     wait_s: float
     timeout_s: float | None
-    failed: Callable[..., None]  # told of each failure
     failures: int = 0
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Careful:
 
     def refuse_lacking(self) -> None:
         """Refuse an instrument that cannot do what the plan asks for."""
-        plan = self.plan
+        plan = self.store.plan
         if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
             said = f"`dark_every={plan.dark_every}` needs a method dark() of the instrument {self.name!r}"
             raise ParameterError(f"{said}, which reads with the source off; write it, or plan without.")
@@ -98,14 +98,11 @@ class Careful:
             said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
             raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
-    def measure(self, some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
-        """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
-
-        `fit` makes vectors of what came, or raises an error: part of a spectrum is a failure like any other.
-        """
+    def measure(self, some: Sequence[Measurement]) -> Rows:
+        """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one."""
         method = self.instrument.dark if some[0].kind == "dark" else self._method
-        times = 1 if "averages" in parameters(method) else self.plan.averages
-        readings = [self._insist(partial(self._reading, method, some, k), some, fit, stop) for k in range(times)]
+        times = 1 if "averages" in parameters(method) else self.store.plan.averages
+        readings = [self._insist(partial(self._reading, method, some, k), some) for k in range(times)]
         if times == 1:
             return readings[0]
         if len({len(x) for readouts, _ in readings for x in readouts}) > 1:
@@ -115,7 +112,7 @@ class Careful:
 
     def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
         """What the instrument gives when it is asked for the k-th time."""
-        plan, n, is_dark = self.plan, len(some), some[0].kind == "dark"
+        plan, n, is_dark = self.store.plan, len(some), some[0].kind == "dark"
         names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
         seeds = [np.random.SeedSequence(name) for name in names]
         u = np.array([one.u for one in some])
@@ -131,7 +128,7 @@ class Careful:
         spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
         return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
 
-    def _insist(self, ask: Callable[[], Rows], some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
+    def _insist(self, ask: Callable[[], Rows], some: Sequence[Measurement]) -> Rows:
         """What was asked for, after as many attempts as allowed; the last failure is an error that names the rows."""
         name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
         failures = 0
@@ -140,7 +137,7 @@ class Careful:
                 if failures:
                     self.call("recover")
                 found, extra = self._ask(ask)
-                readouts = fit(some, found)
+                readouts = self.store.checked(some, found)  # part of a spectrum is a failure like any other
                 if all(np.isfinite(one).any() for one in readouts):
                     return readouts, extra
                 raise OSError("it gave no finite number")
@@ -155,8 +152,8 @@ class Careful:
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 failures += 1
                 self.failures += 1
-                self.failed(at=name, reason=in_one_line(problem))
-                if failures > self.retries or stop.wait(self.wait_s):
+                self.store.note(FAILURE, at=name, reason=in_one_line(problem))
+                if failures > self.retries or self.stop.wait(self.wait_s):
                     raise DataError(
                         f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "
                         "is safe. Set it right, then give the same command again: it goes on from there."
