@@ -96,8 +96,6 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     two FILES the first holds the inputs and the second the readouts.
     """
     out.check()
-    if out.growth and (how.no_growth or not how.in_memory):
-        raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
     recording = source.read(in_memory=how.in_memory)
     basis, said = wanted_basis(recording, wanted)
     seconds, n_bytes = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, ESTIMATORS[how.method])
@@ -138,13 +136,7 @@ def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **searc
 
 
 def announce(source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out) -> None:
-    """Say what the files hold and how it is taken; refuse pictures that there are not of this kind."""
-    if out.matrix and basis.n_inputs != 2:
-        raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
-    if basis.of_sequences and (out.matrix or out.growth):
-        raise ParameterError(
-            "--matrix and --growth are not for sequences; use --plot for the memory function, or --bars."
-        )
+    """Say what the files hold and how it is taken."""
     if not out.quiet:
         (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
         readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
@@ -206,7 +198,7 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     return basis.named(recording.input_names) if recording.input_names else basis, list(said.values())
 
 
-def distribution(wanted: Wanted, usual: Sequence[str | Family]) -> dict[str, Any]:
+def distribution(wanted: Drawn, usual: Sequence[str | Family]) -> dict[str, Any]:
     """Return the family and the domain that options name, for all inputs or one per input, instead of the usual."""
     if wanted.input and (wanted.family or wanted.domain):
         raise ParameterError("--input has the family and the range already; leave out --family and --domain.")

@@ -1,6 +1,6 @@
 """infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,20 @@ from ..basis._product import ProductBasis, product_basis
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
-from ..recording._read import read
 from ..result._capacity_result import CapacityResult
-from ..result._files import is_result, load_result
+from ..result._files import load_result
 from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
-from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import INPUT, Wanted, distribution, read_delays, wanted_basis
+from ._estimate import INPUT, Drawn, distribution, read_delays
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
     "finds by itself (`weighted = false` in the file: as distributed)."
 )
+BASIS = ("n_inputs", "max_degree", "family", "domain", "max_delay")
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 
 
@@ -38,9 +37,7 @@ class Wish:
     error: float | None = option("--error", type=float, help="Standard error wanted of the total.")
     n_readouts: int | None = option("--readouts", type=int, help="Number of readouts, for --error.")
     capacity: float | None = option("--capacity", type=float, help="Total capacity expected, for --error.")
-    unexplained: float | None = option("--unexplained", type=float, help="Or the share that is noise, 0 to 1.")
-    seconds_per_sample: float | None = option("--seconds-per-sample", type=float, help="To say how long it takes.")
-    pilot: Path | None = option("--from", type=PATH, help="Result or recording of a pilot, for --error.")
+    pilot: Path | None = option("--from", type=PATH, help="Result of a pilot run, for --error.")
     method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
 
 
@@ -90,15 +87,11 @@ def plan(
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
-    if wish.seconds_per_sample is not None:
-        positive("seconds_per_sample", wish.seconds_per_sample)
     _refuse_ignored(vars(wish) | settings | {"named": named})
     settings["n_inputs"] = len(named) or settings["n_inputs"]
-    told = Wanted(family=settings.pop("family"), domain=settings.pop("domain"))
-    pilot = None
-    if wish.pilot is not None:
-        pilot = _read_pilot(wish.pilot, replace(told, max_degree=settings["max_degree"]))
-    else:
+    told = Drawn(family=settings.pop("family"), domain=settings.pop("domain"))
+    pilot = None if wish.pilot is None else load_result(wish.pilot)
+    if pilot is None:
         usual = ["legendre"] * whole_number("n_inputs", settings["n_inputs"], 1)
         settings |= {"family": list(named)} if named else distribution(told, usual)
     if wish.error is not None:
@@ -117,11 +110,11 @@ def plan(
 
 def _refuse_ignored(given: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
-    guesses, pilot = ["n_readouts", "capacity", "unexplained"], given["pilot"] is not None
+    guesses, pilot = ["n_readouts", "capacity"], given["pilot"] is not None
     for applies, ignored, why in (
         (given["named"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
-        (given["error"] is None, [*guesses, "pilot", "seconds_per_sample"], "goes with --error"),
-        (pilot, [*guesses, "n_inputs", "named", "max_delay"], "is known from the pilot"),
+        (given["error"] is None, [*guesses, "pilot"], "goes with --error"),
+        (pilot, [*guesses, *BASIS, "named"], "is known from the pilot"),
     ):
         for name in ignored:
             if applies and given.get(name) not in (None, (), ""):
@@ -143,17 +136,6 @@ def _extended(pilot: CapacityResult, settings: dict[str, Any]) -> Plan:
     return Plan(**settings | same | {"family": list(basis.families), "domain": None})
 
 
-def _read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
-    """Return the result in a file, or that of a recording; its warnings stay with it."""
-    if not is_result(path):
-        with warnings_in_checks():
-            recording = read(path)
-            return analyse(recording, wanted_basis(recording, wanted)[0], growth=False)
-    if wanted != Wanted():
-        raise ParameterError(f"{path} has its basis already; leave out --degree, --family and --domain.")
-    return load_result(path)
-
-
 def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) -> tuple[int, list[str]]:
     """Return the number of samples that gives the wanted error of the total, and lines that say why."""
     error = positive("error", wish.error)
@@ -169,6 +151,7 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     elif first < n:
         lines += [
             f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
+            "  infocap estimate pilot.db -o pilot.nc",
             f"  infocap plan --from pilot.nc --error {error:g}",
         ]
     return n, lines
@@ -188,38 +171,30 @@ def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
     """Return what to expect of a device that nobody has measured, and what is assumed of it."""
     if wish.n_readouts is None:
         raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
-    if wish.capacity is not None and wish.unexplained is not None:
-        raise ParameterError("--capacity and --unexplained say the same; give one of them.")
-    most, unexplained = wish.n_readouts + 1, wish.unexplained
-    assumed = "of the readouts are noise or functions outside the basis"
-    if wish.capacity is not None:
-        if not 0 <= wish.capacity <= most:
-            raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
-        unexplained = 1 - wish.capacity / most
-        said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
-    elif unexplained is not None:
-        said = [f"Assumed: {100 * unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
-    else:
-        unexplained = 0.5
-        said = [f"Assumed: half {assumed}; say what you expect with --capacity or --unexplained."]
-    return forecast(basis, wish.n_readouts, unexplained=unexplained), said
+    most = wish.n_readouts + 1
+    if wish.capacity is None:
+        half = (
+            "Assumed: half of the readouts are noise or functions outside the basis; say what you expect: --capacity."
+        )
+        return forecast(basis, wish.n_readouts, unexplained=0.5), [half]
+    if not 0 <= wish.capacity <= most:
+        raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
+    said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
+    return forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most), said
 
 
 def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
     """Return errors and costs at a few sizes around the one chosen, one line per size."""
-    seconds = wish.seconds_per_sample
     columns = "".join(f"  {method:<25}" for method in METHODS)
-    measuring = "" if seconds is None else f"  {'measuring':>9}"
     lines = [f"  {'':>9}  error of the total, root mean square (range over devices)"]
-    lines.append(f"  {'samples':>9}{columns}{measuring}  computing  memory")
+    lines.append(f"  {'samples':>9}{columns}  computing  memory")
     for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
-            measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
             computed, n_bytes = cost(basis, n, expected.maximum, ESTIMATORS[wish.method])
             computing = f"< {duration(max(computed, 1))}"
             mark = ">" if n == chosen else " "
-            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(n_bytes):>7}")
+            lines.append(f"{mark} {n:9d}{errors}  {computing:>9}  {size(n_bytes):>7}")
     return lines
 
 
