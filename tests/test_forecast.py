@@ -229,14 +229,14 @@ def test_the_command_tells_of_a_plan_with_weights(tmp_path, monkeypatch, capsys)
     assert Plan.load("plan.toml").weighted
 
 
-def test_a_pilot_without_a_plan_hands_on_its_inputs(tmp_path, monkeypatch):
+def test_a_pilot_without_a_plan_is_not_extended(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     basis = infocap.product_basis("legendre", 2, 3, domain=(0, 5))
     infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=1).save("result.nc")
-    assert call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "plan.toml") == 0
-    plan = Plan.load("plan.toml")
-    assert plan.basis.families == basis.families
-    assert plan.inputs.max() > 4
+    assert call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "plan.toml") == 2
+    said = capsys.readouterr()
+    assert "10 functions: 2 inputs, degree 3" in said.out
+    assert "has no plan that could be extended" in said.err
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,6 @@ class How:
     memory: str | None = option("--memory", help="Memory to use, such as 1GB; files are then read in blocks.")
     scheduler: str | None = option("--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786.")
 
-    @property
-    def in_memory(self) -> bool:
-        return self.memory is None and self.scheduler is None
-
 
 @click.command()
 @options("source", Source)
@@ -96,7 +92,8 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     two FILES the first holds the inputs and the second the readouts.
     """
     out.check()
-    recording = source.read(in_memory=how.in_memory)
+    in_memory = how.memory is None and how.scheduler is None
+    recording = source.read(in_memory=in_memory)
     basis, said = wanted_basis(recording, wanted)
     seconds, n_bytes = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, ESTIMATORS[how.method])
     if seconds > LONG_S:
@@ -104,7 +101,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     announce(source, recording, basis, said, out)
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
     settings |= {} if how.washout is None else {"washout": how.washout}
-    settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
+    settings |= {"constant": not how.no_constant, "growth": in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
         result = analyse(recording, basis, executor=executor, **settings)
     finish(result, summary(result), out)

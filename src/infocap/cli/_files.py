@@ -14,7 +14,7 @@ from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
 from . import _outputs
 from ._estimate import Wanted, wanted_basis
-from ._terminal import FILE, FORCE, PATH, WIDEST, Source, check_lines, echo, options, say, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, WIDEST, Source, echo, options, say, warnings_in_checks, wrapped
 
 # Mistakes that hide each other are found one after the other; data with more of them are not repaired safely.
 MOST_REPAIRS = 6
@@ -72,22 +72,22 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
     contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
-    click.echo(wrapped(f"{source}: {len(u)} samples, {contents}."))
+    lines = [wrapped(f"{source}: {len(u)} samples, {contents}.")]
     for title, names in (("Looked at and in order", found.fit), ("Too few rows to look at", found.skipped)):
-        click.echo("\n".join([f"\n{title}:", *(wrapped(f"  {one}") for one in names)]) if names else "", nl=bool(names))
-    warned = [one for one in found.checks if one.kind == "warning"]
-    click.echo("\n" + ("\n".join(check_lines(found.checks)) if found.checks else "Nothing wrong was found."))
+        lines += [f"\n{title}:", *(wrapped(f"  {one}") for one in names)] if names else []
+    say(lines if found.checks else [*lines, "\nNothing wrong was found."], found.checks, [])
+    warned = any(one.kind == "warning" for one in found.checks)
     for _ in range(MOST_REPAIRS if fix else 0):
         better = found.repaired()
         if better is None:
             break
-        click.echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
+        echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
         with warnings_in_checks():
             found = inspect(better, asked)
     if output is not None:
         found.recording.save(output)
-        left = [one for one in found.checks if one.kind == "warning"]
-        click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; no warning is left"))
+        left = sum(one.kind == "warning" for one in found.checks)
+        echo(f"wrote {output}; {counted(left, 'warning') if left else 'no warning is'} left")
     if strict and warned:
         click.get_current_context().exit(1)
 

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from .._check import positive, whole_number
 from .._words import counted, duration, size, with_error
-from ..basis._product import ProductBasis, product_basis
+from ..basis._product import ProductBasis
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
@@ -99,7 +98,12 @@ def plan(
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
         echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
-        made = Plan(**settings) if pilot is None else _extended(pilot, settings)
+        if pilot is None:
+            made = Plan(**settings)
+        elif (planned := pilot.metadata.get("provenance", {}).get("plan")) is not None:
+            made = Plan.from_dict(planned).extended(settings["n_samples"])  # further blocks of samples
+        else:
+            raise ParameterError("the pilot has no plan that could be extended; plan these samples with --samples.")
         made.save(output)
         if made.weighted:
             echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
@@ -122,18 +126,6 @@ def _refuse_ignored(given: dict[str, Any]) -> None:
     for name in ("n_inputs", "max_degree"):
         if not pilot and given[name] is None and not (given["named"] and name == "n_inputs"):
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
-
-
-def _extended(pilot: CapacityResult, settings: dict[str, Any]) -> Plan:
-    """Return the pilot's own plan, if it had one, with further blocks of samples; else one with its basis."""
-    planned = pilot.metadata.get("provenance", {}).get("plan")
-    if planned is not None:
-        return Plan.from_dict(planned).extended(settings["n_samples"])
-    basis = pilot.basis
-    same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
-    if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
-        raise ParameterError("the pilot's functions are not all up to a total degree; give it its own plan.")
-    return Plan(**settings | same | {"family": list(basis.families), "domain": None})
 
 
 def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) -> tuple[int, list[str]]:
@@ -173,10 +165,9 @@ def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
         raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
     most = wish.n_readouts + 1
     if wish.capacity is None:
-        half = (
-            "Assumed: half of the readouts are noise or functions outside the basis; say what you expect: --capacity."
-        )
-        return forecast(basis, wish.n_readouts, unexplained=0.5), [half]
+        half = "half of the readouts are noise or functions outside the basis"
+        said = [f"Assumed: {half}; say what you expect with --capacity."]
+        return forecast(basis, wish.n_readouts, unexplained=0.5), said
     if not 0 <= wish.capacity <= most:
         raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
     said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]

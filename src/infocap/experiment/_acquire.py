@@ -1,5 +1,6 @@
 """acquire: measure what a plan asks for, one safe step after the other."""
 
+import inspect
 import itertools
 import signal
 import sqlite3
@@ -186,10 +187,13 @@ def _in_use(careful: Careful, other_instrument: bool) -> Iterator[None]:
 
 def _made(make: Any, plan: Plan) -> Any:
     """Call what makes an instrument; it gets the plan if it has a parameter of that name."""
-    if not callable(make):  # Careful says what an instrument needs
+    told = {"plan": plan} if "plan" in parameters(make) else {}
+    try:
+        inspect.signature(make).bind(**told)
+    except (TypeError, ValueError):  # no function, or one of other arguments: Careful says what an instrument needs
         return make
     try:
-        return make(plan=plan) if "plan" in parameters(make) else make()
+        return make(**told)
     except (InfocapError, *MISTAKES):
         raise
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
