@@ -18,33 +18,33 @@ from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
 from ..workflow._analyse import analyse, provenance, rows_of
 from ..workflow._choose import choose_basis
 from ..workflow._cost import cost
 from ..workflow._explore import explore as search_past
 from ._outputs import Out, summary
-from ._terminal import Source, check_lines, echo, option, options, say, warnings_in_checks, wrapped
+from ._terminal import Source, echo, option, options, warnings_in_checks, wrapped
 
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
 LONG_S = 60.0  # Seconds that an estimation may take before it is said how long: whoever waits likes to know.
-INPUT: Any = {
-    "metavar": "NAME:LOW:HIGH:FAMILY",
-    "help": "Once for each input: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
-}
 
 
 @dataclass(frozen=True)
 class Drawn:
     """The distribution of the inputs as options give it; () leaves it open."""
 
-    input: tuple[str, ...] = option("--input", multiple=True, **INPUT)
+    input: tuple[str, ...] = option(
+        "--input",
+        multiple=True,
+        metavar="NAME:LOW:HIGH:FAMILY",
+        help="Once for each: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
+    )
     family: tuple[str, ...] = option(
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
-        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: the plan's, "
-        "else legendre]",
+        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: that of the "
+        "plan, else legendre]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain", type=(float, float), multiple=True, help="Range of the inputs, once for all or once for each."
@@ -104,7 +104,7 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     settings |= {"constant": not how.no_constant, "growth": in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
         result = analyse(recording, basis, executor=executor, **settings)
-    finish(result, summary(result), out)
+    out.finish(result, ["", *summary(result)])
 
 
 @click.command()
@@ -129,7 +129,7 @@ def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **searc
         found = search_past(family=basis.families, **given)
     result = replace(found.result, metadata=found.result.metadata | {"provenance": provenance(recording)})
     lines = [line for line in repr(found).split("\n") if not line.startswith("  check")]
-    finish(result, [*lines, "", *summary(result)], out)
+    out.finish(result, ["", *lines, "", *summary(result)])
 
 
 def announce(source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out) -> None:
@@ -139,17 +139,6 @@ def announce(source: Source, recording: Recording, basis: ProductBasis, said: Se
         readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
         contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
         echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
-
-
-def finish(result: CapacityResult, lines: Sequence[str], out: Out) -> None:
-    """Write the files that are wanted, say what was found, and end with 1 if that is wanted for warnings."""
-    written = out.write(result)
-    if not out.quiet:
-        say(["", *lines], result.checks, written)
-    elif result.warnings:
-        echo("\n".join(check_lines(result.warnings)))
-    if out.strict and result.warnings:
-        click.get_current_context().exit(1)
 
 
 def cluster(address: str) -> Any:

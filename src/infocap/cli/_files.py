@@ -8,13 +8,11 @@ from .._files import replaced
 from .._words import counted, listed
 from ..errors import DataError, ParameterError
 from ..experiment._doctor import inspect
-from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
 from . import _outputs
 from ._estimate import Wanted, wanted_basis
-from ._terminal import FILE, FORCE, PATH, WIDEST, Source, echo, options, say, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, Source, echo, options, say, warnings_in_checks, wrapped
 
 # Mistakes that hide each other are found one after the other; data with more of them are not repaired safely.
 MOST_REPAIRS = 6
@@ -66,8 +64,7 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
-        told = recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain or wanted.delays
-        asked = basis if told else None
+        asked = basis if recording.metadata.get("plan") or wanted != Wanted() else None
         found = inspect(recording, asked)
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
@@ -95,20 +92,18 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
 @click.command()
 @options("source", Source)
 @click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
-@options("pictures", _outputs.Pictures)
-def show(source: Source, top: int, pictures: _outputs.Pictures) -> None:
+@options("out", _outputs.Out)
+def show(source: Source, top: int, out: _outputs.Out) -> None:
     """Show the result, or the recording, that FILES hold."""
-    pictures.check()
-    found: CapacityResult | Recording
+    out.check()
     if len(source.files) == 1 and is_result(source.files[0]):
-        found = load_result(source.files[0])
-        lines, written = _outputs.summary(found, top), pictures.write(found)
-    elif pictures.pictures:
+        result = load_result(source.files[0])
+        out.finish(result, _outputs.summary(result, top))
+    elif out.files:
         raise ParameterError(f"{source} is a recording; `infocap estimate` draws what it finds in it.")
     else:
-        found = source.read()
-        lines, written = _outputs.describe(found), []
-    say((wrapped(line) if len(line) > WIDEST else line for line in lines), found.checks, written)
+        recording = source.read()
+        say(_outputs.describe(recording), recording.checks, [])
 
 
 @click.command()

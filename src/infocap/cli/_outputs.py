@@ -20,7 +20,7 @@ from ..recording._own_file import WRITERS
 from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result
-from ._terminal import FILE, option
+from ._terminal import FILE, check_lines, echo, option, say
 
 PICTURES = (".png", ".pdf", ".svg")
 PAGE = b'name="generator" content="infocap'
@@ -48,49 +48,42 @@ FITTING = "The matrix for 2 inputs, the memory function of a sequence, else bars
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """The pictures of a result that are wanted."""
+class Out:
+    """Where a result and pictures of it go, and how much is said about it."""
 
+    output: tuple[Path, ...] = option("-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv")
     plot: tuple[Path, ...] = option("--plot", **PICTURE, help=FITTING)
     bars: tuple[Path, ...] = option("--bars", **PICTURE, help="Capacity by total degree.")
     width: float | None = option("--width", **WIDTH)
-
-    @property
-    def pictures(self) -> list[Path]:
-        """All of them, in the order in which they are drawn."""
-        return [*self.plot, *self.bars]
-
-    def check(self) -> None:
-        """Refuse places where the files cannot go."""
-        check_pictures(self.pictures, self.pictures)
-
-    def write(self, result: CapacityResult) -> list[Path]:
-        """Draw the pictures; return their names."""
-        fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
-        fitting = "memory_function" if result.basis.memory else fitting
-        for kind, paths in ((fitting, self.plot), ("capacity_bars", self.bars)):
-            for path in paths:
-                save_picture(kind, result, path, self.width)
-        return self.pictures
-
-
-@dataclass(frozen=True)
-class Out(Pictures):
-    """Where a result goes, and how much is said about it."""
-
-    output: tuple[Path, ...] = option("-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv")
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
     quiet: bool = option("--quiet", is_flag=True, help="Show warnings only.")
+
+    @property
+    def files(self) -> list[Path]:
+        """All of them, in the order in which they are written."""
+        return [*self.output, *self.plot, *self.bars]
 
     def check(self) -> None:
         """Refuse places where the files cannot go."""
         for path in self.output:
             check_place(path, (".nc", ".csv"), is_result(path), "an infocap result")
-        check_pictures(self.pictures, [*self.output, *self.pictures])
+        check_pictures([*self.plot, *self.bars], self.files)
 
-    def write(self, result: CapacityResult) -> list[Path]:
-        """Save the result and draw its pictures; return the names of all files."""
-        return [result.save(path) for path in self.output] + super().write(result)
+    def finish(self, result: CapacityResult, lines: Iterable[str]) -> None:
+        """Write the files that are wanted, say what was found, and end with 1 if that is wanted for warnings."""
+        fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
+        fitting = "memory_function" if result.basis.memory else fitting
+        for path in self.output:
+            result.save(path)
+        for kind, paths in ((fitting, self.plot), ("capacity_bars", self.bars)):
+            for path in paths:
+                save_picture(kind, result, path, self.width)
+        if not self.quiet:
+            say(lines, result.checks, self.files)
+        elif result.warnings:
+            echo("\n".join(check_lines(result.warnings)))
+        if self.strict and result.warnings:
+            click.get_current_context().exit(1)
 
 
 def summary(result: CapacityResult, top: int = 10) -> list[str]:

@@ -17,7 +17,7 @@ from ..result._files import load_result
 from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
 from ..workflow._cost import cost
-from ._estimate import INPUT, Drawn, distribution, read_delays
+from ._estimate import Drawn, distribution, read_delays
 from ._outputs import refuse_existing
 from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, wrapped
 
@@ -25,7 +25,7 @@ WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
     "finds by itself (`weighted = false` in the file: as distributed)."
 )
-BASIS = ("n_inputs", "max_degree", "family", "domain", "max_delay")
+BASIS = ("input", "n_inputs", "max_degree", "family", "domain", "max_delay")
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 
 
@@ -41,7 +41,7 @@ class Wish:
 
 
 @click.command()
-@click.option("--input", "named", multiple=True, **INPUT)
+@options("drawn", Drawn)
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
 @click.option("--delays", "--sequence", help="With memory: largest delay of each degree, as 1:100,2:40,3:20.")
@@ -49,12 +49,6 @@ class Wish:
 @click.option("--washout", default=0, show_default="the largest delay", help="Steps unused at the start of each run.")
 @click.option("--samples", "n_samples", type=int, help="Number of Sobol points, a power of two; or give --error.")
 @options("wish", Wish)
-@click.option(
-    "--family",
-    multiple=True,
-    help="Such as legendre or hermite, for all inputs or once for each.  [default: the pilot's, else legendre]",
-)
-@click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5.")
 @click.option("--seed", default=1, help="Seed of all that is random; the same one gives the same plan.")
 @click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random", help="Of acquisition.")
 @click.option("--noise-repeats", default=0, help="Number of measurements at one constant input, for factor analysis.")
@@ -68,9 +62,7 @@ class Wish:
 @click.option("--title", default="", show_default=False, help="A title of the experiment.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(
-    output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], delays: str | None, **settings: Any
-) -> None:
+def plan(output: Path | None, force: bool, wish: Wish, drawn: Drawn, delays: str | None, **settings: Any) -> None:
     """Plan an acquisition: what to measure, and in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
@@ -79,20 +71,19 @@ def plan(
     if delays is not None:
         windows = settings["max_delay"] = read_delays(delays)
         settings["max_degree"] = settings["max_degree"] or max(windows)
-        settings["n_inputs"] = settings["n_inputs"] or (None if named else 1)
+        settings["n_inputs"] = settings["n_inputs"] or (None if drawn.input else 1)
     if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
-    _refuse_ignored(vars(wish) | settings | {"named": named})
-    settings["n_inputs"] = len(named) or settings["n_inputs"]
-    told = Drawn(family=settings.pop("family"), domain=settings.pop("domain"))
+    _refuse_ignored(vars(wish) | vars(drawn) | settings)
+    settings["n_inputs"] = len(drawn.input) or settings["n_inputs"]
     pilot = None if wish.pilot is None else load_result(wish.pilot)
     if pilot is None:
         usual = ["legendre"] * whole_number("n_inputs", settings["n_inputs"], 1)
-        settings |= {"family": list(named)} if named else distribution(told, usual)
+        settings |= {"family": list(drawn.input)} if drawn.input else distribution(drawn, usual)
     if wish.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
@@ -116,15 +107,15 @@ def _refuse_ignored(given: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
     guesses, pilot = ["n_readouts", "capacity"], given["pilot"] is not None
     for applies, ignored, why in (
-        (given["named"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
+        (given["input"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
         (given["error"] is None, [*guesses, "pilot"], "goes with --error"),
-        (pilot, [*guesses, *BASIS, "named"], "is known from the pilot"),
+        (pilot, [*guesses, *BASIS], "is known from the pilot"),
     ):
         for name in ignored:
             if applies and given.get(name) not in (None, (), ""):
                 raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
     for name in ("n_inputs", "max_degree"):
-        if not pilot and given[name] is None and not (given["named"] and name == "n_inputs"):
+        if not pilot and given[name] is None and not (given["input"] and name == "n_inputs"):
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
