@@ -99,47 +99,23 @@ class Careful:
             raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
     def measure(self, some: Sequence[Measurement]) -> Rows:
-        """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one."""
+        """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
+
+        After as many attempts as allowed the last failure is an error that names the measurements.
+        """
         method = self.instrument.dark if some[0].kind == "dark" else self._method
         times = 1 if "averages" in parameters(method) else self.store.plan.averages
-        readings = [self._insist(partial(self._reading, method, some, k), some) for k in range(times)]
-        if times == 1:
-            return readings[0]
-        if len({len(x) for readouts, _ in readings for x in readouts}) > 1:
-            said = f"readings of {some[0].kind} {some[0].number} have different numbers of channels"
-            raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
-        return list(np.mean([readouts for readouts, _ in readings], axis=0)), readings[-1][1]
-
-    def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
-        """What the instrument gives when it is asked for the k-th time."""
-        plan, n, is_dark = self.store.plan, len(some), some[0].kind == "dark"
-        names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
-        seeds = [np.random.SeedSequence(name) for name in names]
-        u = np.array([one.u for one in some])
-        many = self._many and not is_dark
-        told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
-        told = {name: value for name, value in told.items() if name in parameters(method)}
-        found: Any = method(**told) if is_dark else method(u if many else u[0], **told)
-        is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)
-        found, more = found if is_pair else (found, {})
-        readouts = list(found) if many else [found]
-        if len(readouts) != n:
-            raise DataError(f"measure_many gave {len(readouts)} rows for {n} inputs")
-        spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
-        return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
-
-    def _insist(self, ask: Callable[[], Rows], some: Sequence[Measurement]) -> Rows:
-        """What was asked for, after as many attempts as allowed; the last failure is an error that names the rows."""
         name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
         failures = 0
         while True:
             try:
                 if failures:
                     self.call("recover")
-                found, extra = self._ask(ask)
-                readouts = self.store.checked(some, found)  # part of a spectrum is a failure like any other
-                if all(np.isfinite(one).any() for one in readouts):
-                    return readouts, extra
+                readings = [self._ask(partial(self._reading, method, some, k)) for k in range(times)]
+                rows = self.store.checked([*some] * times, [row for readouts, _ in readings for row in readouts])
+                means = np.mean(np.reshape(rows, (times, len(some), -1)), axis=0)
+                if np.isfinite(means).any(axis=1).all():
+                    return list(means), readings[-1][1]
                 raise OSError("it gave no finite number")
             except MISTAKES as problem:
                 problem.add_note(
@@ -159,20 +135,23 @@ class Careful:
                         "is safe. Set it right, then give the same command again: it goes on from there."
                     ) from problem
 
-    def close(self) -> None:
-        if self._thread is not None:
-            self._thread.close()
-        for name in ("safe", "close"):
-            try:
-                self.call(name)
-            except (Exception, SystemExit) as problem:  # all is measured and stored; the run has not failed
-                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on.")
-
-    def call(self, name: str) -> None:
-        """Call a method of the instrument, if it has one of this name."""
-        method = getattr(self.instrument, name, None)
-        if callable(method):
-            method()
+    def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
+        """What the instrument gives when it is asked for the k-th time."""
+        plan, n, is_dark = self.store.plan, len(some), some[0].kind == "dark"
+        names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
+        seeds = [np.random.SeedSequence(name) for name in names]
+        u = np.array([one.u for one in some])
+        many = self._many and not is_dark
+        told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
+        told = {name: value for name, value in told.items() if name in parameters(method)}
+        found: Any = method(**told) if is_dark else method(u if many else u[0], **told)
+        is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)
+        found, more = found if is_pair else (found, {})
+        readouts = list(found) if many else [found]
+        if len(readouts) != n:
+            raise DataError(f"measure_many gave {len(readouts)} rows for {n} inputs")
+        spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
+        return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
 
     def _ask(self, ask: Callable[[], Rows]) -> Rows:
         if self._thread is None:
@@ -194,6 +173,21 @@ class Careful:
         if isinstance(answer, SystemExit):
             raise answer
         return answer
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._thread.close()
+        for name in ("safe", "close"):
+            try:
+                self.call(name)
+            except (Exception, SystemExit) as problem:  # all is measured and stored; the run has not failed
+                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on.")
+
+    def call(self, name: str) -> None:
+        """Call a method of the instrument, if it has one of this name."""
+        method = getattr(self.instrument, name, None)
+        if callable(method):
+            method()
 
 
 def in_one_line(problem: BaseException) -> str:
