@@ -170,12 +170,12 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
             raise ParameterError(f"`{name}={given[name]}` goes without --delays; leave one of them out.")
         chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(wanted, usual)
         basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.delays), **chosen)
-        basis = basis.named(recording.input_names or [""] * len(usual))
         kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families)
         runs = f" in {n} runs" if (n := len(recording.runs)) > 1 else ""
-        return basis, [f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"]
-    given.pop("input", None)
-    basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
+        said = {"sequence": f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"}
+    else:
+        given.pop("input", None)
+        basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
     if "inputs" in said:
         taken = f"no plan in the file: taken as {said['inputs']}"
         said["inputs"] = f"{taken}; --family and --domain, or --input, say otherwise"

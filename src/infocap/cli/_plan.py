@@ -126,7 +126,17 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     n = expected.samples_needed(error, wish.method)
     known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
     lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
-    lines += ["", *_table(expected, basis, n, wish), "", *_why(expected, n, error, wish.method)]
+    balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
+    reason, least = f"4 for each of {expected.terms} functions and {expected.maximum} readouts", expected.least_samples
+    if least > 4 * max(expected.terms, expected.maximum):
+        reason = "some functions are so large at the edge that few samples decide"
+    why = (
+        f"Take {n} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the error stays "
+    )
+    why += (
+        f"below {error:g} with {wish.method}, also at the high end. It is then {_error_at(expected, n, wish.method)}."
+    )
+    lines += ["", *_table(expected, basis, n, wish), "", why]
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is not None:
         least = min(efficiency_bound(pilot).samples_needed(error), n)
@@ -186,16 +196,3 @@ def _error_at(expected: Forecast, n: int, method: str) -> str:
     except ParameterError:
         return "too few samples"
     return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
-
-
-def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
-    balanced = "" if expected.basis.memory else " (Sobol points are balanced in powers of two)"
-    said = f"Take {n} samples: the smallest power of two{balanced}"
-    least = expected.least_samples
-    if n // 2 >= least:
-        return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]
-    reason = f": 4 for each of {expected.terms} functions and {expected.maximum} readouts"
-    if least > 4 * max(expected.terms, expected.maximum):
-        reason = ", as some functions are so large at the edge that few samples decide"
-    then = f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted."
-    return [f"{said} with at least {least}{reason}.", then]
