@@ -190,7 +190,7 @@ WRONG = {
     "empty domain": (["estimate", "run.nc", "--domain", "1", "1"], 2, "low < high"),
     "unknown method": (["estimate", "run.nc", "--method", "best"], 2, "'best' is not one of"),
     "too large": (["estimate", "many.nc", "--degree", "12"], 2, "lower --degree, or cut with --max-interactions or --index-set"),
-    "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` draws"),
+    "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` writes and draws"),
     "compare one": (["compare", "result.nc"], 2, "two results or more"),
     "compare a recording": (["compare", "result.nc", "run.nc"], 3, "is not an 'infocap result"),
     "compare with too few names": (["compare", "result.nc", "other.nc", "--names", "a"], 2, "2 different names"),

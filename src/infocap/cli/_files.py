@@ -64,7 +64,8 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
-        asked = basis if recording.metadata.get("plan") or wanted != Wanted() else None
+        told = recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain or wanted.delays
+        asked = basis if told else None
         found = inspect(recording, asked)
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
@@ -100,7 +101,7 @@ def show(source: Source, top: int, out: _outputs.Out) -> None:
         result = load_result(source.files[0])
         out.finish(result, _outputs.summary(result, top))
     elif out.files:
-        raise ParameterError(f"{source} is a recording; `infocap estimate` draws what it finds in it.")
+        raise ParameterError(f"{source} is a recording; `infocap estimate` writes and draws what it finds in it.")
     else:
         recording = source.read()
         say(_outputs.describe(recording), recording.checks, [])

@@ -89,12 +89,7 @@ def plan(output: Path | None, force: bool, wish: Wish, drawn: Drawn, delays: str
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
         echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
-        if pilot is None:
-            made = Plan(**settings)
-        elif (planned := pilot.metadata.get("provenance", {}).get("plan")) is not None:
-            made = Plan.from_dict(planned).extended(settings["n_samples"])  # further blocks of samples
-        else:
-            raise ParameterError("the pilot has no plan that could be extended; plan these samples with --samples.")
+        made = Plan(**settings) if pilot is None else _extended(pilot, settings["n_samples"])
         made.save(output)
         if made.weighted:
             echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
@@ -119,6 +114,15 @@ def _refuse_ignored(given: dict[str, Any]) -> None:
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
+def _extended(pilot: CapacityResult, n_samples: int) -> Plan:
+    """Return the pilot's own plan with further blocks of samples."""
+    planned = pilot.metadata.get("provenance", {}).get("plan")
+    if planned is None:
+        said = "the pilot has no plan that could be extended"
+        raise ParameterError(f"{said}; make one with --inputs, --degree and --samples {n_samples}.")
+    return Plan.from_dict(planned).extended(n_samples)
+
+
 def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) -> tuple[int, list[str]]:
     """Return the number of samples that gives the wanted error of the total, and lines that say why."""
     error = positive("error", wish.error)
@@ -130,13 +134,11 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     reason, least = f"4 for each of {expected.terms} functions and {expected.maximum} readouts", expected.least_samples
     if least > 4 * max(expected.terms, expected.maximum):
         reason = "some functions are so large at the edge that few samples decide"
-    why = (
+    lines += ["", *_table(expected, basis, n, wish), ""]
+    lines.append(
         f"Take {n} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the error stays "
-    )
-    why += (
         f"below {error:g} with {wish.method}, also at the high end. It is then {_error_at(expected, n, wish.method)}."
     )
-    lines += ["", *_table(expected, basis, n, wish), "", why]
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is not None:
         least = min(efficiency_bound(pilot).samples_needed(error), n)

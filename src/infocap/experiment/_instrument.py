@@ -65,7 +65,7 @@ class Instrument(Protocol):
 
 @dataclass(eq=False)
 class Careful:
-    """An instrument that is asked again when it fails, which the store is told, and not waited for for ever."""
+    """An instrument that is asked again when it fails, which the store notes, and not waited for beyond a time-out."""
 
     instrument: Any
     store: Store
