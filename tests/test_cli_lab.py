@@ -1,6 +1,5 @@
 """The commands of the lab: what they write, what they refuse, and how they end."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import pytest
 
 import infocap
 from infocap.cli import run
-from infocap.experiment import Plan, Store
+from infocap.experiment import Plan, Store, status
 
 DRIVER = """
 import os, signal
@@ -100,8 +99,7 @@ def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path)
     stopped = infocap_command(*order, STOP_AT="30")
     assert stopped.returncode == 130, stopped.stderr
     assert "Stopped before all was measured (interrupted)" in stopped.stdout
-    watched = infocap_command("watch", "run.db", "--once", "--json")
-    assert json.loads(watched.stdout)["stored"] == 30
+    assert status("run.db").stored == 30
     done = infocap_command(*[*order[:3], "driver:make_with", *order[4:]])
     assert done.returncode == 0, done.stderr
     assert "Stopped" not in done.stdout
@@ -113,7 +111,7 @@ def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path)
 @pytest.mark.parametrize(("arguments", "code", "message"), [
     (["acquire", "plan.toml", "--instrument", "driver:broken", "-o", "run.db"], 3, "RuntimeError: the laser is off"),
     (["acquire", "plan.toml", "--instrument", "driver:nothing", "-o", "run.db"], 2, "AttributeError: module 'driver'"),
-    (["acquire", "plan.toml", "--instrument", "driver:not_callable", "-o", "run.db"], 2, "5 is not a callable object"),
+    (["acquire", "plan.toml", "--instrument", "driver:not_callable", "-o", "run.db"], 2, "--instrument 5 has no method measure(u)"),
     (["acquire", "plan.toml", "--instrument", "no_such:make", "-o", "run.db"], 2, "No module named 'no_such'"),
     (["acquire", "plan.toml", "--instrument", "driver", "-o", "run.db"], 2, "must look like package.module:make"),
     (["acquire", "plan.toml", "--instrument", "driver:make", "-o", "run.nc"], 2, "'.nc' is not one of '.db'"),
@@ -162,7 +160,7 @@ def test_names_of_devices_may_begin_with_a_minus(lab, monkeypatch, capsys):
     basis = infocap.product_basis("legendre", 2, 2)
     for name in "ab":
         infocap.probe(lambda u: u, basis, 64, seed=0).save(f"{name}.nc")
-    assert call(monkeypatch, "compare", "a.nc", "b.nc", "--names", "-3 dBm", "0 dBm") == 0
+    assert call(monkeypatch, "compare", "a.nc", "b.nc", "--names", "-3 dBm", "--names", "0 dBm") == 0
     assert "-3 dBm" in capsys.readouterr().out
 
 

@@ -57,8 +57,10 @@ def test_a_plan_survives_its_file_and_keeps_its_fingerprint(plan, tmp_path):
 
 
 def test_a_plan_that_its_file_cannot_hold_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="None cannot be kept in a plan's file"):
+    with pytest.raises(ParameterError, match="None, infinity and NaN cannot be kept in a plan's file"):
         Plan(metadata={"settings": [1, None]}).save(tmp_path / "plan.toml")
+    with pytest.raises(ParameterError, match="nan: None, infinity and NaN cannot be kept"):
+        Plan(metadata={"temperature_k": np.nan}).save(tmp_path / "plan.toml")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -134,11 +134,12 @@ def test_readings_of_different_length_have_no_mean(tmp_path):
             return u[: 1 if self.count == 1 else 2]
 
     plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=2)
-    with pytest.raises(DataError, match=r"have different numbers of channels; .* n_readouts"):
-        acquire(plan, Hasty(), tmp_path / "run.db", progress=False)
-    told = Plan.from_dict(plan.to_dict() | {"n_readouts": 2})
-    recording = acquire(told, Hasty(), tmp_path / "told.db", wait_s=0, progress=False)
-    assert_array_equal(recording.readouts, plan.inputs)
+    with pytest.raises(DataError, match=r"failed 1 times at sample 5 .*sample 5 have 2 channels; .*n_readouts"):
+        acquire(plan, Hasty(), tmp_path / "run.db", retries=0, progress=False)
+    for name, given in {"found": plan, "told": Plan.from_dict(plan.to_dict() | {"n_readouts": 2})}.items():
+        recording = acquire(given, Hasty(), tmp_path / f"{name}.db", wait_s=0, progress=False)
+        assert_array_equal(recording.readouts, plan.inputs)
+        assert "the instrument failed 1 times and was asked again" in recording.checks[0]
 
 
 def test_a_driver_may_average_and_wait_by_itself(tmp_path):

@@ -77,7 +77,7 @@ def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_outp
     code, said = says("show", "first.db")
     assert re.search(r"input Voltage A \[V\] 0\.\d+ to [45][\d.]* input Phase \[deg\] ", said)
 
-    pictures = ["--matrix", "matrix.svg", "--bars", "bars.svg"]
+    pictures = ["--plot", "matrix.svg", "--bars", "bars.svg"]
     code, said = says("estimate", "first.db", "-o", "first.nc", "-o", "first.csv", *pictures)
     assert code == 0, said
     assert "P1(Voltage A)" in said

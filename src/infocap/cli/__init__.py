@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections import Counter
 from typing import Any
 
 import click
@@ -25,13 +26,9 @@ class Commands(click.Group):
         if command is not None:
             quiet = click.Context(command, parent=ctx, info_name=name, resilient_parsing=True)
             _, _, given = command.make_parser(quiet).parse_args(list(rest))
-            for option in given:
-                if (
-                    isinstance(option, click.Option)
-                    and not (option.multiple or option.is_flag)
-                    and given.count(option) > 1
-                ):
-                    said = f"{max(option.opts, key=len)} is given {given.count(option)} times"
+            for option, times in Counter(given).items():
+                if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                    said = f"{max(option.opts, key=len)} is given {times} times"
                     raise click.UsageError(f"{said}, and only one value can be used; give it once.", quiet)
         return name, command, rest
 

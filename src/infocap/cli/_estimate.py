@@ -18,33 +18,33 @@ from ..errors import DataError, ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
 from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
 from ..workflow._analyse import analyse, provenance, rows_of
 from ..workflow._choose import choose_basis
 from ..workflow._cost import cost
 from ..workflow._explore import explore as search_past
 from ._outputs import Out, summary
-from ._terminal import Source, check_lines, echo, option, options, say, warnings_in_checks, wrapped
+from ._terminal import Source, echo, option, options, warnings_in_checks, wrapped
 
 CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
 LONG_S = 60.0  # Seconds that an estimation may take before it is said how long: whoever waits likes to know.
-INPUT: Any = {
-    "metavar": "NAME:LOW:HIGH:FAMILY",
-    "help": "Once for each input: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
-}
 
 
 @dataclass(frozen=True)
 class Drawn:
     """The distribution of the inputs as options give it; () leaves it open."""
 
-    input: tuple[str, ...] = option("--input", multiple=True, **INPUT)
+    input: tuple[str, ...] = option(
+        "--input",
+        multiple=True,
+        metavar="NAME:LOW:HIGH:FAMILY",
+        help="Once for each: 'Voltage A [V]:0:5' (uniform where no family is named), 'Phase [deg]:0:360:fourier'.",
+    )
     family: tuple[str, ...] = option(
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
-        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: the plan's, "
-        "else legendre]",
+        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: that of the "
+        "plan, else legendre]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain", type=(float, float), multiple=True, help="Range of the inputs, once for all or once for each."
@@ -79,10 +79,6 @@ class How:
     memory: str | None = option("--memory", help="Memory to use, such as 1GB; files are then read in blocks.")
     scheduler: str | None = option("--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786.")
 
-    @property
-    def in_memory(self) -> bool:
-        return self.memory is None and self.scheduler is None
-
 
 @click.command()
 @options("source", Source)
@@ -96,9 +92,8 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     two FILES the first holds the inputs and the second the readouts.
     """
     out.check()
-    if out.growth and (how.no_growth or not how.in_memory):
-        raise ParameterError("--growth goes without --no-growth, --memory, --scheduler; give one of them.")
-    recording = source.read(in_memory=how.in_memory)
+    in_memory = how.memory is None and how.scheduler is None
+    recording = source.read(in_memory=in_memory)
     basis, said = wanted_basis(recording, wanted)
     seconds, n_bytes = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, ESTIMATORS[how.method])
     if seconds > LONG_S:
@@ -106,10 +101,10 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     announce(source, recording, basis, said, out)
     settings = {name: getattr(how, name) for name in ("method", "nan", "complex_as", "memory")}
     settings |= {} if how.washout is None else {"washout": how.washout}
-    settings |= {"constant": not how.no_constant, "growth": how.in_memory and not how.no_growth}
+    settings |= {"constant": not how.no_constant, "growth": in_memory and not how.no_growth}
     with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
         result = analyse(recording, basis, executor=executor, **settings)
-    finish(result, summary(result), out)
+    out.finish(result, ["", *summary(result)])
 
 
 @click.command()
@@ -134,33 +129,16 @@ def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **searc
         found = search_past(family=basis.families, **given)
     result = replace(found.result, metadata=found.result.metadata | {"provenance": provenance(recording)})
     lines = [line for line in repr(found).split("\n") if not line.startswith("  check")]
-    finish(result, [*lines, "", *summary(result)], out)
+    out.finish(result, ["", *lines, "", *summary(result)])
 
 
 def announce(source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out) -> None:
-    """Say what the files hold and how it is taken; refuse pictures that there are not of this kind."""
-    if out.matrix and basis.n_inputs != 2:
-        raise ParameterError(f"--matrix needs 2 inputs; {source} has {basis.n_inputs}. Use --bars.")
-    if basis.of_sequences and (out.matrix or out.growth):
-        raise ParameterError(
-            "--matrix and --growth are not for sequences; use --plot for the memory function, or --bars."
-        )
+    """Say what the files hold and how it is taken."""
     if not out.quiet:
         (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
         readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
         contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
         echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
-
-
-def finish(result: CapacityResult, lines: Sequence[str], out: Out) -> None:
-    """Write the files that are wanted, say what was found, and end with 1 if that is wanted for warnings."""
-    written = out.write(result)
-    if not out.quiet:
-        say(["", *lines], result.checks, written)
-    elif result.warnings:
-        echo("\n".join(check_lines(result.warnings)))
-    if out.strict and result.warnings:
-        click.get_current_context().exit(1)
 
 
 def cluster(address: str) -> Any:
@@ -192,12 +170,12 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
             raise ParameterError(f"`{name}={given[name]}` goes without --delays; leave one of them out.")
         chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(wanted, usual)
         basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.delays), **chosen)
-        basis = basis.named(recording.input_names or [""] * len(usual))
         kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families)
         runs = f" in {n} runs" if (n := len(recording.runs)) > 1 else ""
-        return basis, [f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"]
-    given.pop("input", None)
-    basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
+        said = {"sequence": f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"}
+    else:
+        given.pop("input", None)
+        basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
     if "inputs" in said:
         taken = f"no plan in the file: taken as {said['inputs']}"
         said["inputs"] = f"{taken}; --family and --domain, or --input, say otherwise"
@@ -206,7 +184,7 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
     return basis.named(recording.input_names) if recording.input_names else basis, list(said.values())
 
 
-def distribution(wanted: Wanted, usual: Sequence[str | Family]) -> dict[str, Any]:
+def distribution(wanted: Drawn, usual: Sequence[str | Family]) -> dict[str, Any]:
     """Return the family and the domain that options name, for all inputs or one per input, instead of the usual."""
     if wanted.input and (wanted.family or wanted.domain):
         raise ParameterError("--input has the family and the range already; leave out --family and --domain.")

@@ -8,15 +8,12 @@ from .._files import replaced
 from .._words import counted, listed
 from ..errors import DataError, ParameterError
 from ..experiment._doctor import inspect
-from ..recording._recording import Recording
-from ..result._capacity_result import CapacityResult
 from ..result._files import is_result, load_result
 from ..workflow._compare import compare as compare_results
 from . import _outputs
 from ._estimate import Wanted, wanted_basis
-from ._terminal import FILE, FORCE, PATH, WIDEST, Source, check_lines, echo, options, say, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, Source, echo, options, say, warnings_in_checks, wrapped
 
-TABLE = b"quantity,name,device,capacity"  # the beginning of the tables that compare writes
 # Mistakes that hide each other are found one after the other; data with more of them are not repaired safely.
 MOST_REPAIRS = 6
 
@@ -73,22 +70,22 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
     contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
-    click.echo(wrapped(f"{source}: {len(u)} samples, {contents}."))
+    lines = [wrapped(f"{source}: {len(u)} samples, {contents}.")]
     for title, names in (("Looked at and in order", found.fit), ("Too few rows to look at", found.skipped)):
-        click.echo("\n".join([f"\n{title}:", *(wrapped(f"  {one}") for one in names)]) if names else "", nl=bool(names))
-    warned = [one for one in found.checks if one.kind == "warning"]
-    click.echo("\n" + ("\n".join(check_lines(found.checks)) if found.checks else "Nothing wrong was found."))
+        lines += [f"\n{title}:", *(wrapped(f"  {one}") for one in names)] if names else []
+    say(lines if found.checks else [*lines, "\nNothing wrong was found."], found.checks, [])
+    warned = any(one.kind == "warning" for one in found.checks)
     for _ in range(MOST_REPAIRS if fix else 0):
         better = found.repaired()
         if better is None:
             break
-        click.echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
+        echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
         with warnings_in_checks():
             found = inspect(better, asked)
     if output is not None:
         found.recording.save(output)
-        left = [one for one in found.checks if one.kind == "warning"]
-        click.echo(f"wrote {output}" + (f"; {counted(len(left), 'warning')} left" if left else "; no warning is left"))
+        left = sum(one.kind == "warning" for one in found.checks)
+        echo(f"wrote {output}; {counted(left, 'warning') if left else 'no warning is'} left")
     if strict and warned:
         click.get_current_context().exit(1)
 
@@ -96,50 +93,33 @@ def doctor(source: Source, wanted: Wanted, fix: bool, output: Path | None, stric
 @click.command()
 @options("source", Source)
 @click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
-@click.option("--degree", type=click.IntRange(min=0), help="Show functions of this degree only.")
-@options("pictures", _outputs.Pictures)
-def show(source: Source, top: int, degree: int | None, pictures: _outputs.Pictures) -> None:
+@options("out", _outputs.Out)
+def show(source: Source, top: int, out: _outputs.Out) -> None:
     """Show the result, or the recording, that FILES hold."""
-    pictures.check()
-    found: CapacityResult | Recording
+    out.check()
     if len(source.files) == 1 and is_result(source.files[0]):
-        found = load_result(source.files[0])
-        lines, written = _outputs.summary(found, top, degree), pictures.write(found)
-    elif pictures.pictures:
-        raise ParameterError(f"{source} is a recording; `infocap estimate` draws what it finds in it.")
+        result = load_result(source.files[0])
+        out.finish(result, _outputs.summary(result, top))
+    elif out.files:
+        raise ParameterError(f"{source} is a recording; `infocap estimate` writes and draws what it finds in it.")
     else:
-        found = source.read()
-        lines, written = _outputs.describe(found), []
-    say((wrapped(line) if len(line) > WIDEST else line for line in lines), found.checks, written)
+        recording = source.read()
+        say(_outputs.describe(recording), recording.checks, [])
 
 
-class NamesCommand(click.Command):
-    """A command whose option --names takes all words up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give each name its own option, which click understands."""
-        spelled, taking = [], False
-        known = {"-h", "--help", *(option for one in self.params for option in one.opts if option[0] == "-")}
-        for word in args:
-            if word.split("=")[0] in known:  # a name may begin with a minus: -3 dBm
-                taking = word == "--names"
-                spelled += [] if taking else [word]
-            else:
-                spelled += ["--names", word] if taking else [word]
-        return super().parse_args(ctx, spelled)
-
-
-@click.command(cls=NamesCommand)
+@click.command()
 @click.argument("files", type=PATH, nargs=-1, required=True)
-@click.option("--names", multiple=True, metavar="NAME...", help="Names of the devices.  [default: those of the files]")
+@click.option("--names", multiple=True, help="Once for each device.  [default: the names of the files]")
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
-@click.option("--plot", type=FILE, multiple=True, metavar="FILE", help="Picture, .png, .pdf or .svg")
+@FORCE
+@click.option("--plot", **_outputs.PICTURE, help="Picture, .png, .pdf or .svg")
 @click.option("--width", **_outputs.WIDTH)
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def compare(
     files: tuple[Path, ...],
     names: tuple[str, ...],
     output: Path | None,
+    force: bool,
     plot: tuple[Path, ...],
     width: float | None,
     strict: bool,
@@ -148,7 +128,7 @@ def compare(
     if len(files) < 2:
         raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
     if output is not None:
-        _outputs.check_place(output, (".csv",), _outputs.begins(output, (TABLE,)), "a table of infocap")
+        _outputs.refuse_existing(output, force, (".csv",))
     written = [*plot] if output is None else [output, *plot]
     _outputs.check_pictures(plot, written)
     results = [load_result(file) for file in files]

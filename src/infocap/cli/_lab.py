@@ -1,13 +1,9 @@
 """infocap draw, acquire, extend, watch and export: between plans, devices and files."""
 
-import inspect
-import json
 import sys
 import time
 import traceback
 from contextlib import suppress
-from dataclasses import asdict
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import Event
@@ -51,10 +47,8 @@ def draw(plan: Path, output: Path, force: bool) -> None:
 @click.command()
 @click.argument("source", type=PATH)
 @click.argument("output", type=PATH)
-@click.option("--u", help="Names of the inputs, for a file that infocap did not write.")
-@click.option("--x", help="Names of the readouts, likewise.")
 @FORCE
-def export(source: Path, output: Path, u: str | None, x: str | None, force: bool) -> None:
+def export(source: Path, output: Path, force: bool) -> None:
     """Write any readable file as .nc (everything) or .csv (a table).
 
     A store (.db) can also go to a new store, with all that is whole in a damaged one.
@@ -64,7 +58,7 @@ def export(source: Path, output: Path, u: str | None, x: str | None, force: bool
             recording = store.recording()
     else:
         refuse_existing(output, force)
-        recording = read(source, u=u, x=x)
+        recording = read(source)
         recording.save(output)
     echo(f"{recording}\nwritten to {output}")
 
@@ -118,7 +112,7 @@ def extend(store: Path, n_samples: int) -> None:
 
 
 def _instrument(name: str, plan: Plan, folder: Path) -> Any:
-    """Return the simulated bench, or what makes the user's instrument; that gets the plan if it takes an argument."""
+    """Return the simulated bench, or what makes the user's instrument."""
     if name == "simulated":
         return simulated(plan)
     module, _, attribute = name.partition(":")
@@ -128,22 +122,19 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     # place of what is installed.
     sys.path += [str(Path.cwd()), str(folder.resolve())]
     try:
-        make = getattr(import_module(module), attribute)
-        takes_plan = bool(inspect.signature(make).parameters)
+        return getattr(import_module(module), attribute)
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
         raise ParameterError(f"--instrument {name} cannot be loaded: {in_one_line(problem)}.") from problem
-    return partial(make, plan) if takes_plan else make
 
 
 @click.command()
 @click.argument("store", type=FILE)
 @click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
-@click.option("--json", "as_json", is_flag=True, help="With --once: print the state as JSON.")
 @click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds between updates.")
 @click.option("--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower.")
 @click.option("--web", is_flag=True, help="Show the report live in a browser of this machine. Ends with Ctrl-C.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 takes any that is free.")
-def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, web: bool, port: int) -> None:
+def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
     That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works while the acquisition
@@ -157,30 +148,16 @@ def watch(store: Path, once: bool, as_json: bool, every_s: float, until: float, 
             Event().wait()
         return
     now = status(store, until=until)
-    if as_json or once:
-        echo(json.dumps(_as_data(now)) if as_json else _screen(now))
-        return
     try:
         while True:
-            click.echo(HOME if sys.stdout.isatty() else "", nl=False)
+            click.echo(HOME if sys.stdout.isatty() and not once else "", nl=False)
             echo(_screen(now))
-            if now.complete:
+            if once or now.complete:
                 return
             time.sleep(every_s)
             now = status(store, until=until, earlier=now)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
-
-
-def _as_data(now: Status) -> dict[str, Any]:
-    result = now.result
-    names = "stored planned complete rate_hz seconds_left last_row_age_s problem checks advice"
-    return {name: getattr(now, name) for name in names.split()} | {
-        "total": None if result is None else result.total,
-        "unreliable": "" if result is None else result.unreliable,
-        "interval_width": now.width,
-        "growth": None if result is None or result.growth is None else asdict(result.growth),
-    }
 
 
 def _screen(now: Status) -> str:

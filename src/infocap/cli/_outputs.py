@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,9 +20,9 @@ from ..recording._own_file import WRITERS
 from ..recording._recording import Recording
 from ..result._capacity_result import CapacityResult
 from ..result._files import is_result
-from ._terminal import FILE, option
+from ._terminal import FILE, check_lines, echo, option, say
 
-PICTURES = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")}  # and how they begin
+PICTURES = (".png", ".pdf", ".svg")
 PAGE = b'name="generator" content="infocap'
 MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4}
 BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
@@ -31,10 +31,6 @@ ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out thos
 MOST_SHOWN, MOST_LEFT = 8, 20
 # Seconds since 1970 that are fewer would be of 1973: smaller numbers are seconds of the run, or count its rows.
 EARLIEST_S = 1e8
-
-
-def _picture(name: str, text: str) -> Any:
-    return option(name, type=FILE, multiple=True, metavar="FILE", help=text)
 
 
 def _millimetres(_: click.Context, param: click.Parameter, given: str | None) -> float | None:
@@ -47,61 +43,50 @@ def _millimetres(_: click.Context, param: click.Parameter, given: str | None) ->
 
 
 WIDTH: Any = {"callback": _millimetres, "help": "Width of pictures, such as 89mm.  [default: one column or two]"}
+PICTURE: Any = {"type": FILE, "multiple": True, "metavar": "FILE"}
+FITTING = "The matrix for 2 inputs, the memory function of a sequence, else bars; .png, .pdf or .svg"
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """The pictures of a result that are wanted."""
-
-    plot: tuple[Path, ...] = _picture(
-        "--plot", "The matrix for 2 inputs, the memory function of a sequence, else bars; .png, .pdf or .svg"
-    )
-    matrix: tuple[Path, ...] = _picture("--matrix", "Capacity matrix, for 2 inputs.")
-    bars: tuple[Path, ...] = _picture("--bars", "Capacity by total degree.")
-    growth: tuple[Path, ...] = _picture("--growth", "Total against the number of samples.")
-
-    width: float | None = option("--width", **WIDTH)
-
-    @property
-    def pictures(self) -> list[Path]:
-        """All of them, in the order in which they are drawn."""
-        return [*self.plot, *self.matrix, *self.bars, *self.growth]
-
-    def check(self) -> None:
-        """Refuse places where the files cannot go."""
-        check_pictures(self.pictures, self.pictures)
-
-    def write(self, result: CapacityResult) -> list[Path]:
-        """Draw the pictures; return their names."""
-        fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
-        fitting = "memory_function" if result.basis.memory else fitting
-        kinds = (fitting, "capacity_matrix", "capacity_bars", "growth")
-        for kind, paths in zip(kinds, (self.plot, self.matrix, self.bars, self.growth), strict=True):
-            for path in paths:
-                save_picture(kind, result, path, self.width)
-        return self.pictures
-
-
-@dataclass(frozen=True)
-class Out(Pictures):
-    """Where a result goes, and how much is said about it."""
+class Out:
+    """Where a result and pictures of it go, and how much is said about it."""
 
     output: tuple[Path, ...] = option("-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv")
+    plot: tuple[Path, ...] = option("--plot", **PICTURE, help=FITTING)
+    bars: tuple[Path, ...] = option("--bars", **PICTURE, help="Capacity by total degree.")
+    width: float | None = option("--width", **WIDTH)
     strict: bool = option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
     quiet: bool = option("--quiet", is_flag=True, help="Show warnings only.")
+
+    @property
+    def files(self) -> list[Path]:
+        """All of them, in the order in which they are written."""
+        return [*self.output, *self.plot, *self.bars]
 
     def check(self) -> None:
         """Refuse places where the files cannot go."""
         for path in self.output:
             check_place(path, (".nc", ".csv"), is_result(path), "an infocap result")
-        check_pictures(self.pictures, [*self.output, *self.pictures])
+        check_pictures([*self.plot, *self.bars], self.files)
 
-    def write(self, result: CapacityResult) -> list[Path]:
-        """Save the result and draw its pictures; return the names of all files."""
-        return [result.save(path) for path in self.output] + super().write(result)
+    def finish(self, result: CapacityResult, lines: Iterable[str]) -> None:
+        """Write the files that are wanted, say what was found, and end with 1 if that is wanted for warnings."""
+        fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
+        fitting = "memory_function" if result.basis.memory else fitting
+        for path in self.output:
+            result.save(path)
+        for kind, paths in ((fitting, self.plot), ("capacity_bars", self.bars)):
+            for path in paths:
+                save_picture(kind, result, path, self.width)
+        if not self.quiet:
+            say(lines, result.checks, self.files)
+        elif result.warnings:
+            echo("\n".join(check_lines(result.warnings)))
+        if self.strict and result.warnings:
+            click.get_current_context().exit(1)
 
 
-def summary(result: CapacityResult, top: int = 10, degree: int | None = None) -> list[str]:
+def summary(result: CapacityResult, top: int = 10) -> list[str]:
     """Return lines: the total in words, capacity by degree, the strongest functions."""
     basis, error = result.basis, result.total_standard_error
     digits, interval = 3, " (no error bar from this method)"
@@ -133,30 +118,24 @@ def summary(result: CapacityResult, top: int = 10, degree: int | None = None) ->
             parts = "  ".join(part if value else f"{'.':>8}" for part, value in zip(named, row, strict=True))
             bar = "=" * round(BAR * row.sum() / longest)
             lines.append(f"  {one:6d}  {row.sum():8.3f}  {parts}  {bar}".rstrip())
-    return [*lines, *_strongest(result, top, degree)]
+    return [*lines, *_strongest(result, top)]
 
 
-def _strongest(result: CapacityResult, top: int, degree: int | None) -> list[str]:
-    """Return the largest capacities, of one degree or of all but the constant function."""
+def _strongest(result: CapacityResult, top: int) -> list[str]:
+    """Return the largest capacities of all functions but the constant one."""
     basis, capacity = result.basis, result.capacity
-    between = None if result.standard_error is None else result.interval()
-    if degree is not None and degree > basis.max_degree:
-        raise ParameterError(f"--degree {degree} is not in the basis, which ends at {basis.max_degree}.")
-    wanted = basis.degrees > 0 if degree is None else basis.degrees == degree
-    order = [k for k in np.argsort(-capacity, kind="stable") if wanted[k] and capacity[k] > 0]
+    order = [k for k in np.argsort(-capacity, kind="stable") if basis.degrees[k] and capacity[k] > 0]
     shown = order[:top]
     if not shown:
         return []
-    where = "" if degree is None else f" of degree {degree}"
-    said = f"  strongest functions{where}, {len(shown)} of {len(order)} that are not zero"
-    lines = ["", said + ("" if between is None else " (95 % interval)")]
     width = max(len(basis.labels[k]) for k in shown)
-    for k in shown:
-        lines.append(f"    {basis.labels[k]:<{width}}  {capacity[k]:.3f}")
-        if between is not None:
-            low, high = between[k]
-            lines[-1] += f"  ({low:.3f} to {high:.3f})"
-    return lines
+    lines = [f"    {basis.labels[k]:<{width}}  {capacity[k]:.3f}" for k in shown]
+    said = f"  strongest functions, {len(shown)} of {len(order)} that are not zero"
+    if result.standard_error is not None:
+        said += " (95 % interval)"
+        between = [f"({low:.3f} to {high:.3f})" for low, high in result.interval()[shown]]
+        lines = [f"{line}  {interval}" for line, interval in zip(lines, between, strict=True)]
+    return ["", said, *lines]
 
 
 def describe(recording: Recording) -> list[str]:
@@ -166,11 +145,17 @@ def describe(recording: Recording) -> list[str]:
     choices = metadata.pop("read_from", [])
     lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
     lines.append(f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}")
-    inputs = _columns("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u)
-    readouts = _columns("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x)
-    width = max(len(name) for _, name, _ in [*inputs, *readouts])
-    for columns, unit in ((inputs, recording.input_unit), (readouts, recording.readout_unit)):
-        lines += [f"  {role:<9} {name:<{width}}  {span} {unit}".rstrip() for role, name, span in columns]
+    columns: list[tuple[str, str, str]] = []
+    for role, names, values, unit in (
+        ("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u, recording.input_unit),
+        ("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x, recording.readout_unit),
+    ):
+        columns += [(role, name, f"{_span(values[:, k])} {unit}") for k, name in enumerate(names[:MOST_SHOWN])]
+        if len(names) > MOST_SHOWN:  # one range for all of them
+            rest = f"... {names[-1]}, {len(names) - MOST_SHOWN} more"
+            columns.append((role, rest, f"{_span(values[:, MOST_SHOWN:])} {unit}"))
+    width = max(len(name) for _, name, _ in columns)
+    lines += [f"  {role:<9} {name:<{width}}  {span}".rstrip() for role, name, span in columns]
     facts: list[tuple[str, str]] = []
     bad = int((~(np.isfinite(u).all(axis=1) & np.isfinite(x).all(axis=1))).sum())
     if bad:
@@ -205,15 +190,6 @@ def describe(recording: Recording) -> list[str]:
     return lines + [f"  {name:<{width}} {text}" for name, text in facts]
 
 
-def _columns(role: str, names: Sequence[str], values: np.ndarray) -> list[tuple[str, str, str]]:
-    """Return role, name and range of each column; where there are many, one range for all after the first few."""
-    shown = [(role, name, _span(values[:, k])) for k, name in enumerate(names[:MOST_SHOWN])]
-    if len(names) > MOST_SHOWN:
-        rest = f"... {names[-1]}, {len(names) - MOST_SHOWN} more"
-        shown.append((role, rest, _span(values[:, MOST_SHOWN:])))
-    return shown
-
-
 def _span(values: np.ndarray) -> str:
     """Return the smallest and the largest value, as dates where they are such times, and whether they count rows."""
     sizes = np.abs(values) if values.dtype.kind == "c" else values
@@ -229,8 +205,7 @@ def _span(values: np.ndarray) -> str:
 def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
     """Refuse places where no picture can go, and the same name for two of the files that will be written."""
     for path in pictures:
-        ours = begins(path, PICTURES.get(path.suffix, ()))
-        check_place(path, PICTURES, ours, f"a {path.suffix[1:].upper()} picture")
+        check_place(path, PICTURES)
     for path, times in Counter(one.resolve() for one in written).items():
         if times > 1:
             raise ParameterError(f"{path} is named twice; give each file its own name.")
@@ -251,13 +226,6 @@ def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) 
     check_place(path.with_suffix(path.suffix.lower()), suffixes)
     if path.exists() and not force:
         raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
-
-
-def begins(path: Path, beginnings: tuple[bytes, ...]) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(64).startswith(beginnings)
 
 
 def save_picture(kind: str, shown: Any, path: Path, width_mm: float | None = None) -> None:

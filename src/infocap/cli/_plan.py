@@ -1,33 +1,31 @@
 """infocap plan: how many samples to take, and a plan as a file, to be read, changed and run."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from .._check import positive, whole_number
 from .._words import counted, duration, size, with_error
-from ..basis._product import ProductBasis, product_basis
+from ..basis._product import ProductBasis
 from ..errors import ParameterError
 from ..estimators import ESTIMATORS
 from ..experiment._plan import Plan
-from ..recording._read import read
 from ..result._capacity_result import CapacityResult
-from ..result._files import is_result, load_result
+from ..result._files import load_result
 from ..theory._bound import efficiency_bound
 from ..theory._forecast import METHODS, Forecast, forecast, forecast_from
-from ..workflow._analyse import analyse
 from ..workflow._cost import cost
-from ._estimate import INPUT, Wanted, distribution, read_delays, wanted_basis
+from ._estimate import Drawn, distribution, read_delays
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, warnings_in_checks, wrapped
+from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, wrapped
 
 WEIGHTED = (
     "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
     "finds by itself (`weighted = false` in the file: as distributed)."
 )
+BASIS = ("input", "n_inputs", "max_degree", "family", "domain", "max_delay")
 OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
 
 
@@ -38,14 +36,12 @@ class Wish:
     error: float | None = option("--error", type=float, help="Standard error wanted of the total.")
     n_readouts: int | None = option("--readouts", type=int, help="Number of readouts, for --error.")
     capacity: float | None = option("--capacity", type=float, help="Total capacity expected, for --error.")
-    unexplained: float | None = option("--unexplained", type=float, help="Or the share that is noise, 0 to 1.")
-    seconds_per_sample: float | None = option("--seconds-per-sample", type=float, help="To say how long it takes.")
-    pilot: Path | None = option("--from", type=PATH, help="Result or recording of a pilot, for --error.")
+    pilot: Path | None = option("--from", type=PATH, help="Result of a pilot run, for --error.")
     method: str = option("--method", type=click.Choice(METHODS), default=METHODS[0], help="For --error.")
 
 
 @click.command()
-@click.option("--input", "named", multiple=True, **INPUT)
+@options("drawn", Drawn)
 @click.option("--inputs", "n_inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--degree", "max_degree", type=int, help="Highest degree of the functions.")
 @click.option("--delays", "--sequence", help="With memory: largest delay of each degree, as 1:100,2:40,3:20.")
@@ -53,12 +49,6 @@ class Wish:
 @click.option("--washout", default=0, show_default="the largest delay", help="Steps unused at the start of each run.")
 @click.option("--samples", "n_samples", type=int, help="Number of Sobol points, a power of two; or give --error.")
 @options("wish", Wish)
-@click.option(
-    "--family",
-    multiple=True,
-    help="Such as legendre or hermite, for all inputs or once for each.  [default: the pilot's, else legendre]",
-)
-@click.option("--domain", type=(float, float), multiple=True, help="Interval of the inputs, such as 0 5.")
 @click.option("--seed", default=1, help="Seed of all that is random; the same one gives the same plan.")
 @click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random", help="Of acquisition.")
 @click.option("--noise-repeats", default=0, help="Number of measurements at one constant input, for factor analysis.")
@@ -72,9 +62,7 @@ class Wish:
 @click.option("--title", default="", show_default=False, help="A title of the experiment.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(
-    output: Path | None, force: bool, wish: Wish, named: tuple[str, ...], delays: str | None, **settings: Any
-) -> None:
+def plan(output: Path | None, force: bool, wish: Wish, drawn: Drawn, delays: str | None, **settings: Any) -> None:
     """Plan an acquisition: what to measure, and in which order.
 
     With --error in place of --samples, say first how many samples that takes, and why. The file is for people too:
@@ -83,30 +71,25 @@ def plan(
     if delays is not None:
         windows = settings["max_delay"] = read_delays(delays)
         settings["max_degree"] = settings["max_degree"] or max(windows)
-        settings["n_inputs"] = settings["n_inputs"] or (None if named else 1)
+        settings["n_inputs"] = settings["n_inputs"] or (None if drawn.input else 1)
     if (settings["n_samples"] is None) == (wish.error is None):
         raise ParameterError("give --samples, or --error to be told how many to take: one of the two.")
     if output is not None:
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
-    if wish.seconds_per_sample is not None:
-        positive("seconds_per_sample", wish.seconds_per_sample)
-    _refuse_ignored(vars(wish) | settings | {"named": named})
-    settings["n_inputs"] = len(named) or settings["n_inputs"]
-    told = Wanted(family=settings.pop("family"), domain=settings.pop("domain"))
-    pilot = None
-    if wish.pilot is not None:
-        pilot = _read_pilot(wish.pilot, replace(told, max_degree=settings["max_degree"]))
-    else:
+    _refuse_ignored(vars(wish) | vars(drawn) | settings)
+    settings["n_inputs"] = len(drawn.input) or settings["n_inputs"]
+    pilot = None if wish.pilot is None else load_result(wish.pilot)
+    if pilot is None:
         usual = ["legendre"] * whole_number("n_inputs", settings["n_inputs"], 1)
-        settings |= {"family": list(named)} if named else distribution(told, usual)
+        settings |= {"family": list(drawn.input)} if drawn.input else distribution(drawn, usual)
     if wish.error is not None:
         basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
         settings["n_samples"], lines = _recommend(basis, wish, pilot)
         echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
     if output is not None:
-        made = Plan(**settings) if pilot is None else _extended(pilot, settings)
+        made = Plan(**settings) if pilot is None else _extended(pilot, settings["n_samples"])
         made.save(output)
         if made.weighted:
             echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
@@ -117,41 +100,27 @@ def plan(
 
 def _refuse_ignored(given: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
-    guesses, pilot = ["n_readouts", "capacity", "unexplained"], given["pilot"] is not None
+    guesses, pilot = ["n_readouts", "capacity"], given["pilot"] is not None
     for applies, ignored, why in (
-        (given["named"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
-        (given["error"] is None, [*guesses, "pilot", "seconds_per_sample"], "goes with --error"),
-        (pilot, [*guesses, "n_inputs", "named", "max_delay"], "is known from the pilot"),
+        (given["input"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
+        (given["error"] is None, [*guesses, "pilot"], "goes with --error"),
+        (pilot, [*guesses, *BASIS], "is known from the pilot"),
     ):
         for name in ignored:
             if applies and given.get(name) not in (None, (), ""):
                 raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
     for name in ("n_inputs", "max_degree"):
-        if not pilot and given[name] is None and not (given["named"] and name == "n_inputs"):
+        if not pilot and given[name] is None and not (given["input"] and name == "n_inputs"):
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
-def _extended(pilot: CapacityResult, settings: dict[str, Any]) -> Plan:
-    """Return the pilot's own plan, if it had one, with further blocks of samples; else one with its basis."""
+def _extended(pilot: CapacityResult, n_samples: int) -> Plan:
+    """Return the pilot's own plan with further blocks of samples."""
     planned = pilot.metadata.get("provenance", {}).get("plan")
-    if planned is not None:
-        return Plan.from_dict(planned).extended(settings["n_samples"])
-    basis = pilot.basis
-    same: dict[str, Any] = {"n_inputs": basis.n_inputs, "max_degree": basis.max_degree}
-    if not np.array_equal(product_basis(basis.families, **same).indices, basis.indices):
-        raise ParameterError("the pilot's functions are not all up to a total degree; give it its own plan.")
-    return Plan(**settings | same | {"family": list(basis.families), "domain": None})
-
-
-def _read_pilot(path: Path, wanted: Wanted) -> CapacityResult:
-    """Return the result in a file, or that of a recording; its warnings stay with it."""
-    if not is_result(path):
-        with warnings_in_checks():
-            recording = read(path)
-            return analyse(recording, wanted_basis(recording, wanted)[0], growth=False)
-    if wanted != Wanted():
-        raise ParameterError(f"{path} has its basis already; leave out --degree, --family and --domain.")
-    return load_result(path)
+    if planned is None:
+        said = "the pilot has no plan that could be extended"
+        raise ParameterError(f"{said}; make one with --inputs, --degree and --samples {n_samples}.")
+    return Plan.from_dict(planned).extended(n_samples)
 
 
 def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) -> tuple[int, list[str]]:
@@ -161,7 +130,18 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     n = expected.samples_needed(error, wish.method)
     known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
     lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
-    lines += ["", *_table(expected, basis, n, wish), "", *_why(expected, n, error, wish.method)]
+    balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
+    reason, least = (
+        f"4 for each of {len(expected.basis)} functions and {expected.maximum} readouts",
+        expected.least_samples,
+    )
+    if least > 4 * max(len(expected.basis), expected.maximum):
+        reason = "some functions are so large at the edge that few samples decide"
+    lines += ["", *_table(expected, basis, n, wish), ""]
+    lines.append(
+        f"Take {n} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the error stays "
+        f"below {error:g} with {wish.method}, also at the high end. It is then {_error_at(expected, n, wish.method)}."
+    )
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is not None:
         least = min(efficiency_bound(pilot).samples_needed(error), n)
@@ -169,6 +149,7 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     elif first < n:
         lines += [
             f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
+            "  infocap estimate pilot.db -o pilot.nc",
             f"  infocap plan --from pilot.nc --error {error:g}",
         ]
     return n, lines
@@ -188,38 +169,29 @@ def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
     """Return what to expect of a device that nobody has measured, and what is assumed of it."""
     if wish.n_readouts is None:
         raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
-    if wish.capacity is not None and wish.unexplained is not None:
-        raise ParameterError("--capacity and --unexplained say the same; give one of them.")
-    most, unexplained = wish.n_readouts + 1, wish.unexplained
-    assumed = "of the readouts are noise or functions outside the basis"
-    if wish.capacity is not None:
-        if not 0 <= wish.capacity <= most:
-            raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
-        unexplained = 1 - wish.capacity / most
-        said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
-    elif unexplained is not None:
-        said = [f"Assumed: {100 * unexplained:g} % {assumed} (--unexplained).", OUTSIDE]
-    else:
-        unexplained = 0.5
-        said = [f"Assumed: half {assumed}; say what you expect with --capacity or --unexplained."]
-    return forecast(basis, wish.n_readouts, unexplained=unexplained), said
+    most = wish.n_readouts + 1
+    if wish.capacity is None:
+        half = "half of the readouts are noise or functions outside the basis"
+        said = [f"Assumed: {half}; say what you expect with --capacity."]
+        return forecast(basis, wish.n_readouts, unexplained=0.5), said
+    if not 0 <= wish.capacity <= most:
+        raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
+    said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
+    return forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most), said
 
 
 def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
     """Return errors and costs at a few sizes around the one chosen, one line per size."""
-    seconds = wish.seconds_per_sample
     columns = "".join(f"  {method:<25}" for method in METHODS)
-    measuring = "" if seconds is None else f"  {'measuring':>9}"
     lines = [f"  {'':>9}  error of the total, root mean square (range over devices)"]
-    lines.append(f"  {'samples':>9}{columns}{measuring}  computing  memory")
+    lines.append(f"  {'samples':>9}{columns}  computing  memory")
     for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
         if n:
             errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in METHODS)
-            measuring = "" if seconds is None else f"  {duration(n * seconds):>9}"
             computed, n_bytes = cost(basis, n, expected.maximum, ESTIMATORS[wish.method])
             computing = f"< {duration(max(computed, 1))}"
             mark = ">" if n == chosen else " "
-            lines.append(f"{mark} {n:9d}{errors}{measuring}  {computing:>9}  {size(n_bytes):>7}")
+            lines.append(f"{mark} {n:9d}{errors}  {computing:>9}  {size(n_bytes):>7}")
     return lines
 
 
@@ -229,16 +201,3 @@ def _error_at(expected: Forecast, n: int, method: str) -> str:
     except ParameterError:
         return "too few samples"
     return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
-
-
-def _why(expected: Forecast, n: int, error: float, method: str) -> list[str]:
-    balanced = "" if expected.basis.memory else " (Sobol points are balanced in powers of two)"
-    said = f"Take {n} samples: the smallest power of two{balanced}"
-    least = expected.least_samples
-    if n // 2 >= least:
-        return [f"{said} with which the error stays below {error:g} with {method}, also at the high end."]
-    reason = f": 4 for each of {len(expected.basis)} functions and {expected.maximum} readouts"
-    if least > 4 * max(len(expected.basis), expected.maximum):
-        reason = ", as some functions are so large at the edge that few samples decide"
-    then = f"The error is then {_error_at(expected, n, method)} with {method}, below the {error:g} wanted."
-    return [f"{said} with at least {least}{reason}.", then]

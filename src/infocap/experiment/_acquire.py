@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -18,7 +17,8 @@ from typing import Any
 from .._check import number, positive, whole_number
 from ..errors import DataError, InfocapError
 from ..recording._recording import Measurement, Recording
-from ..recording._store import BEGUN, ENDED, FAILURE
+from ..recording._store import BEGUN, ENDED
+from ..systems._measure import parameters
 from ._instrument import MISTAKES, Careful, Instrument, in_one_line
 from ._plan import Plan
 from ._status import estimate_now, width
@@ -37,7 +37,7 @@ FIRST = 5
 
 def acquire(
     plan: Plan,
-    instrument: Instrument | Callable[[], Instrument],
+    instrument: Instrument | Callable[..., Instrument],
     path: str | Path,
     *,
     retries: int = 3,
@@ -55,9 +55,9 @@ def acquire(
     Parameters
     ----------
     instrument
-        Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function without arguments that makes one: it
-        is called when all else is found to be in order, so that no mistake in the plan disturbs a device, and not at
-        all when everything is measured already.
+        Any object with ``measure(u) -> readouts``; see `Instrument`. Or a function that makes one (it gets the plan if
+        it has a parameter ``plan``): it is called when all else is found to be in order, so that no mistake in the plan
+        disturbs a device, and not at all when everything is measured already.
     retries, wait_s
         How often to ask again when it raises an error or gives no finite number, and the pause before. A mistake in the
         driver's own code (TypeError, NameError, ...) is raised at once.
@@ -86,10 +86,10 @@ def acquire(
         is_made = any(methods) and not isinstance(instrument, type)
         if store.complete and not store.crashed and not is_made:
             return store.recording()  # without disturbing any device
-        made: Any = instrument if is_made else _made(instrument)
-        careful = Careful(made, store.plan, retries, wait_s, timeout_s, partial(store.note, FAILURE))
-        with _in_use(store, careful, other_instrument):
-            why = _measure(store, careful, until, stop, progress)
+        made: Any = instrument if is_made else _made(instrument, store.plan)
+        careful = Careful(made, store, stop, retries, wait_s, timeout_s)
+        with _in_use(careful, other_instrument):
+            why = _measure(careful, until, progress)
         recording = store.recording()
     return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
 
@@ -114,19 +114,20 @@ def extend(path: str | Path, n_samples: int) -> Plan:
         return store.plan
 
 
-def _measure(store: Store, careful: Careful, until: float | None, stop: Event, progress: bool) -> str | None:
+def _measure(careful: Careful, until: float | None, progress: bool) -> str | None:
     """Return why it ended before all were measured, or None."""
     from tqdm.auto import tqdm
 
-    n, quiet = len(store.schedule), None if progress else True  # None: only on a terminal
+    store, quiet = careful.store, None if progress else True  # None: only on a terminal
+    n = len(store.schedule)
     if store.n_readouts is None and careful.batch == 1 < n:
-        _first_rows(store, careful, stop)
+        _first_rows(careful)
     look = len(store)
     with tqdm(total=n, initial=look, desc="Acquiring", unit="row", disable=quiet) as bar:
         for some in _batches(store.remaining(), careful.batch):
-            if stop.is_set():
+            if careful.stop.is_set():
                 return INTERRUPTED
-            store.record_many(some, *careful.measure(some, store.checked, stop))
+            store.record_many(some, *careful.measure(some))
             if careful.failures:
                 bar.set_postfix_str(f"asked again {careful.failures} times", refresh=False)
             bar.update(len(some))
@@ -145,27 +146,27 @@ def _batches(wanted: Iterator[Measurement], size: int) -> Iterator[list[Measurem
             yield some
 
 
-def _first_rows(store: Store, careful: Careful, stop: Event) -> None:
+def _first_rows(careful: Careful) -> None:
     """Measure until a row has as many channels as the one before, which is then the number of all; store these two."""
-    before: Any = ()
+    rows: list[Any] = []
     widths: list[int] = []
-    for one in itertools.islice(store.remaining(), FIRST):
-        if stop.is_set():
+    for one in itertools.islice(careful.store.remaining(), FIRST):
+        if careful.stop.is_set():
             return
-        (readouts,), (extra,) = careful.measure([one], store.checked, stop)
+        (readouts,), (extra,) = careful.measure([one])
+        rows.append((one, readouts, extra))
         widths.append(len(readouts))
         if widths[-2:-1] == widths[-1:]:
-            store.record_many([before[0], one], [before[1], readouts], [before[2], extra])
-            return
-        before = one, readouts, extra
+            some, values, extras = zip(*rows[-2:], strict=True)
+            return careful.store.record_many(some, values, extras)
     said = f"the instrument gave {', '.join(map(str, widths))} channels in its first answers"
     raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
 
 
 @contextmanager
-def _in_use(store: Store, careful: Careful, other_instrument: bool) -> Iterator[None]:
+def _in_use(careful: Careful, other_instrument: bool) -> Iterator[None]:
     """Leave the instrument safe and closed in the end, however that comes; note in the store that it was so."""
-    last, begun = store.last_instrument, False
+    store, last, begun = careful.store, careful.store.last_instrument, False
     try:
         if last not in (None, careful.name) and not other_instrument:
             said = f"{store.path} was measured with the instrument {last!r} so far, and this is {careful.name!r}"
@@ -184,13 +185,15 @@ def _in_use(store: Store, careful: Careful, other_instrument: bool) -> Iterator[
                 store.note(ENDED)
 
 
-def _made(make: Any) -> Instrument:
+def _made(make: Any, plan: Plan) -> Any:
+    """Call what makes an instrument; it gets the plan if it has a parameter of that name."""
+    told = {"plan": plan} if "plan" in parameters(make) else {}
     try:
-        inspect.signature(make).bind()
-    except (TypeError, ValueError):  # no function, or one of arguments: Careful says what an instrument needs
+        inspect.signature(make).bind(**told)
+    except (TypeError, ValueError):  # no function, or one of other arguments: Careful says what an instrument needs
         return make
     try:
-        return make()
+        return make(**told)
     except (InfocapError, *MISTAKES):
         raise
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything

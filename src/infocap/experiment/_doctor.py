@@ -15,8 +15,6 @@ from ..checks._stretch import FUNCTIONS
 from ..errors import Check, DataError, DataWarning
 from ..estimators._evidence import lowest
 from ..recording._recording import Recording
-from ..samples._sources import Labelled
-from ..samples._table import Table
 from ..typing import Floats, Integers
 from ..workflow._analyse import analyse
 from ._plan import Plan
@@ -62,9 +60,8 @@ class Inspection:
         """
         found = {str(one.found.get("cause")): one for one in self.checks}
         recording = self.recording
-        moved = next((one for cause, one in found.items() if cause in ("shift", "late channels")), None)
-        if moved is not None and "missing" not in found:
-            recording, said = _realigned(recording, moved)
+        if "shift" in found and "missing" not in found:
+            recording, said = _realigned(recording, found["shift"])
         elif "repeats" in found and "missing" not in found:
             recording, said = _with_repeats(recording, found["repeats"])
         else:
@@ -154,26 +151,19 @@ def _only(recording: Recording, rows: Integers) -> Recording:
 
 def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
     """Give readouts to the inputs that they belong to; rows that are left without any are left out."""
-    n, x, when, found = len(recording.index), np.asarray(recording.readouts), recording.acquired, check.found
+    n, x, when, shifts = len(recording.index), np.asarray(recording.readouts), recording.acquired, check.found["shifts"]
     order = np.arange(n) if when is None else np.argsort(np.asarray(when), kind="stable")
-    lag, columns = np.zeros(n, dtype=int), np.arange(x.shape[1])
-    if found["cause"] == "shift":
-        for start, stop, shift in found["shifts"]:
-            lag[start:stop] = shift
-        said = f"readouts were realigned by {', '.join(f'{one[2]:+d}' for one in found['shifts'])}"
-    else:
-        names = recording.channel if len(recording.channel) == x.shape[1] else None
-        table = Table(x if names is None else Labelled(x, names), "x")
-        columns = columns[[table.column(k) in found["channels"] for k in range(x.shape[1])]]
-        lag += found["lag"]
-        said = f"{len(columns)} channels were realigned by {found['lag']:+d}"
+    lag, filled, moved = np.zeros(n, dtype=int), np.zeros(n, dtype=bool), x.copy()
+    for start, stop, shift in shifts:
+        lag[start:stop] = shift
     place = np.arange(n) - lag
-    place = n - 1 - place if found.get("reversed") else place
-    there, filled, moved = (place >= 0) & (place < n), np.zeros(n, dtype=bool), x.copy()
+    place = n - 1 - place if check.found.get("reversed") else place
+    there = (place >= 0) & (place < n)
     for now in (there & (lag != 0), there & (lag == 0)):  # where two claim a place, what was not moved has it
-        moved[np.ix_(order[place[now]], columns)] = x[np.ix_(order[now], columns)]
+        moved[order[place[now]]] = x[order[now]]
         filled[place[now]] = True
     kept = np.sort(order[filled])
+    said = f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}"
     recording = _only(replace(recording, readouts=moved, repeats=None), kept)
     return recording, f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}"
 

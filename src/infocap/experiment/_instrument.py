@@ -15,12 +15,13 @@ import numpy as np
 from .._check import Checked, Count, Finite, NotNegative, whole_number
 from ..errors import DataError, ParameterError, warn
 from ..recording._recording import Measurement
-from ..recording._store import MEASURED
+from ..recording._store import FAILURE, MEASURED
 from ..systems._measure import measure, parameters
 from ..systems._reservoirs import EchoState
 from ..systems.fibre._system import FibreSystem
 from ..typing import ArrayLike, Floats
 from ._plan import BENCH, Plan
+from ._store import Store
 
 FAULTS = ("latency_s", "dropout", "drift", "batch")
 # Rows that `measure_many` gets at once where the instrument does not say: few enough that a crash costs seconds.
@@ -29,7 +30,6 @@ BATCH = 64
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
 
 Rows = tuple[list[Any], list[dict[str, float]]]  # readouts and extra values, one of each per measurement
-Fit = Callable[[Sequence[Measurement], Sequence[Any]], list[Floats]]
 
 
 @runtime_checkable
@@ -65,14 +65,14 @@ class Instrument(Protocol):
 
 @dataclass(eq=False)
 class Careful:
-    """An instrument that is asked again when it fails, and not waited for longer than a time-out."""
+    """An instrument that is asked again when it fails, which the store notes, and not waited for beyond a time-out."""
 
     instrument: Any
-    plan: Plan
+    store: Store
+    stop: threading.Event  # set when the user has had enough
     retries: int
     wait_s: float
     timeout_s: float | None
-    failed: Callable[..., None]  # told of each failure
     failures: int = 0
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Careful:
 
     def refuse_lacking(self) -> None:
         """Refuse an instrument that cannot do what the plan asks for."""
-        plan = self.plan
+        plan = self.store.plan
         if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
             said = f"`dark_every={plan.dark_every}` needs a method dark() of the instrument {self.name!r}"
             raise ParameterError(f"{said}, which reads with the source off; write it, or plan without.")
@@ -98,24 +98,46 @@ class Careful:
             said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
             raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
 
-    def measure(self, some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
+    def measure(self, some: Sequence[Measurement]) -> Rows:
         """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
 
-        `fit` makes vectors of what came, or raises an error: part of a spectrum is a failure like any other.
+        After as many attempts as allowed the last failure is an error that names the measurements.
         """
         method = self.instrument.dark if some[0].kind == "dark" else self._method
-        times = 1 if "averages" in parameters(method) else self.plan.averages
-        readings = [self._insist(partial(self._reading, method, some, k), some, fit, stop) for k in range(times)]
-        if times == 1:
-            return readings[0]
-        if len({len(x) for readouts, _ in readings for x in readouts}) > 1:
-            said = f"readings of {some[0].kind} {some[0].number} have different numbers of channels"
-            raise DataError(f"{said}; say in the plan how many there are: n_readouts = ....")
-        return list(np.mean([readouts for readouts, _ in readings], axis=0)), readings[-1][1]
+        times = 1 if "averages" in parameters(method) else self.store.plan.averages
+        name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
+        failures = 0
+        while True:
+            try:
+                if failures:
+                    self.call("recover")
+                readings = [self._ask(partial(self._reading, method, some, k)) for k in range(times)]
+                rows = self.store.checked([*some] * times, [row for readouts, _ in readings for row in readouts])
+                means = np.mean(np.reshape(rows, (times, len(some), -1)), axis=0)
+                if np.isfinite(means).any(axis=1).all():
+                    return list(means), readings[-1][1]
+                raise OSError("it gave no finite number")
+            except MISTAKES as problem:
+                problem.add_note(
+                    f"This is a mistake in the instrument's driver, met at {name}; everything before is safe."
+                )
+                raise
+            except SystemExit as problem:
+                said = f"the instrument's driver ended the program at {name} (sys.exit({problem.code!r}))"
+                raise DataError(f"{said}; everything before is safe. Let it raise an error instead.") from problem
+            except Exception as problem:  # a driver may raise anything; it is told, with its cause
+                failures += 1
+                self.failures += 1
+                self.store.note(FAILURE, at=name, reason=in_one_line(problem))
+                if failures > self.retries or self.stop.wait(self.wait_s):
+                    raise DataError(
+                        f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "
+                        "is safe. Set it right, then give the same command again: it goes on from there."
+                    ) from problem
 
     def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
         """What the instrument gives when it is asked for the k-th time."""
-        plan, n, is_dark = self.plan, len(some), some[0].kind == "dark"
+        plan, n, is_dark = self.store.plan, len(some), some[0].kind == "dark"
         names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
         seeds = [np.random.SeedSequence(name) for name in names]
         u = np.array([one.u for one in some])
@@ -130,52 +152,6 @@ class Careful:
             raise DataError(f"measure_many gave {len(readouts)} rows for {n} inputs")
         spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
         return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
-
-    def _insist(self, ask: Callable[[], Rows], some: Sequence[Measurement], fit: Fit, stop: threading.Event) -> Rows:
-        """What was asked for, after as many attempts as allowed; the last failure is an error that names the rows."""
-        name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
-        failures = 0
-        while True:
-            try:
-                if failures:
-                    self.call("recover")
-                found, extra = self._ask(ask)
-                readouts = fit(some, found)
-                if all(np.isfinite(one).any() for one in readouts):
-                    return readouts, extra
-                raise OSError("it gave no finite number")
-            except MISTAKES as problem:
-                problem.add_note(
-                    f"This is a mistake in the instrument's driver, met at {name}; everything before is safe."
-                )
-                raise
-            except SystemExit as problem:
-                said = f"the instrument's driver ended the program at {name} (sys.exit({problem.code!r}))"
-                raise DataError(f"{said}; everything before is safe. Let it raise an error instead.") from problem
-            except Exception as problem:  # a driver may raise anything; it is told, with its cause
-                failures += 1
-                self.failures += 1
-                self.failed(at=name, reason=in_one_line(problem))
-                if failures > self.retries or stop.wait(self.wait_s):
-                    raise DataError(
-                        f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "
-                        "is safe. Set it right, then give the same command again: it goes on from there."
-                    ) from problem
-
-    def close(self) -> None:
-        if self._thread is not None:
-            self._thread.close()
-        for name in ("safe", "close"):
-            try:
-                self.call(name)
-            except (Exception, SystemExit) as problem:  # all is measured and stored; the run has not failed
-                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on.")
-
-    def call(self, name: str) -> None:
-        """Call a method of the instrument, if it has one of this name."""
-        method = getattr(self.instrument, name, None)
-        if callable(method):
-            method()
 
     def _ask(self, ask: Callable[[], Rows]) -> Rows:
         if self._thread is None:
@@ -197,6 +173,21 @@ class Careful:
         if isinstance(answer, SystemExit):
             raise answer
         return answer
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._thread.close()
+        for name in ("safe", "close"):
+            try:
+                self.call(name)
+            except (Exception, SystemExit) as problem:  # all is measured and stored; the run has not failed
+                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on.")
+
+    def call(self, name: str) -> None:
+        """Call a method of the instrument, if it has one of this name."""
+        method = getattr(self.instrument, name, None)
+        if callable(method):
+            method()
 
 
 def in_one_line(problem: BaseException) -> str:

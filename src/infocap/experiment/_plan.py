@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -349,12 +348,12 @@ class Plan:
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
         entries = self.to_dict() | {"fingerprint": self.fingerprint}
-        known = {name: _written(value) for name, value in entries.items() if value is not None and name != "metadata"}
+        known = {name: _toml(value) for name, value in entries.items() if value is not None and name != "metadata"}
         known["design_fingerprint"] = self.design_fingerprint
         lines = Path(__file__).with_name("plan.toml").read_text(encoding="utf-8").splitlines()
         absent = tuple(f"{name} = " for name, value in entries.items() if value is None)
         lines = [Template(line).substitute(known) for line in lines if not line.startswith(absent)]
-        lines += [_toml({name: value}) for name, value in self.metadata.items()]
+        lines += [f"{_toml(name)} = {_toml(value)}" for name, value in self.metadata.items()]
         with replaced(path) as beside:
             beside.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return path
@@ -438,19 +437,13 @@ def _plain_family(family: Any) -> Any:
     return describe(family) if isinstance(family, Family) else family
 
 
-def _toml(entries: dict[str, Any]) -> str:
-    """Entries ``name = value`` of TOML, which Python reads by itself but does not write."""
-    names = {name: name if re.fullmatch("[A-Za-z0-9_-]+", name) else _written(name) for name in entries}
-    return ", ".join(f"{names[name]} = {_written(value)}" for name, value in entries.items())
-
-
-def _written(value: Any) -> str:
-    if value is None:
-        raise ParameterError("None cannot be kept in a plan's file; give numbers, text, lists or tables.")
-    if isinstance(value, dict):
-        return f"{{ {_toml(value)} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_written, value))}]"
-    if isinstance(value, str | bool):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)  # inf and nan are the same words
+def _toml(value: Any) -> str:
+    """Plain data in TOML, which Python reads but does not write: it is JSON, but for the = in tables."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(", ", " = "))
+        text = text.replace("\x7f", "\\u007f")
+        tomllib.loads(f"value = {text}")
+    except ValueError:
+        said = f"{value!r}: None, infinity and NaN cannot be kept in a plan's file"
+        raise ParameterError(f"{said}; give numbers, text, lists or tables.") from None
+    return text

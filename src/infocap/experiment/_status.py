@@ -3,6 +3,7 @@
 import sqlite3
 import time
 import warnings
+from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,9 +98,9 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
         raise DataError(f"{path} cannot be watched: {what}.")
     with blame(path, "an acquisition store"):
         plan = Plan.from_dict(found.story["plan"])
-    wanted = [kind for kind, _ in (found.schedule or plan.schedule).names]
-    have = [entry.kind for entry in found.entries.values()]
-    counts = {kind: (have.count(kind), wanted.count(kind)) for kind in MEASURED}
+    wanted = Counter(kind for kind, _ in (found.schedule or plan.schedule).names)
+    have = Counter(entry.kind for entry in found.entries.values())
+    counts = {kind: (have[kind], wanted[kind]) for kind in MEASURED if wanted[kind]}
     result, problem = None if earlier is None else earlier.result, ""
     n_samples = counts["sample"][0] * (plan.steps - plan.washout)
     # An estimate is kept until there are a few samples more; the final answer uses them all.
@@ -108,14 +109,12 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
         result, problem = estimate_now(to_recording(found, path), plan)
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
-    planned = {kind: pair for kind, pair in counts.items() if pair[1]}
     ends = [one["what"] for one in found.contents("event") if one.get("what") in (BEGUN, ENDED)]
     # A loop of the user's own notes neither beginning nor end, and holds no lock.
     last = "" if not ends or _is_acquiring(path.resolve()) else ends[-1]
     advice = _advice(left, result, age, rate, until, last)
     checks = found.checks(path) if result is None else result.checks
-    seconds = left / rate if rate else None
-    return Status(path, plan, planned, rate, seconds, age, result, problem, advice, checks)
+    return Status(path, plan, counts, rate, left / rate if rate else None, age, result, problem, advice, checks)
 
 
 def _is_acquiring(path: Path) -> bool:

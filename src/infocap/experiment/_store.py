@@ -269,27 +269,24 @@ class Store:
 
     def checked(self, measurements: Sequence[Measurement], readouts: Sequence[ArrayLike]) -> list[Floats]:
         """One vector of numbers per measurement, all as long as those before, or an error that says what is wrong."""
-        out = [self._vector(found, one) for one, found in zip(measurements, readouts, strict=True)]
-        expected, steps = self.n_readouts or len(out[0]), self.plan.steps
-        for one, values in zip(measurements, out, strict=True):
+        out, expected, steps = [], self.n_readouts, self.plan.steps
+        for one, given in zip(measurements, readouts, strict=True):
+            name = f"readouts of {'run' if self.plan.runs else one.kind} {one.number} have"
+            masked = np.ma.isMA(given)
+            values = np.asarray(np.ma.filled(np.ma.asarray(given, float), np.nan) if masked else given)
+            if self.plan.runs:
+                if values.size % steps or (values.ndim == 2 and len(values) != steps):
+                    raise DataError(f"{name} shape {values.shape}; give one row per time step, {steps}.")
+                values = values.ravel()
+            values = values[0] if values.ndim == 2 and len(values) == 1 else values
+            if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
+                raise DataError(f"{name} shape {values.shape} and type {values.dtype}; give one vector of numbers.")
+            expected = expected or len(values)
             if len(values) != expected:
-                said = f"readouts of {one.kind} {one.number} have {len(values) // steps} channels"
-                raise DataError(f"{said}; this store has {expected // steps}.")
+                known = f"this store has {expected // steps}, or the plan says how many (n_readouts)"
+                raise DataError(f"{name} {len(values) // steps} channels; {known}.")
+            out.append(values)
         return out
-
-    def _vector(self, readouts: ArrayLike, one: Measurement) -> Floats:
-        masked = np.ma.isMA(readouts)
-        values = np.asarray(np.ma.filled(np.ma.asarray(readouts, float), np.nan) if masked else readouts)
-        steps = self.plan.steps
-        if self.plan.runs and (values.size % steps or (values.ndim == 2 and len(values) != steps)):
-            said = f"readouts of run {one.number} have shape {values.shape}"
-            raise DataError(f"{said}; give one row per time step, {steps}.")
-        values = values.ravel() if self.plan.runs else values
-        values = values[0] if values.ndim == 2 and len(values) == 1 else values
-        if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
-            found = f"shape {values.shape} and type {values.dtype}"
-            raise DataError(f"readouts of {one.kind} {one.number} have {found}; give one vector of numbers.")
-        return values
 
 
 def _now() -> str:
