@@ -29,7 +29,7 @@ from ..samples._engine import Engine, chosen_executor
 from ..samples._look import first_look, without_gaps
 from ..samples._samples import Samples
 from ..systems._measure import measure
-from ..typing import ArrayLike, Floats, Integers, System
+from ..typing import ArrayLike, Integers, System
 from ._choose import choose_basis, said_of_choice
 from ._cost import SLOW_RATE, byte_count, within_memory
 
@@ -133,7 +133,8 @@ def estimate(
     if basis is None:
         if len(shape := np.shape(u)) != 2:
             raise DataError(f"u has shape {shape}; give two dimensions, (samples, inputs).")
-        basis, taken = choose_basis((shape[0], shape[1]), **({} if family is None else {"family": family}))
+        told: dict[str, Any] = {} if family is None else {"family": family}
+        basis, taken = choose_basis((shape[0], shape[1]), **told)
         notes = [said_of_choice(taken)]
     elif family is not None:
         raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
