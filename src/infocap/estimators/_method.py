@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import Check, ParameterError
+from ..errors import ParameterError
 from ..typing import Floats
 
 Estimator = Callable[..., Any]
@@ -77,15 +77,3 @@ class Method:
             raise ParameterError(
                 f"method {self.name!r} does not take these options: {problem}; it takes {known or 'none'}."
             ) from None
-
-
-def above_one(threshold: Floats, remedy: str = "") -> tuple[Check, ...]:
-    """The check for thresholds that no capacity can pass."""
-    count = int(np.sum(threshold > 1))
-    if not count:
-        return ()
-    text = (
-        f"the zero-capacity threshold exceeds 1 for {count} of {len(threshold)} functions: no true "
-        f"capacity can pass it; lower the degree or take more samples{remedy}."
-    )
-    return (Check(text, functions=count),)
