@@ -20,6 +20,7 @@ from ..kernels._summary import (
     Moments,
     Span,
     Summary,
+    capacities,
     combine,
     coordinates,
     frame_of,
@@ -241,7 +242,7 @@ class Evidence:
             moved = np.empty_like(u)
             moved[generator.permutation(len(u))] = u
             samples = replace(self.samples, u=Table(moved, "u"))
-            yield squares(self.engine.fold(samples, partial(_products, **self.whitener)).T / self.n_samples)
+            yield capacities(summaries(samples, self.engine, self.frame, (0, self.n_samples))[-1])
 
 
 def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
@@ -322,12 +323,6 @@ def _below(samples: Samples, start: int, stop: int, *, column: int, most: float)
     u = to_numpy(samples.u.read(start, stop)[:, column])
     rows = np.flatnonzero(u <= most)
     return [(rows + samples.first_row + start, u[rows])]
-
-
-def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
-    """The sums of y z over some rows, (terms, rank)."""
-    rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return samples.basis.project((samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows)
 
 
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
