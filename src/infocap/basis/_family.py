@@ -19,7 +19,7 @@ Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
 Interval = tuple[float, float]
 P = ParamSpec("P")
-MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
+MOST_OF_ONE_INPUT = 4096  # functions: the quadrature of 9000 takes half a minute
 MOST_VALUES = 10_000_000  # numbers of a table made at a time, 80 MB: a quadrature of degree 9000 would else take 3 GB
 
 

@@ -17,7 +17,7 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import MOST_LISTED, count_up_to, explicit_set, indices_of, total_degrees
+from ._index_sets import MOST_LISTED, counts_by_degree, explicit_set, indices_of, total_degrees
 from ._plan import DEVICE, HOST, Plan, Sizes
 
 
@@ -225,7 +225,7 @@ class ProductBasis:
         while len(rows) < most:
             degree += 1
             try:
-                count = count_up_to(self.families, degree)
+                count = counts_by_degree(self.families, degree).sum()
             except ParameterError:  # a tabulated density knows its functions up to some degree only
                 break
             if count == len(rows) or count > MOST_LISTED:
