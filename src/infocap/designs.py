@@ -124,12 +124,10 @@ def draw_weighted(
     if basis.of_sequences:
         raise ParameterError("a sequence has no weights, for its inputs are in time; use draw(basis, n_samples).")
     points = _points(basis, n_samples, design, seed, blocks, method)
-    columns = []
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
         edges, cumulative = _denser(family, int(indices.max()))
-        inside = np.interp(column, cumulative, edges)
-        columns.append(family.quantile(np.clip(inside, EDGE**2, 1 - 2.0**-53)))
-    u = np.column_stack(columns)
+        column[:] = np.clip(np.interp(column, cumulative, edges), EDGE**2, 1 - 2.0**-53)
+    u = _inputs(basis, points)
     return u, weights_at(basis, u)
 
 

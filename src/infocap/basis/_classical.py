@@ -13,10 +13,6 @@ from ..typing import Floats
 from ._family import FAMILIES, Family, FourierFamily, Quantile, built_in, discrete, no_recurrence, restore
 
 
-def _arange(count: int) -> Floats:
-    return np.arange(1, count + 1, dtype=float)
-
-
 def _special(name: str, *parameters: float) -> Quantile:
     """A quantile that is one of SciPy's special functions."""
 
@@ -37,7 +33,7 @@ def legendre() -> Family:
     """
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = _arange(count)
+        k = np.arange(1.0, count + 1)
         return np.zeros(count), k / np.sqrt(4 * k**2 - 1)
 
     return Family("legendre", "P", recurrence, lambda p: 2 * p - 1, "uniform")
@@ -52,7 +48,7 @@ def hermite() -> Family:
     """
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
-        return np.zeros(count), np.sqrt(_arange(count))
+        return np.zeros(count), np.sqrt(np.arange(1.0, count + 1))
 
     return Family("hermite", "He", recurrence, _special("ndtri"), "normal", support=(-np.inf, np.inf))
 
@@ -95,7 +91,7 @@ def laguerre(shape: float = 1.0) -> Family:
     shape = positive("shape", shape)
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = _arange(count)
+        k = np.arange(1.0, count + 1)
         return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
 
     quantile, unit = _special("gammaincinv", shape), (0.0, 1.0)
