@@ -17,7 +17,6 @@ from ..typing import Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
-Interval = tuple[float, float]
 P = ParamSpec("P")
 MOST_OF_ONE_INPUT = 4096  # functions: the quadrature of 9000 takes half a minute
 MOST_VALUES = 10_000_000  # numbers of a table made at a time, 80 MB: a quadrature of degree 9000 would else take 3 GB
@@ -290,7 +289,7 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 
 def discrete(
-    names: tuple[str, str, str], levels: Floats, mass: Floats, ruler: Interval, given: dict[str, Any]
+    names: tuple[str, str, str], levels: Floats, mass: Floats, ruler: tuple[float, float], given: dict[str, Any]
 ) -> DiscreteFamily:
     """A family on ascending levels of known mass; `names` are its own, its functions' and the distribution's."""
     (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]

@@ -14,7 +14,6 @@ from ._second_order import SUMS_BYTES, Found, second_order
 from ._sequence import ROUNDING, jackknifed, short_stretches
 from ._tuning import TUNING
 
-FITS = ("auto", "least-squares", "none")
 # Samples per function below which the total is the sum of the clear capacities alone.
 ENOUGH_FOR_TOTAL = 2
 # S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).
@@ -46,7 +45,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     from scipy.special import fdtrc, stdtrit
 
     probability("false_discovery_rate", false_discovery_rate)
-    one_of("fit", fit, FITS)
+    one_of("fit", fit, ("auto", "least-squares", "none"))
     sequence = jackknifed(evidence, false_discovery_rate) if evidence.basis.memory and fit != "none" else None
     if sequence is not None:
         return sequence

@@ -66,10 +66,7 @@ class Method:
 
     def refuse_other_options(self, options: dict[str, Any]) -> None:
         """One error for options that the function does not take, with those that it does."""
-        try:
-            signature = inspect.signature(self.function)
-        except ValueError:  # some built-in functions have none
-            return
+        signature = inspect.signature(self.function)
         try:
             signature.bind(None, **options)
         except TypeError as problem:

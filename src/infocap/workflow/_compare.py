@@ -20,14 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.95
-# Share of false ones among the functions said to differ.
-RATE = 0.05
 # Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than the normal one.
 FREEDOM = 10
 # A difference below this is rounding.
 SMALLEST = 1e-7
-# Functions that differ most, as many as are listed for each device.
-SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +61,7 @@ class Comparison:
         most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
         return self._table("degree", names, values, errors, most, level)
 
-    def functions(self, level: float = LEVEL, false_discovery_rate: float = RATE) -> pd.DataFrame:
+    def functions(self, level: float = LEVEL, false_discovery_rate: float = 0.05) -> pd.DataFrame:
         """One row per function and device; `significant` where it differs from the first device.
 
         Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
@@ -119,7 +115,7 @@ class Comparison:
             if not np.isfinite(ours.difference_standard_error).any():
                 said = "  without error bars nobody can say which functions differ"
             lines += ["", f"{said} (at most 5 % of these by chance); the most:" if len(clear) else said]
-            largest = clear.sort_values("difference", key=abs, ascending=False, kind="stable")[:SHOWN]
+            largest = clear.sort_values("difference", key=abs, ascending=False, kind="stable")[:5]
             lines += _columns([[f"  {row['name']}", _difference(row)] for _, row in largest.iterrows()])
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 

@@ -34,8 +34,6 @@ OUTER, WIDER = 2 / 3, 1.5
 MOST_FOUND = 2000
 # Rounds of the search, and the share of the readouts that the last of them has to explain for another one.
 MOST_ROUNDS, WORTH = 6, 0.01
-# A tenth of a run, at the most so many steps, is the washout where none is given.
-LONGEST_WASHOUT = 1000
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def explore(
     families = find_families(family, n_inputs if isinstance(family, str | Family) else None)
     families = families if domain is None else [one.on(domain) for one in families]
     if washout is None:
-        washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, LONGEST_WASHOUT)
+        washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, 1000)
     options["washout"] = longest = whole_number("washout", washout, 1)
     nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=longest)
     most, windows = whole_number("most_tested", most_tested, 100), dict[int, int]()
