@@ -68,22 +68,17 @@ class Exploration:
         return {degree: delay for degree, delay, held in sorted(pairs) if degree and held}
 
     def __repr__(self) -> str:
-        result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
-        both = with_error(result.total + self.faint, float(np.hypot(error, self.faint_standard_error)))
-        limit = f"{result.maximum} ({result.readouts_in_words})"
-        if result.noise_limited_total is not None:
-            most = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-            limit = f"{most} that noise allows, of {limit}"
-        total = result.qualified_total or with_error(result.total, error)
-        said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
-        return "\n  ".join([
+        result, last = self.result, self.rounds[-1]
+        error = np.hypot(result.total_standard_error or 0.0, self.faint_standard_error)
+        lines = [
             f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
-            f"largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"total {total}; with those too small to be found one by one {both}",
-            f"of at most {limit}",
-            *(f"round {number}: {one}" for number, one in enumerate(said, 1)),
-            *(f"check: {check}" for check in result.checks),
-        ])  # fmt: skip
+            f"  largest delay of each degree {self.windows}, tested up to {last.windows}",
+            f"  total with those too small to be found one by one {with_error(result.total + self.faint, error)}",
+        ]
+        for number, one in enumerate(self.rounds, 1):
+            found = f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before"
+            lines.append(f"  round {number}: {found}")
+        return "\n".join([*lines, repr(result)])
 
 
 def explore(
