@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, above_zero, counted, decimals, listed, rounded, with_error
+from .._words import HALF_WIDTH_95, counted, listed, rounded, with_error
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels._summary import benjamini_hochberg, stretch_error
@@ -101,7 +101,7 @@ class Comparison:
             if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
                 rows = [row for _, row in part.iterrows()]
                 values = [f"{row.capacity:z.3f}" for row in rows]
-                degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
+                degrees.append([str(degree), *values, *(_difference(row) for row in rows[1:])])
         lines = [
             f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
             f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
@@ -232,17 +232,13 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     )
 
 
-def _difference(row: pd.Series, digits: int | None = None) -> str:
+def _difference(row: pd.Series) -> str:
     """A difference, how far its interval reaches, and a star where that leaves out zero."""
     if np.isnan(row.difference):
         return ""
-    if not np.isfinite(row.difference_standard_error):
-        return f"{row.difference:+z.3f}"
-    digits = decimals(row.difference_standard_error) if digits is None else digits
-    beyond = row.difference_low > 0 or row.difference_high < 0
-    star = " *" if beyond and abs(row.difference) > SMALLEST else "  "
-    half_width = (row.difference_high - row.difference_low) / 2
-    return f"{row.difference:+z.{digits}f} ± {above_zero(half_width, digits)}{star}"
+    said = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
+    beyond = (row.difference_low > 0 or row.difference_high < 0) and abs(row.difference) > SMALLEST
+    return f"{'' if said.startswith('-') else '+'}{said}{' *' if beyond else '  '}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
