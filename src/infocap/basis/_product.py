@@ -83,7 +83,7 @@ class ProductBasis:
         """The same functions, their inputs named; those that have a name keep it, and mere numbers are no names."""
         pairs = list(zip(self.families, names, strict=True))
         known = [one if one.variable or name.isdigit() else one.named(name) for one, name in pairs]
-        if known == list(self.families) and [one.variable for one in known] == [one.variable for one in self.families]:
+        if [one.variable for one in known] == [one.variable for one in self.families]:
             return self
         return type(self)(find_families(known, None), self.indices, *self._further)
 
@@ -135,7 +135,10 @@ class ProductBasis:
         """
         plan, xp, n = self._plan(u), array_namespace(u), u.shape[0] - self.memory
         if not on_host(u) and multiplier(u) is None:  # a library that cannot write into arrays
-            return xp.concat(list(self.blocks(u)), axis=1)
+            columns: dict[int, list[Any]] = {}
+            for rows, samples, values in plan.tiles(u):
+                columns.setdefault(samples.start, []).append(values[: rows.stop - rows.start, :])
+            return plan.row_of.of(xp.concat([xp.concat(one) for one in columns.values()], axis=1))
         if space is None or space.shape[1] < n:
             space = xp.empty((len(self), n), dtype=xp.float64, device=u.device)
         order = as_like(plan.order, u)
@@ -145,13 +148,9 @@ class ProductBasis:
 
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs."""
-        plan, xp, n_samples = self._plan(u), array_namespace(u), u.shape[0] - self.memory
-        for start, stop in pairwise([*range(0, n_samples, plan.sizes.samples(len(self))), n_samples]):
-            some = u[start : stop + self.memory, :]
-            if multiplier(u) is None:
-                yield plan.row_of.of(xp.concat([y[: rows.stop - rows.start, :] for rows, _, y in plan.tiles(some)]))
-            else:
-                yield self.values(some)
+        n_samples = u.shape[0] - self.memory
+        for start, stop in pairwise([*range(0, n_samples, self._plan(u).sizes.samples(len(self))), n_samples]):
+            yield self.values(u[start : stop + self.memory, :])
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.

@@ -189,16 +189,14 @@ class Evidence:
 
         Groups do not cross from one run to the next, unless there are so many runs that several make a group.
         """
-        count, runs = self.n_groups or GROUPS, self.samples.runs
-        if runs is not None and len(runs) >= count:
-            return np.append(runs[[len(runs) * g // count for g in range(count)]], self.n_samples)
-        if runs is not None:
-            each = [
-                np.linspace(a, b, max(round(count * (b - a) / self.n_samples), 1) + 1)[:-1]
-                for a, b in pairwise([*runs.tolist(), self.n_samples])
-            ]
-            return np.append(np.concatenate(each).astype(int), self.n_samples)
-        return np.array([self.n_samples * g // count for g in range(count + 1)])
+        n, count, edges = self.n_samples, self.n_groups or GROUPS, list[int]()
+        runs = [0] if self.samples.runs is None else self.samples.runs.tolist()
+        if len(runs) >= count:
+            return np.array([*(runs[len(runs) * g // count] for g in range(count)), n])
+        for start, stop in pairwise([*runs, n]):
+            cuts = max(round(count * (stop - start) / n), 1)
+            edges += [start + (stop - start) * g // cuts for g in range(cuts)]
+        return np.array([*edges, n])
 
     @cached_property
     def leverage(self) -> Floats:
