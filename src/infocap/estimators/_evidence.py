@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import pairwise
 from operator import add
@@ -20,7 +20,6 @@ from ..kernels._summary import (
     Moments,
     Span,
     Summary,
-    capacities,
     combine,
     coordinates,
     frame_of,
@@ -33,7 +32,6 @@ from ..kernels._summary import (
 from ..samples._engine import Engine
 from ..samples._look import Look
 from ..samples._samples import Samples, row_shares
-from ..samples._table import Table
 from ..typing import Floats, Integers
 
 # Rows that are whitened together, so that they stay in cache.
@@ -228,19 +226,6 @@ class Evidence:
     def target_power(self) -> Floats:
         """The sample mean of y² of every target; 1 in expectation."""
         return self.engine.fold(self.samples, square_sums) / self.n_samples
-
-    def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
-        """C_N of every target after the samples of the readouts are put in random order, `count` times.
-
-        The inputs, which are fewer numbers, are put in the opposite order; the readouts stay where they are.
-        """
-        table = self.samples.u
-        generator, u = np.random.default_rng(seed), table.read(0, table.shape[0], on_host=True)
-        for _ in range(count):
-            moved = np.empty_like(u)
-            moved[generator.permutation(len(u))] = u
-            samples = replace(self.samples, u=Table(moved, "u"))
-            yield capacities(summaries(samples, self.engine, self.frame, (0, self.n_samples))[-1])
 
 
 def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:

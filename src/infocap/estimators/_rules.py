@@ -8,7 +8,8 @@ import numpy as np
 
 from .._check import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
-from ..kernels._summary import Summary, combine
+from ..kernels._summary import Summary, capacities, combine
+from ..samples._table import Table
 from ..typing import Floats
 from ._evidence import Evidence, square_sums, summaries
 from ._method import Estimate
@@ -106,9 +107,14 @@ def surrogate(
     n_surrogates = whole_number("n_surrogates", n_surrogates, 1)
     if evidence.samples.root_weights is not None:
         raise ParameterError("method 'surrogate' shuffles samples and takes no weights; use another method.")
-    largest = np.zeros_like(evidence.raw)
-    for shuffle in evidence.shuffled(n_surrogates, shuffle_seed):
-        np.maximum(largest, shuffle, out=largest)
+    largest, table, generator = np.zeros_like(evidence.raw), evidence.samples.u, np.random.default_rng(shuffle_seed)
+    u = table.read(0, table.shape[0], on_host=True)
+    for _ in range(n_surrogates):  # inputs are fewer numbers than readouts, and shuffled in their place
+        moved = np.empty_like(u)
+        moved[generator.permutation(len(u))] = u
+        samples = replace(evidence.samples, u=Table(moved, "u"))
+        whole = summaries(samples, evidence.engine, evidence.frame, (0, evidence.n_samples))[-1]
+        np.maximum(largest, capacities(whole), out=largest)
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
     capacity = np.where(c > threshold * (1 + 1e-12), c, 0.0)
     return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
