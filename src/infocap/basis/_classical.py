@@ -24,6 +24,23 @@ def _special(name: str, *parameters: float) -> Quantile:
     return quantile
 
 
+def _beta_recurrence(a: float, b: float, count: int) -> tuple[Floats, Floats]:
+    """The recurrence coefficients of polynomials for Beta(a, b), stretched to [-1, 1]."""
+    alpha, beta = b - 1, a - 1  # weight (1 - x)^alpha (1 + x)^beta
+    k = np.arange(count, dtype=float)
+    total = 2 * k + alpha + beta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        diagonal = (beta**2 - alpha**2) / (total * (total + 2))
+    diagonal[0] = (beta - alpha) / (alpha + beta + 2)  # the general form is 0 / 0 at alpha + beta = 0
+    k = k + 1
+    total = 2 * k + alpha + beta
+    square = 4 * k * (k + alpha) * (k + beta) / total**2 / (total + 1)
+    # (k + alpha + beta) / (total - 1) is 0 / 0 at k = 1 when alpha + beta = -1; its value there is 1.
+    ratio = np.ones(count)
+    ratio[1:] = (k[1:] + alpha + beta) / (total[1:] - 1)
+    return diagonal, np.sqrt(square * ratio)
+
+
 @built_in
 def legendre() -> Family:
     """Legendre polynomials: an input that is uniform on [-1, 1].
@@ -31,12 +48,7 @@ def legendre() -> Family:
     >>> legendre().quantile(np.array([0.0, 0.5, 1.0]))
     array([-1.,  0.,  1.])
     """
-
-    def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = np.arange(1.0, count + 1)
-        return np.zeros(count), k / np.sqrt(4 * k**2 - 1)
-
-    return Family("legendre", "P", recurrence, lambda p: 2 * p - 1, "uniform")
+    return Family("legendre", "P", partial(_beta_recurrence, 1.0, 1.0), lambda p: 2 * p - 1, "uniform")
 
 
 @built_in
@@ -61,23 +73,7 @@ def jacobi(a: float, b: float) -> Family:
     array([0.5])
     """
     a, b = positive("a", a), positive("b", b)
-    alpha, beta = b - 1, a - 1  # weight (1 - x)^alpha (1 + x)^beta
-
-    def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = np.arange(count, dtype=float)
-        total = 2 * k + alpha + beta
-        with np.errstate(divide="ignore", invalid="ignore"):
-            diagonal = (beta**2 - alpha**2) / (total * (total + 2))
-        diagonal[0] = (beta - alpha) / (alpha + beta + 2)  # the general form is 0 / 0 at alpha + beta = 0
-        k = k + 1
-        total = 2 * k + alpha + beta
-        square = 4 * k * (k + alpha) * (k + beta) / total**2 / (total + 1)
-        # (k + alpha + beta) / (total - 1) is 0 / 0 at k = 1 when alpha + beta = -1; its value there is 1.
-        ratio = np.ones(count)
-        ratio[1:] = (k[1:] + alpha + beta) / (total[1:] - 1)
-        return diagonal, np.sqrt(square * ratio)
-
-    unit, parameters = _special("betaincinv", a, b), (("a", a), ("b", b))
+    unit, parameters, recurrence = _special("betaincinv", a, b), (("a", a), ("b", b)), partial(_beta_recurrence, a, b)
     return Family("jacobi", "J", recurrence, lambda p: 2 * unit(p) - 1, f"Beta({a:g}, {b:g})", parameters)
 
 
@@ -107,12 +103,7 @@ def chebyshev() -> Family:
     >>> chebyshev().quantile(np.array([0.25])).round(4)
     array([-0.7071])
     """
-
-    def recurrence(count: int) -> tuple[Floats, Floats]:
-        b = np.full(count, 0.5)
-        b[0] = np.sqrt(0.5)
-        return np.zeros(count), b
-
+    recurrence = partial(_beta_recurrence, 0.5, 0.5)
     return Family("chebyshev", "T", recurrence, lambda p: np.sin(np.pi * (p - 0.5)), "arcsine")
 
 

@@ -162,14 +162,8 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     for first in range(0, len(shell.patterns), at_once):
         some = slice(first, min(first + at_once, len(shell.patterns)))
         values = shell.pattern_values(singles, n, some)[:, shell.reach - longest :]
-        p = values.shape[0]
-        values = xp.concat([values, blank(p, max(count * step + size, 2 * size) - values.shape[1])], axis=1)
-        if count == 1:
-            windows = values[:, None, :size]
-        else:  # stretches are longer than shifts: what follows a stretch begins the next
-            one, following = (values[:, begin : begin + count * step] for begin in (0, step))
-            following = xp.reshape(following, (p, count, step))[:, :, :longest]
-            windows = xp.concat([xp.reshape(one, (p, count, step)), following], axis=2)
+        values = xp.concat([values, blank(values.shape[0], count * step - n)], axis=1)
+        windows = xp.stack([values[:, begin : begin + size] for begin in range(0, count * step, step)], axis=1)
         pf = fourier.rfft(xp.permute_dims(windows, (2, 0, 1)), axis=0)  # (frequencies, patterns, stretches)
         back = fourier.irfft(xp.matmul(pf, zf), n=size, axis=0)  # sums for minus each shift, (shifts, patterns, K)
         here = slice(*np.searchsorted(shell.pattern, [some.start, some.stop]).tolist())
