@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import scipy
 
 from ._check import made_by, one_of, whole_number
 from .basis._family import DiscreteFamily, Family
@@ -88,10 +89,8 @@ def _sequence(basis: ProductBasis, n_samples: int, design: str, seed: int | None
     levels = [getattr(family, "mass", np.empty(0)) for family in basis.families]
     if len(levels) != 1 or len(levels[0]) != 2 or abs(levels[0][0] - levels[0][1]) > 1e-12 or n_samples < 8:
         raise ParameterError("a de Bruijn sequence has 8 samples or more of one input with two equally likely levels.")
-    from scipy.signal import max_len_seq
-
     order, rng = int(np.log2(n_samples)), np.random.default_rng(seed)
-    bits = max_len_seq(order)[0]
+    bits = scipy.signal.max_len_seq(order)[0]
     twice = "".join(map(str, [*bits.tolist(), *bits.tolist()]))
     bits = np.insert(bits, (twice.index("0" * (order - 1))) % len(bits), 0)
     return 0.25 + 0.5 * np.resize(np.roll(bits, int(rng.integers(len(bits)))), n_samples)[:, None]
@@ -248,11 +247,9 @@ def _denser(family: Family, degree: int) -> tuple[Floats, Floats]:
 
 
 def _scrambled(sampler: str, n_inputs: int, n_samples: int, seed: Any) -> Floats:
-    from scipy.stats import qmc
-
     # The first of a larger net, because SciPy warns of Sobol points that are not a power of two in its own words.
     n_drawn = 1 << (n_samples - 1).bit_length() if sampler == "Sobol" else n_samples
-    return getattr(qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[:n_samples]
+    return getattr(scipy.stats.qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[:n_samples]
 
 
 DESIGNS: dict[str, Callable[[int, int, Any], Floats]] = {

@@ -6,22 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._check import one_of, positive, probability, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
-from ._family import FAMILIES, Family, FourierFamily, Quantile, built_in, discrete, no_recurrence, restore
-
-
-def _special(name: str, *parameters: float) -> Quantile:
-    """A quantile that is one of SciPy's special functions."""
-
-    def quantile(p: Floats) -> Floats:
-        import scipy.special
-
-        return getattr(scipy.special, name)(*parameters, p)
-
-    return quantile
+from ._family import FAMILIES, Family, FourierFamily, built_in, discrete, no_recurrence, restore
 
 
 def _beta_recurrence(a: float, b: float, count: int) -> tuple[Floats, Floats]:
@@ -62,7 +52,7 @@ def hermite() -> Family:
     def recurrence(count: int) -> tuple[Floats, Floats]:
         return np.zeros(count), np.sqrt(np.arange(1.0, count + 1))
 
-    return Family("hermite", "He", recurrence, _special("ndtri"), "normal", support=(-np.inf, np.inf))
+    return Family("hermite", "He", recurrence, lambda p: scipy.special.ndtri(p), "normal", support=(-np.inf, np.inf))
 
 
 @built_in
@@ -73,7 +63,8 @@ def jacobi(a: float, b: float) -> Family:
     array([0.5])
     """
     a, b = positive("a", a), positive("b", b)
-    unit, parameters, recurrence = _special("betaincinv", a, b), (("a", a), ("b", b)), partial(_beta_recurrence, a, b)
+    recurrence, unit = partial(_beta_recurrence, a, b), partial(scipy.special.betaincinv, a, b)
+    parameters = (("a", a), ("b", b))
     return Family("jacobi", "J", recurrence, lambda p: 2 * unit(p) - 1, f"Beta({a:g}, {b:g})", parameters)
 
 
@@ -90,7 +81,7 @@ def laguerre(shape: float = 1.0) -> Family:
         k = np.arange(1.0, count + 1)
         return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
 
-    quantile, unit = _special("gammaincinv", shape), (0.0, 1.0)
+    quantile, unit = partial(scipy.special.gammaincinv, shape), (0.0, 1.0)
     distribution = "exponential" if shape == 1 else f"Gamma({shape:g})"
     given = (("shape", shape),)
     return Family("laguerre", "La", recurrence, quantile, distribution, given, unit, (0.0, np.inf), unit)
@@ -126,10 +117,8 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
-    from scipy.stats import binom
-
     n, p = whole_number("n", n, 1), probability("p", p)
-    mass = binom.pmf(np.arange(n + 1), n, p)
+    mass = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
     names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")

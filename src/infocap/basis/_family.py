@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, ParamSpec
 
 import numpy as np
+import scipy
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import one_of
@@ -158,10 +159,8 @@ class Family:
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""
-        from scipy.linalg import eigvalsh_tridiagonal
-
         a, b = self.recurrence(count)
-        nodes = eigvalsh_tridiagonal(a, b[: count - 1])
+        nodes = scipy.linalg.eigvalsh_tridiagonal(a, b[: count - 1])
         # Christoffel numbers keep their digits where the eigenvectors' first components do not.
         parts = np.array_split(nodes, -(-count * len(nodes) // MOST_VALUES))
         return nodes, np.concatenate([1 / np.sum(self.values(part, count) ** 2, axis=0) for part in parts])

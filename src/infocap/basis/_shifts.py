@@ -7,6 +7,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._array import array_namespace, as_like, on_host, take_rows, transforms
@@ -140,14 +141,12 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     (patterns, stretches) x (stretches, readouts), and transformed back once. That takes about 4 (1 + D / B) N K P
     multiplications for P patterns, delays up to D and stretches of B samples, whatever the number of shifts.
     """
-    from scipy.fft import next_fast_len
-
     xp, fourier, (n, width) = array_namespace(z), transforms(z), z.shape
     longest = int(shell.shift.max())
     # Two and a half times the longest shift is fastest: longer stretches take longer to transform back, and shorter
     # ones hold more history than samples (benchmarks/sequences.py). Even lengths are faster on a device.
     wanted = max(min(5 * longest // 2, n + longest), longest + 2, SHORTEST)
-    size = 8 * next_fast_len(-(-wanted // 8), real=True)
+    size = 8 * scipy.fft.next_fast_len(-(-wanted // 8), real=True)
     step = size - longest
     count = -(-n // step)  # of stretches, each `longest` samples longer for the patterns
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
+import scipy
 
 from .._check import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
@@ -83,10 +84,8 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife:
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     probability("p", p)
-    from scipy.special import chdtri
-
     c = evidence.raw / evidence.target_power
-    threshold = np.full_like(c, factor * float(chdtri(evidence.rank, p)) / evidence.n_samples)
+    threshold = np.full_like(c, factor * float(scipy.special.chdtri(evidence.rank, p)) / evidence.n_samples)
     capacity = np.where(c > threshold, c, 0.0)
     return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
 

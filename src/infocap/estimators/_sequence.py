@@ -15,6 +15,7 @@ from operator import add, sub
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._array import array_namespace, as_like, inverse_of_triangle, to_numpy
 from .._parallel import parallel_map
@@ -114,8 +115,6 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     samples were independent. Functions beyond those reported serve as controls, and tell what a longer window would.
     None where samples are too few for least squares.
     """
-    from scipy.special import chdtrc, stdtrit
-
     controls = controls_of(evidence)
     fits = [] if controls is None else leave_out(evidence, controls)
     known = [one for one in fits if one is not None]
@@ -130,7 +129,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     free = 1 - len(controls) / n
     corrected = every + (count * free - 1) * (every - without.mean(axis=0))
     # Student's factor for few stretches, with which 1.96 standard errors make a 95 % interval.
-    scale = float(stdtrit(count - 1, 0.975)) / 1.96 * np.sqrt(count - 1)
+    scale = float(scipy.special.stdtrit(count - 1, 0.975)) / 1.96 * np.sqrt(count - 1)
     work = partial(_residual_squares, c=c, root=root, **evidence.whitener)
     squares, power = evidence.engine.fold(replace(evidence.samples, basis=controls), work)
     null = (squares / power**2)[places]
@@ -138,7 +137,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
     scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), ROUNDING / n)
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
-    p = chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
+    p = scipy.special.chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)
     # Squares of noise scatter about their mean: what the jackknife sees of that is too little near zero.
     error = np.sqrt(error**2 + 2 * np.abs(every[places] - unbiased) * null / freedom)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from .._check import probability
 from .._words import HALF_WIDTH_95, counted, listed, rounded, with_error
@@ -67,8 +68,6 @@ class Comparison:
         Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
         Hochberg, for each device by itself).
         """
-        from scipy.special import stdtr
-
         values, errors = np.array(self._values), np.array(self._errors)
         table = self._table("function", self.basis.labels, values, errors, np.ones_like(values), level)
         rate = probability("false_discovery_rate", false_discovery_rate)
@@ -76,7 +75,7 @@ class Comparison:
         alive = np.array([one.capacity > 0 for one in self.results])
         tested = (alive | alive[0]) & (step > SMALLEST) & np.isfinite(error)
         p = np.ones_like(values)  # where both are nothing, or nothing is known
-        p[tested] = 2 * stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
+        p[tested] = 2 * scipy.special.stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
         clear = np.array([benjamini_hochberg(one, rate) for one in p])
         return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
 
@@ -133,9 +132,8 @@ class Comparison:
     ) -> pd.DataFrame:
         """Values (devices, quantities) and their errors, as a table of one row per quantity and device."""
         import pandas as pd
-        from scipy.special import ndtri
 
-        half_width = float(ndtri(0.5 + probability("level", level) / 2))
+        half_width = float(scipy.special.ndtri(0.5 + probability("level", level) / 2))
         step, error = values - values[0], np.hypot(errors, errors[0])
         step[0] = error[0] = np.nan
         columns = {

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import probability, whole_number
@@ -207,8 +208,6 @@ def _test(
 
     Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
     """
-    from scipy.special import chdtrc
-
     fit = fitted(seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)))
     if fit is None:
         raise DataError("some functions found are the same on these samples; draw another sequence, or a longer one.")
@@ -220,7 +219,7 @@ def _test(
     capacity, bias, unexplained = np.sum(sums[:, :-1] ** 2, axis=1), sums[:, -1] / free, float(np.trace(covariance))
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
     variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
-    p = chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
+    p = scipy.special.chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
     return p, unexplained, (float(np.sum(capacity - bias)), float(np.sqrt(variance)))
 
 
