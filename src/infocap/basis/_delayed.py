@@ -258,10 +258,10 @@ def list_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cut
     parts = [np.zeros((1, 1, 3), np.int16)]
     for degree, delay in windows.items():
         for pattern in _patterns(families, degree, cuts.window(delay), cuts.max_factors or degree):
-            counts = delay - cuts.min_delay - pattern[:, :, 1].max(axis=1) + 1
-            rows = np.repeat(pattern, counts, axis=0)
-            shift = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + cuts.min_delay
-            rows[:, :, 1] += shift[:, None]
+            shifts = np.arange(cuts.min_delay, delay + 1)
+            which, moved = np.nonzero(shifts + pattern[:, :, 1].max(axis=1)[:, None] <= delay)
+            rows = pattern[which]
+            rows[:, :, 1] += shifts[moved, None]
             parts.append(rows.astype(np.int16))
     return joined(*parts)
 

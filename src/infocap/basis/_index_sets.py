@@ -49,11 +49,9 @@ def indices_of(
     steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
-        room = most - size if join is np.add else most // size
-        counts = np.searchsorted(factor, room, side="right")  # both degrees and sizes ascend
-        counts[interactions == most_joined] = 1
-        row = np.repeat(np.arange(len(size)), counts)
-        index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        allowed = join.outer(size, factor) <= most
+        allowed[interactions == most_joined, 1:] = False
+        row, index = np.nonzero(allowed)
         steps.append((row.astype(np.int32), index.astype(np.int16)))
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
     rows, row = np.empty((len(size), len(steps)), np.int16), np.arange(len(size))
