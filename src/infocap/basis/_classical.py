@@ -160,8 +160,11 @@ def inputs(*described: str) -> list[Family]:
     return find_families([one if ":" in one else f"{one}:uniform" for one in described], None)
 
 
-def find_families(family: Any, n_inputs: int | None) -> list[Family]:
-    """One family per input, from a family, its name or its description, or from a list with one for each input."""
+def find_families(family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None) -> list[Family]:
+    """One family per input, from a family, its name or its description, or from a list with one for each input.
+
+    Where a `domain` is given, it is that of every input.
+    """
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
         if n_inputs > MOST_INPUTS:
@@ -181,7 +184,7 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ParameterError(f"two inputs are called {twice!r}; give each a name of its own.")
-    return given
+    return given if domain is None else [one.on(domain) for one in given]
 
 
 def _from_text(text: str) -> Family:

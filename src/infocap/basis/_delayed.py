@@ -165,9 +165,7 @@ def delayed_basis(
     >>> delayed_basis("hermite", terms=[[(3, 1), (5, 2)]]).labels
     ['1', 'He1(u[t-3])·He2(u[t-5])']
     """
-    families = find_families(family, n_inputs)
-    if domain is not None:
-        families = [one.on(domain) for one in families]
+    families = find_families(family, n_inputs, domain)
     if terms is not None:
         if max_delay is not None or max_degree is not None or time_degree:
             raise ParameterError("`terms` names all functions; leave out `max_delay`, `max_degree` and `time_degree`.")

@@ -305,9 +305,7 @@ def product_basis(
     >>> len(product_basis("legendre", n_inputs=5, max_degree=8))
     1287
     """
-    families = find_families(family, n_inputs)
-    if domain is not None:
-        families = [one.on(domain) for one in families]
+    families = find_families(family, n_inputs, domain)
     if indices is not None:
         return ProductBasis(families, explicit_set(families, indices))
     if max_interactions is not None:

@@ -131,8 +131,7 @@ def explore(
     rate = probability("false_discovery_rate", false_discovery_rate)
     runs = list(zip(u, x, strict=False)) if has_runs(x) else [(u, x)]
     n_inputs = (*np.shape(runs[0][0]), 1)[1]
-    families = find_families(family, n_inputs if isinstance(family, str | Family) else None)
-    families = families if domain is None else [one.on(domain) for one in families]
+    families = find_families(family, n_inputs if isinstance(family, str | Family) else None, domain)
     if washout is None:
         washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, 1000)
     options["washout"] = longest = whole_number("washout", washout, 1)
