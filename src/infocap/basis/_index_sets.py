@@ -23,10 +23,12 @@ def indices_of(
     kind: str = "total",
     max_interactions: int | None = None,
     max_degree_per_input: Sequence[int] | None = None,
+    *,
+    limit: int = MOST_FUNCTIONS,
 ) -> Integers:
     """(terms, inputs) indices, sorted by total degree and then lexicographically; row 0 is the constant.
 
-    The set is counted first and refused if it is too large. It grows one input at a time and drops at once
+    The set is counted first and refused if it is larger than `limit`. It grows one input at a time and drops at once
     what no later input can bring back in, so its cost is that of the set, not of the full tensor product.
     """
     one_of("index_set", kind, ("total", "hyperbolic"))
@@ -45,7 +47,7 @@ def indices_of(
         raise ParameterError(f"`max_degree={max_degree}` is too large; give less than {LARGEST_SIZE:,}.")
     most_joined = len(families) if max_interactions is None else max_interactions
     count = int(_counts(join, own_degrees, sizes, most, most_joined).sum())
-    refuse_too_many(count, "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`")
+    refuse_too_many(count, "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`", limit)
     steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
@@ -61,11 +63,11 @@ def indices_of(
     return sort_rows(families, rows)
 
 
-def refuse_too_many(count: int, remedy: str) -> None:
+def refuse_too_many(count: int, remedy: str, limit: int = MOST_FUNCTIONS) -> None:
     """Refuse a basis of more functions than can be worked with."""
-    if count > MOST_FUNCTIONS:
+    if count > limit:
         told = f"{count:,}" if count < MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-        raise ParameterError(f"the basis would hold {told} functions (the limit is {MOST_FUNCTIONS:,}); {remedy}.")
+        raise ParameterError(f"the basis would hold {told} functions (the limit is {limit:,}); {remedy}.")
 
 
 def counts_by_degree(families: Sequence[Any], degree: int, max_interactions: int | None = None) -> Integers:

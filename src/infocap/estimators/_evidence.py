@@ -34,8 +34,6 @@ from ..samples._look import Look
 from ..samples._samples import Samples, row_shares
 from ..typing import Floats, Integers
 
-# Rows that are whitened together, so that they stay in cache.
-LEVERAGE_ROWS = 512
 # Readouts on a device up to which small matrices are handled faster by the processor than by the card.
 FEW_READOUTS = 256
 # Functions of low degree whose sample means tell independent points from low-discrepancy ones.
@@ -322,9 +320,8 @@ def square_sums(samples: Samples, start: int, stop: int) -> Floats:
 
 def _leverages(samples: Samples, start: int, stop: int, **frame: Any) -> list[Floats]:
     """sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
-    step = stop - start if samples.x.on_device else LEVERAGE_ROWS
-    parts = (samples.readouts(first, min(first + step, stop), **frame) for first in range(start, stop, step))
-    return [np.concatenate([squares(z.T) for z in parts])]
+    parts = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+    return [np.concatenate([squares(samples.readouts(*rows, **frame).T) for rows in parts])]
 
 
 def _leverage_power(samples: Samples, start: int, stop: int, **whitened: Any) -> float:
