@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import prod
@@ -17,7 +18,7 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import MOST_LISTED, counts_by_degree, explicit_set, indices_of, total_degrees
+from ._index_sets import MOST_LISTED, explicit_set, indices_of, total_degrees
 from ._plan import DEVICE, HOST, Plan, Sizes
 
 
@@ -220,16 +221,11 @@ class ProductBasis:
         """
         if most <= len(self):
             return self
-        rows, degree = self.indices[:1], self.max_degree
-        while len(rows) < most:
-            degree += 1
-            try:
-                count = counts_by_degree(self.families, degree).sum()
-            except ParameterError:  # a tabulated density knows its functions up to some degree only
-                break
-            if count == len(rows) or count > MOST_LISTED:
-                break
-            rows = indices_of(self.families, degree)
+        rows, before, degree = self.indices[:1], 0, self.max_degree
+        with suppress(ParameterError):  # too many to list, or a density that knows its functions up to some degree only
+            while before < len(rows) < most:
+                degree, before = degree + 1, len(rows)
+                rows = indices_of(self.families, degree, limit=MOST_LISTED)
         new = rows[ProductBasis(self.families, rows).places(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
         order = np.lexsort((chance, total_degrees(self.families, new)))
