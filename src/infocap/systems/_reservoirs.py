@@ -25,6 +25,7 @@ class _Reservoir(Checked):
     noise: float
     state_noise: float
     input_weights: Any  # (nodes, inputs)
+    _step: Any  # the next state (runs, nodes), from the last one and what enters each node
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
         """Readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the noise reproducible.
@@ -49,10 +50,6 @@ class _Reservoir(Checked):
             x += self.noise * generator.standard_normal(x.shape)
         x = np.swapaxes(x, 0, 1)
         return x if u.ndim == 3 else x[0]
-
-    def _step(self, state: Floats, entering: Floats) -> Floats:
-        """The next state (runs, nodes)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
