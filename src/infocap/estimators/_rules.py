@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import scipy
 
 from .._check import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
-from ..kernels._summary import capacities, combine
+from ..kernels._summary import Summary, capacities, combine
 from ..samples._table import Table
 from ..typing import Floats
 from ._evidence import Evidence, square_sums, summaries
@@ -128,7 +129,7 @@ def _estimated(
     normalised: bool = False,
     remedy: str = "",
 ) -> Estimate:
-    """The estimate, with standard errors from `jackknife` blocks; without where that is 0.
+    """The estimate, a check of its thresholds, and standard errors from `jackknife` blocks; none where that is 0.
 
     `values` are the capacities before any are set to zero. Blocks are stretches of the rows, half of them in
     each half of the data, so that extrapolation from halves stays what it is. On low-discrepancy points
@@ -156,8 +157,8 @@ def _estimated(
         )
     *parts, _ = summaries(evidence.samples, evidence.engine, evidence.frame, edges)
     first, second = parts[:each], parts[each:]
-    left_out = [(combine(*first[:k], *first[k + 1 :]), evidence.halves[1]) for k in range(each)]
-    left_out += [(evidence.halves[0], combine(*second[:k], *second[k + 1 :])) for k in range(each)]
+    left_out = [(part, evidence.halves[1]) for part in _all_but_one(first)]
+    left_out += [(evidence.halves[0], part) for part in _all_but_one(second)]
     found = np.array([values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out])
     whole = values(evidence)
     if normalised:
@@ -171,6 +172,13 @@ def _estimated(
         standard_error=_standard_error(found),
         total_standard_error=float(_standard_error(found[:, capacity > 0].sum(axis=1))),
     )
+
+
+def _all_but_one(parts: list[Summary]) -> list[Summary]:
+    """The summaries of all parts but each one, from those of beginnings and ends."""
+    beginnings = [None, *accumulate(parts[:-1], combine)]
+    ends = [*list(accumulate(parts[:0:-1], lambda a, b: combine(b, a)))[::-1], None]
+    return [combine(*(part for part in pair if part is not None)) for pair in zip(beginnings, ends, strict=True)]
 
 
 def _standard_error(values: Floats) -> Floats:
