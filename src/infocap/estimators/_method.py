@@ -1,13 +1,11 @@
 """What a method is, and what it gives back."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import ParameterError
 from ..typing import Floats
 
 Estimator = Callable[..., Any]
@@ -63,14 +61,3 @@ class Method:
         """Run the method; a plain array of capacities is as good as an `Estimate`."""
         found = self.function(evidence, **options)
         return found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
-
-    def refuse_other_options(self, options: dict[str, Any]) -> None:
-        """One error for options that the function does not take, with those that it does."""
-        signature = inspect.signature(self.function)
-        try:
-            signature.bind(None, **options)
-        except TypeError as problem:
-            known = list(signature.parameters)[1:]
-            raise ParameterError(
-                f"method {self.name!r} does not take these options: {problem}; it takes {known or 'none'}."
-            ) from None

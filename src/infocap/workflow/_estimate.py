@@ -1,5 +1,6 @@
 """estimate: inputs and readouts go in, a CapacityResult comes out; and its steps, evidence, conclude and probe."""
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -284,7 +285,12 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
     if not isinstance(method, Method):
         method = Method(name, method, "a function of one's own")
     if options:
-        method.refuse_other_options(options)
+        signature = inspect.signature(method.function)
+        try:
+            signature.bind(None, **options)
+        except TypeError as problem:
+            said = f"method {method.name!r} does not take these options: {problem}"
+            raise ParameterError(f"{said}; it takes {list(signature.parameters)[1:] or 'none'}.") from None
     return method
 
 
