@@ -82,17 +82,6 @@ def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: 
     return total
 
 
-def controls_of(evidence: Evidence) -> DelayedBasis | None:
-    """The functions to fit with, which reach further back than those reported; None where samples are too few."""
-    basis, most = evidence.basis, evidence.n_samples // LEAST_SAMPLES
-    if not isinstance(basis, DelayedBasis) or len(basis) > most:
-        return None
-    wanted = MORE_CONTROLS * len(basis)
-    if evidence.n_samples * wanted**2 > MOST_WORK:
-        wanted = len(basis) + basis.memory
-    return basis.extended(min(most, wanted), memory=evidence.samples.history)
-
-
 def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats] | None]:
     """The fit of all samples, then the fits without each stretch."""
     samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
@@ -115,12 +104,17 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     samples were independent. Functions beyond those reported serve as controls, and tell what a longer window would.
     None where samples are too few for least squares.
     """
-    controls = controls_of(evidence)
-    fits = [] if controls is None else leave_out(evidence, controls)
-    known = [one for one in fits if one is not None]
-    if controls is None or len(known) < len(fits):
+    n, basis, most = evidence.n_samples, evidence.basis, evidence.n_samples // LEAST_SAMPLES
+    if not isinstance(basis, DelayedBasis) or len(basis) > most:
         return None
-    n, places, ((c, left, gram), *others) = evidence.n_samples, evidence.basis.places(controls), known
+    wanted = MORE_CONTROLS * len(basis)
+    wanted = wanted if n * wanted**2 <= MOST_WORK else len(basis) + basis.memory
+    controls = basis.extended(min(most, wanted), memory=evidence.samples.history)
+    fits = leave_out(evidence, controls)
+    known = [one for one in fits if one is not None]
+    if len(known) < len(fits):
+        return None
+    places, ((c, left, gram), *others) = basis.places(controls), known
     root, _ = inverse_root(gram)
     count, inside, covariance = len(others), c @ root, root.T @ left @ root
     without = np.array([np.sum((one @ inverse_root(metric)[0]) ** 2, axis=1) for one, _, metric in others])
