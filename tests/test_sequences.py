@@ -113,8 +113,10 @@ def test_functions_are_orthonormal_and_white():
 
 
 def test_a_basis_of_too_many_functions_is_refused_before_it_is_made():
-    with pytest.raises(ParameterError, match=f"{1 + 401 + comb(406, 6):,} functions.*max_window"):
-        infocap.delayed_basis(max_delay={1: 400, 6: 400})
+    with pytest.raises(ParameterError, match=f"{1 + 401 + comb(405, 5):,} functions.*max_window"):
+        infocap.delayed_basis(max_delay={1: 400, 5: 400})
+    with pytest.raises(ParameterError, match="more than 1,000,000,000,000 functions"):
+        infocap.delayed_basis(max_delay={20: 100})
     with pytest.raises(ParameterError, match="by degree, or as one number"):
         infocap.delayed_basis(max_delay=10)
     with pytest.raises(ParameterError, match="each input and delay once"):

@@ -26,7 +26,7 @@ SECTIONS = {
     "Samples, readouts and repeats": ("checks/_checks.py", "dimension"),
     "The estimate": (
         "estimators/_control_variate.py",
-        "estimators/_method.py",
+        "estimators/_rules.py",
         "workflow/_choose.py",
         "workflow/_estimate.py",
     ),

@@ -6,26 +6,29 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._check import one_of, positive, probability, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
-from ._family import FAMILIES, Family, FourierFamily, Quantile, built_in, discrete, no_recurrence, restore
+from ._family import FAMILIES, Family, FourierFamily, built_in, discrete, no_recurrence, restore
 
 
-def _arange(count: int) -> Floats:
-    return np.arange(1, count + 1, dtype=float)
-
-
-def _special(name: str, *parameters: float) -> Quantile:
-    """A quantile that is one of SciPy's special functions."""
-
-    def quantile(p: Floats) -> Floats:
-        import scipy.special
-
-        return getattr(scipy.special, name)(*parameters, p)
-
-    return quantile
+def _beta_recurrence(a: float, b: float, count: int) -> tuple[Floats, Floats]:
+    """The recurrence coefficients of polynomials for Beta(a, b), stretched to [-1, 1]."""
+    alpha, beta = b - 1, a - 1  # weight (1 - x)^alpha (1 + x)^beta
+    k = np.arange(count, dtype=float)
+    total = 2 * k + alpha + beta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        diagonal = (beta**2 - alpha**2) / (total * (total + 2))
+    diagonal[0] = (beta - alpha) / (alpha + beta + 2)  # the general form is 0 / 0 at alpha + beta = 0
+    k = k + 1
+    total = 2 * k + alpha + beta
+    square = 4 * k * (k + alpha) * (k + beta) / total**2 / (total + 1)
+    # (k + alpha + beta) / (total - 1) is 0 / 0 at k = 1 when alpha + beta = -1; its value there is 1.
+    ratio = np.ones(count)
+    ratio[1:] = (k[1:] + alpha + beta) / (total[1:] - 1)
+    return diagonal, np.sqrt(square * ratio)
 
 
 @built_in
@@ -35,12 +38,7 @@ def legendre() -> Family:
     >>> legendre().quantile(np.array([0.0, 0.5, 1.0]))
     array([-1.,  0.,  1.])
     """
-
-    def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = _arange(count)
-        return np.zeros(count), k / np.sqrt(4 * k**2 - 1)
-
-    return Family("legendre", "P", recurrence, lambda p: 2 * p - 1, "uniform")
+    return Family("legendre", "P", partial(_beta_recurrence, 1.0, 1.0), lambda p: 2 * p - 1, "uniform")
 
 
 @built_in
@@ -52,9 +50,9 @@ def hermite() -> Family:
     """
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
-        return np.zeros(count), np.sqrt(_arange(count))
+        return np.zeros(count), np.sqrt(np.arange(1.0, count + 1))
 
-    return Family("hermite", "He", recurrence, _special("ndtri"), "normal", support=(-np.inf, np.inf))
+    return Family("hermite", "He", recurrence, lambda p: scipy.special.ndtri(p), "normal", support=(-np.inf, np.inf))
 
 
 @built_in
@@ -65,23 +63,8 @@ def jacobi(a: float, b: float) -> Family:
     array([0.5])
     """
     a, b = positive("a", a), positive("b", b)
-    alpha, beta = b - 1, a - 1  # weight (1 - x)^alpha (1 + x)^beta
-
-    def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = np.arange(count, dtype=float)
-        total = 2 * k + alpha + beta
-        with np.errstate(divide="ignore", invalid="ignore"):
-            diagonal = (beta**2 - alpha**2) / (total * (total + 2))
-        diagonal[0] = (beta - alpha) / (alpha + beta + 2)  # the general form is 0 / 0 at alpha + beta = 0
-        k = k + 1
-        total = 2 * k + alpha + beta
-        square = 4 * k * (k + alpha) * (k + beta) / total**2 / (total + 1)
-        # (k + alpha + beta) / (total - 1) is 0 / 0 at k = 1 when alpha + beta = -1; its value there is 1.
-        ratio = np.ones(count)
-        ratio[1:] = (k[1:] + alpha + beta) / (total[1:] - 1)
-        return diagonal, np.sqrt(square * ratio)
-
-    unit, parameters = _special("betaincinv", a, b), (("a", a), ("b", b))
+    recurrence, unit = partial(_beta_recurrence, a, b), partial(scipy.special.betaincinv, a, b)
+    parameters = (("a", a), ("b", b))
     return Family("jacobi", "J", recurrence, lambda p: 2 * unit(p) - 1, f"Beta({a:g}, {b:g})", parameters)
 
 
@@ -95,10 +78,10 @@ def laguerre(shape: float = 1.0) -> Family:
     shape = positive("shape", shape)
 
     def recurrence(count: int) -> tuple[Floats, Floats]:
-        k = _arange(count)
+        k = np.arange(1.0, count + 1)
         return 2 * k - 2 + shape, np.sqrt(k * (k + shape - 1))
 
-    quantile, unit = _special("gammaincinv", shape), (0.0, 1.0)
+    quantile, unit = partial(scipy.special.gammaincinv, shape), (0.0, 1.0)
     distribution = "exponential" if shape == 1 else f"Gamma({shape:g})"
     given = (("shape", shape),)
     return Family("laguerre", "La", recurrence, quantile, distribution, given, unit, (0.0, np.inf), unit)
@@ -111,12 +94,7 @@ def chebyshev() -> Family:
     >>> chebyshev().quantile(np.array([0.25])).round(4)
     array([-0.7071])
     """
-
-    def recurrence(count: int) -> tuple[Floats, Floats]:
-        b = np.full(count, 0.5)
-        b[0] = np.sqrt(0.5)
-        return np.zeros(count), b
-
+    recurrence = partial(_beta_recurrence, 0.5, 0.5)
     return Family("chebyshev", "T", recurrence, lambda p: np.sin(np.pi * (p - 0.5)), "arcsine")
 
 
@@ -139,10 +117,8 @@ def binomial(n: int, p: float = 0.5) -> Family:
     >>> binomial(4).quantile(np.array([0.01, 0.5, 0.99]))
     array([0., 2., 4.])
     """
-    from scipy.stats import binom
-
     n, p = whole_number("n", n, 1), probability("p", p)
-    mass = binom.pmf(np.arange(n + 1), n, p)
+    mass = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
     names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")
@@ -184,8 +160,11 @@ def inputs(*described: str) -> list[Family]:
     return find_families([one if ":" in one else f"{one}:uniform" for one in described], None)
 
 
-def find_families(family: Any, n_inputs: int | None) -> list[Family]:
-    """One family per input, from a family, its name or its description, or from a list with one for each input."""
+def find_families(family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None) -> list[Family]:
+    """One family per input, from a family, its name or its description, or from a list with one for each input.
+
+    Where a `domain` is given, it is that of every input.
+    """
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
         if n_inputs > MOST_INPUTS:
@@ -205,7 +184,7 @@ def find_families(family: Any, n_inputs: int | None) -> list[Family]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ParameterError(f"two inputs are called {twice!r}; give each a name of its own.")
-    return given
+    return given if domain is None else [one.on(domain) for one in given]
 
 
 def _from_text(text: str) -> Family:

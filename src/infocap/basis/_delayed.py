@@ -14,7 +14,7 @@ from ..errors import DataError, ParameterError
 from ..typing import Floats, Integers
 from ._classical import find_families, legendre
 from ._family import Family
-from ._index_sets import MOST_FUNCTIONS, MOST_LISTED, count_up_to
+from ._index_sets import MOST_LISTED, counts_by_degree, refuse_too_many
 from ._plan import Sizes
 from ._product import ProductBasis
 from ._shifts import ROWS, ShiftPlan, as_patterns
@@ -165,9 +165,7 @@ def delayed_basis(
     >>> delayed_basis("hermite", terms=[[(3, 1), (5, 2)]]).labels
     ['1', 'He1(u[t-3])·He2(u[t-5])']
     """
-    families = find_families(family, n_inputs)
-    if domain is not None:
-        families = [one.on(domain) for one in families]
+    families = find_families(family, n_inputs, domain)
     if terms is not None:
         if max_delay is not None or max_degree is not None or time_degree:
             raise ParameterError("`terms` names all functions; leave out `max_delay`, `max_degree` and `time_degree`.")
@@ -185,12 +183,8 @@ def delayed_basis(
         None if max_window is None else whole_number("max_window", max_window, 0),
         None if max_factors is None else whole_number("max_factors", max_factors, 1),
     )
-    count = times * (count_terms(families, windows, cuts) + 1)
-    if count > MOST_FUNCTIONS:
-        raise ParameterError(
-            f"the basis would hold {count:,} functions (the limit is {MOST_FUNCTIONS:,}); lower `max_delay` of the "
-            "higher degrees, or cut with `max_window` or `max_factors`."
-        )
+    remedy = "lower `max_delay` of the higher degrees, or cut with `max_window` or `max_factors`"
+    refuse_too_many(times * (count_terms(families, windows, cuts) + 1), remedy)
     rows = list_terms(families, windows, cuts)
     if times == 1:
         return DelayedBasis(families, sort_terms(families, rows))
@@ -243,8 +237,7 @@ def count_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cu
 
     def within(degree: int, delays: int) -> int:
         """Functions of one degree over so many consecutive delays."""
-        many = [*families] * delays
-        return count_up_to(many, degree, cuts.max_factors) - count_up_to(many, degree - 1, cuts.max_factors)
+        return int(counts_by_degree([*families] * delays, degree, cuts.max_factors)[degree])
 
     total = 0
     for degree, delay in windows.items():
@@ -263,10 +256,10 @@ def list_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cut
     parts = [np.zeros((1, 1, 3), np.int16)]
     for degree, delay in windows.items():
         for pattern in _patterns(families, degree, cuts.window(delay), cuts.max_factors or degree):
-            counts = delay - cuts.min_delay - pattern[:, :, 1].max(axis=1) + 1
-            rows = np.repeat(pattern, counts, axis=0)
-            shift = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + cuts.min_delay
-            rows[:, :, 1] += shift[:, None]
+            shifts = np.arange(cuts.min_delay, delay + 1)
+            which, moved = np.nonzero(shifts + pattern[:, :, 1].max(axis=1)[:, None] <= delay)
+            rows = pattern[which]
+            rows[:, :, 1] += shifts[moved, None]
             parts.append(rows.astype(np.int16))
     return joined(*parts)
 

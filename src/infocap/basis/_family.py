@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, ClassVar, ParamSpec
 
 import numpy as np
+import scipy
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import one_of
@@ -17,9 +18,8 @@ from ..typing import Floats, Integers
 
 Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
-Interval = tuple[float, float]
 P = ParamSpec("P")
-MOST_OF_ONE_INPUT = 32_768  # indices are kept as 16-bit numbers
+MOST_OF_ONE_INPUT = 4096  # functions: the quadrature of 9000 takes half a minute
 MOST_VALUES = 10_000_000  # numbers of a table made at a time, 80 MB: a quadrature of degree 9000 would else take 3 GB
 
 
@@ -159,10 +159,8 @@ class Family:
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
         """Gauss nodes and weights: exact for polynomials up to degree 2 count - 1."""
-        from scipy.linalg import eigvalsh_tridiagonal
-
         a, b = self.recurrence(count)
-        nodes = eigvalsh_tridiagonal(a, b[: count - 1])
+        nodes = scipy.linalg.eigvalsh_tridiagonal(a, b[: count - 1])
         # Christoffel numbers keep their digits where the eigenvectors' first components do not.
         parts = np.array_split(nodes, -(-count * len(nodes) // MOST_VALUES))
         return nodes, np.concatenate([1 / np.sum(self.values(part, count) ** 2, axis=0) for part in parts])
@@ -290,7 +288,7 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 
 def discrete(
-    names: tuple[str, str, str], levels: Floats, mass: Floats, ruler: Interval, given: dict[str, Any]
+    names: tuple[str, str, str], levels: Floats, mass: Floats, ruler: tuple[float, float], given: dict[str, Any]
 ) -> DiscreteFamily:
     """A family on ascending levels of known mass; `names` are its own, its functions' and the distribution's."""
     (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]

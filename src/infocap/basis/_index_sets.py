@@ -8,14 +8,13 @@ import numpy as np
 
 from .._check import one_of
 from ..errors import ParameterError
-from ..typing import ArrayLike, Floats, Integers
+from ..typing import ArrayLike, Integers
 
 # An estimate keeps about 1.5 kB per function with 30 readouts: 7.5 GB, and works on that for minutes.
 MOST_FUNCTIONS = 5_000_000
 MOST_LISTED = 200_000  # candidates, to choose a few thousand further functions from
-MOST_OF_ONE = 4096  # functions of one input: the quadrature of 9000 takes half a minute
 LARGEST_SIZE = 1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
-MOST_COUNTED = 10**15  # functions are counted in floating-point numbers, which are exact below
+MOST_COUNTED = 10**12  # functions; it is of no interest how many more there would be
 
 
 def indices_of(
@@ -24,10 +23,12 @@ def indices_of(
     kind: str = "total",
     max_interactions: int | None = None,
     max_degree_per_input: Sequence[int] | None = None,
+    *,
+    limit: int = MOST_FUNCTIONS,
 ) -> Integers:
     """(terms, inputs) indices, sorted by total degree and then lexicographically; row 0 is the constant.
 
-    The set is counted first and refused if it is too large. It grows one input at a time and drops at once
+    The set is counted first and refused if it is larger than `limit`. It grows one input at a time and drops at once
     what no later input can bring back in, so its cost is that of the set, not of the full tensor product.
     """
     one_of("index_set", kind, ("total", "hyperbolic"))
@@ -45,24 +46,14 @@ def indices_of(
     if most > LARGEST_SIZE:
         raise ParameterError(f"`max_degree={max_degree}` is too large; give less than {LARGEST_SIZE:,}.")
     most_joined = len(families) if max_interactions is None else max_interactions
-    count = _count(join, own_degrees, sizes, most, most_joined)
-    if count > MOST_FUNCTIONS:
-        more, count = ("more than ", MOST_COUNTED) if count > MOST_COUNTED else ("", count)
-        raise ParameterError(
-            f"the basis would hold {more}{count:,} functions of {len(families)} inputs, "
-            f"{count * len(families) * 2 / 1e9:,.1f} GB of indices alone (the limit is {MOST_FUNCTIONS:,}); "
-            "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`."
-        )
-    if (many := max(map(len, own_degrees))) > MOST_OF_ONE:
-        raise ParameterError(f"`max_degree={max_degree}`: {many:,} functions of one input; at most {MOST_OF_ONE:,} do.")
+    count = int(_counts(join, own_degrees, sizes, most, most_joined).sum())
+    refuse_too_many(count, "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`", limit)
     steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
-        room = most - size if join is np.add else most // size
-        counts = np.searchsorted(factor, room, side="right")  # both degrees and sizes ascend
-        counts[interactions == most_joined] = 1
-        row = np.repeat(np.arange(len(size)), counts)
-        index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        allowed = join.outer(size, factor) <= most
+        allowed[interactions == most_joined, 1:] = False
+        row, index = np.nonzero(allowed)
         steps.append((row.astype(np.int32), index.astype(np.int16)))
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
     rows, row = np.empty((len(size), len(steps)), np.int16), np.arange(len(size))
@@ -72,49 +63,45 @@ def indices_of(
     return sort_rows(families, rows)
 
 
-def count_up_to(families: Sequence[Any], degree: int, max_interactions: int | None = None) -> int:
-    """How many products of functions have at most this total degree, and join at most so many inputs."""
+def refuse_too_many(count: int, remedy: str, limit: int = MOST_FUNCTIONS) -> None:
+    """Refuse a basis of more functions than can be worked with."""
+    if count > limit:
+        told = f"{count:,}" if count < MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+        raise ParameterError(f"the basis would hold {told} functions (the limit is {limit:,}); {remedy}.")
+
+
+def counts_by_degree(families: Sequence[Any], degree: int, max_interactions: int | None = None) -> Integers:
+    """How many products of functions that join at most so many inputs there are of each total degree up to this one."""
     own = [family.degrees_up_to(degree) for family in families]
-    return _count(np.add, own, own, degree, max_interactions or len(families))
+    return _counts(np.add, own, own, degree, max_interactions or len(families))
 
 
-def _count(join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int) -> int:
-    """How many indices a set holds, without making it; beyond MOST_COUNTED it counts no further.
+def _counts(
+    join: np.ufunc, own_degrees: list[Integers], sizes: list[Integers], most: int, most_joined: int
+) -> Integers:
+    """How many indices of each size a set holds, without making it; MOST_COUNTED of each where there are more in all.
 
-    Partial indices are counted by size (columns) and by interactions (rows; one row where these have no limit). Each
-    input brings every degree from 1 to its own limit equally often, so a step is a window sum or, for products of
-    degree + 1, a sum over multiples.
+    Partial indices are counted by interactions (rows; one row where these have no limit) and by size (columns). Each
+    input brings every degree from 1 to its own limit equally often.
     """
-    limited = most_joined < len(own_degrees)
-    state = np.zeros((most_joined + 1 if limited else 1, most + 1))
+    limited, end = most_joined < len(own_degrees), most + 1
+    state = np.zeros((most_joined + 1 if limited else 1, end), dtype=np.int64)
     state[0, 0 if join is np.add else 1] = 1
     for own, factors in zip(own_degrees, sizes, strict=True):
-        ways, largest = int(np.sum(own == 1)), int(factors[-1])
-        step = ways * (_window_sums if join is np.add else _multiples)(state, largest)
+        step = np.zeros_like(state)
+        for size in range(int(factors[0]) + 1, int(factors[-1]) + 1):
+            if join is np.add:
+                step[:, size:] += state[:, : end - size]
+            else:
+                step[:, ::size] += state[:, : -(-end // size)]
+        step *= np.count_nonzero(own == 1)
         if limited:
             state[1:] += step[:-1]
         else:
             state += step
         if state.sum() > MOST_COUNTED:
-            break
-    return int(state.sum())
-
-
-def _window_sums(state: Floats, largest: int) -> Floats:
-    """The sum over sizes that a degree from 1 to `largest` brings to each size."""
-    before = np.zeros_like(state)
-    np.cumsum(state[:, :-1], axis=1, out=before[:, 1:])
-    out = before.copy()
-    out[:, largest:] -= before[:, : state.shape[1] - largest]
-    return out
-
-
-def _multiples(state: Floats, largest: int) -> Floats:
-    """The sum over sizes that a factor from 2 to `largest` brings to each size."""
-    out, end = np.zeros_like(state), state.shape[1]
-    for factor in range(2, largest + 1):
-        out[:, ::factor] += state[:, : -(-end // factor)]
-    return out
+            return np.full(end, MOST_COUNTED)
+    return state.sum(axis=0)
 
 
 def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import prod
@@ -17,7 +18,7 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import MOST_LISTED, count_up_to, explicit_set, indices_of, total_degrees
+from ._index_sets import MOST_LISTED, explicit_set, indices_of, total_degrees
 from ._plan import DEVICE, HOST, Plan, Sizes
 
 
@@ -83,7 +84,7 @@ class ProductBasis:
         """The same functions, their inputs named; those that have a name keep it, and mere numbers are no names."""
         pairs = list(zip(self.families, names, strict=True))
         known = [one if one.variable or name.isdigit() else one.named(name) for one, name in pairs]
-        if known == list(self.families) and [one.variable for one in known] == [one.variable for one in self.families]:
+        if [one.variable for one in known] == [one.variable for one in self.families]:
             return self
         return type(self)(find_families(known, None), self.indices, *self._further)
 
@@ -135,7 +136,10 @@ class ProductBasis:
         """
         plan, xp, n = self._plan(u), array_namespace(u), u.shape[0] - self.memory
         if not on_host(u) and multiplier(u) is None:  # a library that cannot write into arrays
-            return xp.concat(list(self.blocks(u)), axis=1)
+            columns: dict[int, list[Any]] = {}
+            for rows, samples, values in plan.tiles(u):
+                columns.setdefault(samples.start, []).append(values[: rows.stop - rows.start, :])
+            return plan.row_of.of(xp.concat([xp.concat(one) for one in columns.values()], axis=1))
         if space is None or space.shape[1] < n:
             space = xp.empty((len(self), n), dtype=xp.float64, device=u.device)
         order = as_like(plan.order, u)
@@ -145,13 +149,9 @@ class ProductBasis:
 
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs."""
-        plan, xp, n_samples = self._plan(u), array_namespace(u), u.shape[0] - self.memory
-        for start, stop in pairwise([*range(0, n_samples, plan.sizes.samples(len(self))), n_samples]):
-            some = u[start : stop + self.memory, :]
-            if multiplier(u) is None:
-                yield plan.row_of.of(xp.concat([y[: rows.stop - rows.start, :] for rows, _, y in plan.tiles(some)]))
-            else:
-                yield self.values(some)
+        n_samples = u.shape[0] - self.memory
+        for start, stop in pairwise([*range(0, n_samples, self._plan(u).sizes.samples(len(self))), n_samples]):
+            yield self.values(u[start : stop + self.memory, :])
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
         """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.
@@ -221,16 +221,11 @@ class ProductBasis:
         """
         if most <= len(self):
             return self
-        rows, degree = self.indices[:1], self.max_degree
-        while len(rows) < most:
-            degree += 1
-            try:
-                count = count_up_to(self.families, degree)
-            except ParameterError:  # a tabulated density knows its functions up to some degree only
-                break
-            if count == len(rows) or count > MOST_LISTED:
-                break
-            rows = indices_of(self.families, degree)
+        rows, before, degree = self.indices[:1], 0, self.max_degree
+        with suppress(ParameterError):  # too many to list, or a density that knows its functions up to some degree only
+            while before < len(rows) < most:
+                degree, before = degree + 1, len(rows)
+                rows = indices_of(self.families, degree, limit=MOST_LISTED)
         new = rows[ProductBasis(self.families, rows).places(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
         order = np.lexsort((chance, total_degrees(self.families, new)))
@@ -306,9 +301,7 @@ def product_basis(
     >>> len(product_basis("legendre", n_inputs=5, max_degree=8))
     1287
     """
-    families = find_families(family, n_inputs)
-    if domain is not None:
-        families = [one.on(domain) for one in families]
+    families = find_families(family, n_inputs, domain)
     if indices is not None:
         return ProductBasis(families, explicit_set(families, indices))
     if max_interactions is not None:

@@ -7,6 +7,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._array import array_namespace, as_like, on_host, take_rows, transforms
@@ -140,14 +141,12 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     (patterns, stretches) x (stretches, readouts), and transformed back once. That takes about 4 (1 + D / B) N K P
     multiplications for P patterns, delays up to D and stretches of B samples, whatever the number of shifts.
     """
-    from scipy.fft import next_fast_len
-
     xp, fourier, (n, width) = array_namespace(z), transforms(z), z.shape
     longest = int(shell.shift.max())
     # Two and a half times the longest shift is fastest: longer stretches take longer to transform back, and shorter
     # ones hold more history than samples (benchmarks/sequences.py). Even lengths are faster on a device.
     wanted = max(min(5 * longest // 2, n + longest), longest + 2, SHORTEST)
-    size = 8 * next_fast_len(-(-wanted // 8), real=True)
+    size = 8 * scipy.fft.next_fast_len(-(-wanted // 8), real=True)
     step = size - longest
     count = -(-n // step)  # of stretches, each `longest` samples longer for the patterns
 
@@ -162,14 +161,8 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
     for first in range(0, len(shell.patterns), at_once):
         some = slice(first, min(first + at_once, len(shell.patterns)))
         values = shell.pattern_values(singles, n, some)[:, shell.reach - longest :]
-        p = values.shape[0]
-        values = xp.concat([values, blank(p, max(count * step + size, 2 * size) - values.shape[1])], axis=1)
-        if count == 1:
-            windows = values[:, None, :size]
-        else:  # stretches are longer than shifts: what follows a stretch begins the next
-            one, following = (values[:, begin : begin + count * step] for begin in (0, step))
-            following = xp.reshape(following, (p, count, step))[:, :, :longest]
-            windows = xp.concat([xp.reshape(one, (p, count, step)), following], axis=2)
+        values = xp.concat([values, blank(values.shape[0], count * step - n)], axis=1)
+        windows = xp.stack([values[:, begin : begin + size] for begin in range(0, count * step, step)], axis=1)
         pf = fourier.rfft(xp.permute_dims(windows, (2, 0, 1)), axis=0)  # (frequencies, patterns, stretches)
         back = fourier.irfft(xp.matmul(pf, zf), n=size, axis=0)  # sums for minus each shift, (shifts, patterns, K)
         here = slice(*np.searchsorted(shell.pattern, [some.start, some.stop]).tolist())

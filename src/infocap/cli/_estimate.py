@@ -128,7 +128,7 @@ def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **searc
     with warnings_in_checks():
         found = search_past(family=basis.families, **given)
     result = replace(found.result, metadata=found.result.metadata | {"provenance": provenance(recording)})
-    lines = [line for line in repr(found).split("\n") if not line.startswith("  check")]
+    lines = repr(found).partition("\nCapacityResult")[0].split("\n")  # how the search went
     out.finish(result, ["", *lines, "", *summary(result)])
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 
 from .._check import one_of, probability
 from ..errors import Check
@@ -14,7 +15,6 @@ from ._second_order import SUMS_BYTES, Found, second_order
 from ._sequence import ROUNDING, jackknifed, short_stretches
 from ._tuning import TUNING
 
-FITS = ("auto", "least-squares", "none")
 # Samples per function below which the total is the sum of the clear capacities alone.
 ENOUGH_FOR_TOTAL = 2
 # S_N / (K N) above which the bias is not removed well enough, and the value to aim at (docs/estimators.md).
@@ -43,10 +43,8 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     >>> infocap.estimate(u, u**3, basis, method="control-variate").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    from scipy.special import fdtrc, stdtrit
-
     probability("false_discovery_rate", false_discovery_rate)
-    one_of("fit", fit, FITS)
+    one_of("fit", fit, ("auto", "least-squares", "none"))
     sequence = jackknifed(evidence, false_discovery_rate) if evidence.basis.memory and fit != "none" else None
     if sequence is not None:
         return sequence
@@ -56,7 +54,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     # Coefficients of a function without capacity scatter about zero from group to group as much as their mean does: the
     # ratio has an F distribution, with the effective number of directions of the noise (Satterthwaite) times groups.
     nu = np.trace(found.pooled) ** 2 / max(float(np.sum(found.pooled**2)), TINY)
-    p = fdtrc(nu, nu * (count - 1), count * plain / np.maximum(found.scatter, TINY))
+    p = scipy.special.fdtrc(nu, nu * (count - 1), count * plain / np.maximum(found.scatter, TINY))
     # A fit that moves with the samples adds up to (moved - 1) times the bias: half of it is removed, half allowed for,
     # and so is the next term of the series.
     moved = max(float(found.response[1] / max(found.response[0], TINY)), 1.0)
@@ -70,7 +68,7 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
     # The jackknife over groups of samples, or over stretches of a sequence; few make longer intervals (Student).
-    student = stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1) * float(np.std(found.totals))
+    student = scipy.special.stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1) * float(np.std(found.totals))
     jackknife = np.sqrt(moved) * (stretch_error(found.totals) if evidence.basis.memory else student)
     error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):

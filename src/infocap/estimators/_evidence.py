@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import pairwise
 from operator import add
@@ -32,11 +32,8 @@ from ..kernels._summary import (
 from ..samples._engine import Engine
 from ..samples._look import Look
 from ..samples._samples import Samples, row_shares
-from ..samples._table import Table
 from ..typing import Floats, Integers
 
-# Rows that are whitened together, so that they stay in cache.
-LEVERAGE_ROWS = 512
 # Readouts on a device up to which small matrices are handled faster by the processor than by the card.
 FEW_READOUTS = 256
 # Functions of low degree whose sample means tell independent points from low-discrepancy ones.
@@ -188,16 +185,14 @@ class Evidence:
 
         Groups do not cross from one run to the next, unless there are so many runs that several make a group.
         """
-        count, runs = self.n_groups or GROUPS, self.samples.runs
-        if runs is not None and len(runs) >= count:
-            return np.append(runs[[len(runs) * g // count for g in range(count)]], self.n_samples)
-        if runs is not None:
-            each = [
-                np.linspace(a, b, max(round(count * (b - a) / self.n_samples), 1) + 1)[:-1]
-                for a, b in pairwise([*runs.tolist(), self.n_samples])
-            ]
-            return np.append(np.concatenate(each).astype(int), self.n_samples)
-        return np.array([self.n_samples * g // count for g in range(count + 1)])
+        n, count, edges = self.n_samples, self.n_groups or GROUPS, list[int]()
+        runs = [0] if self.samples.runs is None else self.samples.runs.tolist()
+        if len(runs) >= count:
+            return np.array([*(runs[len(runs) * g // count] for g in range(count)), n])
+        for start, stop in pairwise([*runs, n]):
+            cuts = max(round(count * (stop - start) / n), 1)
+            edges += [start + (stop - start) * g // cuts for g in range(cuts)]
+        return np.array([*edges, n])
 
     @cached_property
     def leverage(self) -> Floats:
@@ -229,19 +224,6 @@ class Evidence:
     def target_power(self) -> Floats:
         """The sample mean of y² of every target; 1 in expectation."""
         return self.engine.fold(self.samples, square_sums) / self.n_samples
-
-    def shuffled(self, count: int, seed: int | None) -> Iterator[Floats]:
-        """C_N of every target after the samples of the readouts are put in random order, `count` times.
-
-        The inputs, which are fewer numbers, are put in the opposite order; the readouts stay where they are.
-        """
-        table = self.samples.u
-        generator, u = np.random.default_rng(seed), table.read(0, table.shape[0], on_host=True)
-        for _ in range(count):
-            moved = np.empty_like(u)
-            moved[generator.permutation(len(u))] = u
-            samples = replace(self.samples, u=Table(moved, "u"))
-            yield squares(self.engine.fold(samples, partial(_products, **self.whitener)).T / self.n_samples)
 
 
 def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
@@ -324,12 +306,6 @@ def _below(samples: Samples, start: int, stop: int, *, column: int, most: float)
     return [(rows + samples.first_row + start, u[rows])]
 
 
-def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
-    """The sums of y z over some rows, (terms, rank)."""
-    rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return samples.basis.project((samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows)
-
-
 def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -> Floats:
     """The sums of y and of y² over some rows, with weights w and w²: (2, terms)."""
     u, weights = samples.inputs(start, stop), samples.weights(start, stop)
@@ -344,9 +320,8 @@ def square_sums(samples: Samples, start: int, stop: int) -> Floats:
 
 def _leverages(samples: Samples, start: int, stop: int, **frame: Any) -> list[Floats]:
     """sum_i X~_i² of each of some rows, the constant included, as a list of one array."""
-    step = stop - start if samples.x.on_device else LEVERAGE_ROWS
-    parts = (samples.readouts(first, min(first + step, stop), **frame) for first in range(start, stop, step))
-    return [np.concatenate([squares(z.T) for z in parts])]
+    parts = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+    return [np.concatenate([squares(samples.readouts(*rows, **frame).T) for rows in parts])]
 
 
 def _leverage_power(samples: Samples, start: int, stop: int, **whitened: Any) -> float:

@@ -1,13 +1,11 @@
 """What a method is, and what it gives back."""
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..errors import Check, ParameterError
 from ..typing import Floats
 
 Estimator = Callable[..., Any]
@@ -63,29 +61,3 @@ class Method:
         """Run the method; a plain array of capacities is as good as an `Estimate`."""
         found = self.function(evidence, **options)
         return found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
-
-    def refuse_other_options(self, options: dict[str, Any]) -> None:
-        """One error for options that the function does not take, with those that it does."""
-        try:
-            signature = inspect.signature(self.function)
-        except ValueError:  # some built-in functions have none
-            return
-        try:
-            signature.bind(None, **options)
-        except TypeError as problem:
-            known = list(signature.parameters)[1:]
-            raise ParameterError(
-                f"method {self.name!r} does not take these options: {problem}; it takes {known or 'none'}."
-            ) from None
-
-
-def above_one(threshold: Floats, remedy: str = "") -> tuple[Check, ...]:
-    """The check for thresholds that no capacity can pass."""
-    count = int(np.sum(threshold > 1))
-    if not count:
-        return ()
-    text = (
-        f"the zero-capacity threshold exceeds 1 for {count} of {len(threshold)} functions: no true "
-        f"capacity can pass it; lower the degree or take more samples{remedy}."
-    )
-    return (Check(text, functions=count),)

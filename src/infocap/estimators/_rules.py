@@ -5,15 +5,15 @@ from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
+import scipy
 
 from .._check import one_of, probability, whole_number
-from ..errors import DataError, ParameterError
-from ..kernels._summary import Summary, combine
+from ..errors import Check, DataError, ParameterError
+from ..kernels._summary import Summary, capacities, combine
+from ..samples._table import Table
 from ..typing import Floats
 from ._evidence import Evidence, square_sums, summaries
-from ._method import Estimate, above_one
-
-BOUNDS = ("cauchy-schwarz", "data")
+from ._method import Estimate
 
 
 def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
@@ -26,7 +26,7 @@ def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     >>> infocap.estimate(u, u**3, basis, method="raw").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    return with_jackknife(evidence, Estimate(evidence.raw), lambda part: part.raw, jackknife)
+    return _estimated(evidence, evidence.raw, None, lambda part: part.raw, jackknife)
 
 
 def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", jackknife: int = 0) -> Estimate:
@@ -41,13 +41,12 @@ def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", j
     >>> infocap.estimate(u, u**3, basis, method="threshold-richardson").capacity.round(2)
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
-    one_of("bound", bound, BOUNDS)
+    one_of("bound", bound, ("cauchy-schwarz", "data"))
     data = bound == "data"
     threshold = evidence.leverage_bound if data else evidence.zero_capacity_bound
     capacity = np.where(evidence.raw <= threshold, 0.0, np.maximum(evidence.extrapolated, 0.0))
     remedy = "" if data else ", or pass `bound='data'` for the bound mean(leverage·y²)/N"
-    estimate = Estimate(capacity, threshold, checks=above_one(threshold, remedy))
-    return with_jackknife(evidence, estimate, lambda part: part.extrapolated, jackknife)
+    return _estimated(evidence, capacity, threshold, lambda part: part.extrapolated, jackknife, remedy=remedy)
 
 
 def richardson_threshold(evidence: Evidence, *, refined: bool = False, jackknife: int = 0) -> Estimate:
@@ -70,8 +69,7 @@ def richardson_threshold(evidence: Evidence, *, refined: bool = False, jackknife
         width = np.sqrt(np.mean(below**2)) if len(below) else 0.0
         threshold = width * np.sqrt(2 * np.log(max(2 * len(below), 2))) * each
     capacity = np.where(extrapolated < threshold, 0.0, extrapolated)
-    estimate = Estimate(capacity, threshold, checks=above_one(threshold))
-    return with_jackknife(evidence, estimate, lambda part: part.extrapolated, jackknife)
+    return _estimated(evidence, capacity, threshold, lambda part: part.extrapolated, jackknife)
 
 
 def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife: int = 0) -> Estimate:
@@ -86,12 +84,10 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife:
     array([1.  , 0.84, 0.  , 0.16, 0.  ])
     """
     probability("p", p)
-    from scipy.special import chdtri
-
     c = evidence.raw / evidence.target_power
-    threshold = np.full_like(c, factor * float(chdtri(evidence.rank, p)) / evidence.n_samples)
-    estimate = Estimate(np.where(c > threshold, c, 0.0), threshold, checks=above_one(threshold))
-    return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)
+    threshold = np.full_like(c, factor * float(scipy.special.chdtri(evidence.rank, p)) / evidence.n_samples)
+    capacity = np.where(c > threshold, c, 0.0)
+    return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
 
 
 def surrogate(
@@ -110,30 +106,43 @@ def surrogate(
     n_surrogates = whole_number("n_surrogates", n_surrogates, 1)
     if evidence.samples.root_weights is not None:
         raise ParameterError("method 'surrogate' shuffles samples and takes no weights; use another method.")
-    largest = np.zeros_like(evidence.raw)
-    for shuffle in evidence.shuffled(n_surrogates, shuffle_seed):
-        np.maximum(largest, shuffle, out=largest)
+    largest, table, generator = np.zeros_like(evidence.raw), evidence.samples.u, np.random.default_rng(shuffle_seed)
+    u = table.read(0, table.shape[0], on_host=True)
+    for _ in range(n_surrogates):  # inputs are fewer numbers than readouts, and shuffled in their place
+        moved = np.empty_like(u)
+        moved[generator.permutation(len(u))] = u
+        samples = replace(evidence.samples, u=Table(moved, "u"))
+        whole = summaries(samples, evidence.engine, evidence.frame, (0, evidence.n_samples))[-1]
+        np.maximum(largest, capacities(whole), out=largest)
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
     capacity = np.where(c > threshold * (1 + 1e-12), c, 0.0)
-    estimate = Estimate(capacity, threshold, checks=above_one(threshold))
-    return with_jackknife(evidence, estimate, lambda part: part.raw, jackknife, normalised=True)
+    return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
 
 
-def with_jackknife(
+def _estimated(
     evidence: Evidence,
-    estimate: Estimate,
+    capacity: Floats,
+    threshold: Floats | None,
     values: Callable[[Evidence], Floats],
     jackknife: int,
     *,
     normalised: bool = False,
+    remedy: str = "",
 ) -> Estimate:
-    """The estimate with standard errors from `jackknife` blocks; as it is when that is 0.
+    """The estimate, a check of its thresholds, and standard errors from `jackknife` blocks; none where that is 0.
 
     `values` are the capacities before any are set to zero. Blocks are stretches of the rows, half of them in
     each half of the data, so that extrapolation from halves stays what it is. On low-discrepancy points
     the error bars are too long: a sequence with a gap is no longer even. Where the method divides by the
     sample mean of y² (`normalised`), so do the values.
     """
+    estimate = Estimate(capacity, threshold)
+    if threshold is not None and (above := int(np.sum(threshold > 1))):
+        text = (
+            f"the zero-capacity threshold exceeds 1 for {above} of {len(threshold)} functions: no true "
+            f"capacity can pass it; lower the degree or take more samples{remedy}."
+        )
+        estimate = replace(estimate, checks=(Check(text, functions=above),))
     if whole_number("jackknife", jackknife, 0) == 0:
         return estimate
     if jackknife < 4 or jackknife % 2:
@@ -157,12 +166,11 @@ def with_jackknife(
         left = n - np.diff(edges)
         found *= left[:, None] / (powers.sum(axis=0) - powers)
         whole = whole / evidence.target_power
-    shown = estimate.capacity > 0
     return replace(
         estimate,
         unbiased=whole,
         standard_error=_standard_error(found),
-        total_standard_error=float(_standard_error(found[:, shown].sum(axis=1))),
+        total_standard_error=float(_standard_error(found[:, capacity > 0].sum(axis=1))),
     )
 
 

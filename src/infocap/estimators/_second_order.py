@@ -35,8 +35,6 @@ SUMS_BYTES, DEVICE_SUMS_BYTES = 500_000_000, 8_000_000_000
 # Numbers that are made at a time of some functions and samples: in cache, and less than the 128 KB above which memory
 # is fetched from the system each time (Dask's workers, for which that doubled the time of the pass).
 CACHED_NUMBERS = 16_000
-# What is known of each function by itself, and what is a sum over functions.
-JOINED, ADDED = ("inside", "bias", "variance", "scatter"), ("totals", "of_halves", "pooled", "response")
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,9 +239,10 @@ def _left_out(
 
 def _joined(parts: list[Found]) -> Found:
     """What was found for parts of the functions, as one."""
-    every = {name: [getattr(one, name) for one in parts] for name in (*JOINED, *ADDED)}
-    changed = {name: array_namespace(*every[name]).concat(every[name]) for name in JOINED}
-    changed |= {name: np.sum(every[name], axis=0) for name in ADDED}
+    every = {name: [getattr(one, name) for one in parts] for name in vars(parts[0])}
+    of_each, of_all = ("inside", "bias", "variance", "scatter"), ("totals", "of_halves", "pooled", "response")
+    changed = {name: array_namespace(*every[name]).concat(every[name]) for name in of_each}
+    changed |= {name: np.sum(every[name], axis=0) for name in of_all}
     return replace(parts[0], **changed)
 
 

@@ -15,6 +15,7 @@ from operator import add, sub
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._array import array_namespace, as_like, inverse_of_triangle, to_numpy
 from .._parallel import parallel_map
@@ -81,17 +82,6 @@ def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: 
     return total
 
 
-def controls_of(evidence: Evidence) -> DelayedBasis | None:
-    """The functions to fit with, which reach further back than those reported; None where samples are too few."""
-    basis, most = evidence.basis, evidence.n_samples // LEAST_SAMPLES
-    if not isinstance(basis, DelayedBasis) or len(basis) > most:
-        return None
-    wanted = MORE_CONTROLS * len(basis)
-    if evidence.n_samples * wanted**2 > MOST_WORK:
-        wanted = len(basis) + basis.memory
-    return basis.extended(min(most, wanted), memory=evidence.samples.history)
-
-
 def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats] | None]:
     """The fit of all samples, then the fits without each stretch."""
     samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
@@ -114,14 +104,17 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     samples were independent. Functions beyond those reported serve as controls, and tell what a longer window would.
     None where samples are too few for least squares.
     """
-    from scipy.special import chdtrc, stdtrit
-
-    controls = controls_of(evidence)
-    fits = [] if controls is None else leave_out(evidence, controls)
-    known = [one for one in fits if one is not None]
-    if controls is None or len(known) < len(fits):
+    n, basis, most = evidence.n_samples, evidence.basis, evidence.n_samples // LEAST_SAMPLES
+    if not isinstance(basis, DelayedBasis) or len(basis) > most:
         return None
-    n, places, ((c, left, gram), *others) = evidence.n_samples, evidence.basis.places(controls), known
+    wanted = MORE_CONTROLS * len(basis)
+    wanted = wanted if n * wanted**2 <= MOST_WORK else len(basis) + basis.memory
+    controls = basis.extended(min(most, wanted), memory=evidence.samples.history)
+    fits = leave_out(evidence, controls)
+    known = [one for one in fits if one is not None]
+    if len(known) < len(fits):
+        return None
+    places, ((c, left, gram), *others) = basis.places(controls), known
     root, _ = inverse_root(gram)
     count, inside, covariance = len(others), c @ root, root.T @ left @ root
     without = np.array([np.sum((one @ inverse_root(metric)[0]) ** 2, axis=1) for one, _, metric in others])
@@ -130,7 +123,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     free = 1 - len(controls) / n
     corrected = every + (count * free - 1) * (every - without.mean(axis=0))
     # Student's factor for few stretches, with which 1.96 standard errors make a 95 % interval.
-    scale = float(stdtrit(count - 1, 0.975)) / 1.96 * np.sqrt(count - 1)
+    scale = float(scipy.special.stdtrit(count - 1, 0.975)) / 1.96 * np.sqrt(count - 1)
     work = partial(_residual_squares, c=c, root=root, **evidence.whitener)
     squares, power = evidence.engine.fold(replace(evidence.samples, basis=controls), work)
     null = (squares / power**2)[places]
@@ -138,7 +131,7 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
     scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), ROUNDING / n)
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
-    p = chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
+    p = scipy.special.chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)
     # Squares of noise scatter about their mean: what the jackknife sees of that is too little near zero.
     error = np.sqrt(error**2 + 2 * np.abs(every[places] - unbiased) * null / freedom)

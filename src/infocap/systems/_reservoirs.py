@@ -16,9 +16,6 @@ from ..typing import Floats, System
 from ._measure import measure
 from ._networks import ACTIVATIONS, Activation
 
-# Runs with different noise are told apart by more than this times the largest distance that noise alone has made.
-NOISE = 1.5
-
 
 class _Reservoir(Checked):
     """What reservoirs share: sequences in and out, one step after the other, and noise in the state and on readouts."""
@@ -28,6 +25,7 @@ class _Reservoir(Checked):
     noise: float
     state_noise: float
     input_weights: Any  # (nodes, inputs)
+    _step: Any  # the next state (runs, nodes), from the last one and what enters each node
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
         """Readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the noise reproducible.
@@ -52,10 +50,6 @@ class _Reservoir(Checked):
             x += self.noise * generator.standard_normal(x.shape)
         x = np.swapaxes(x, 0, 1)
         return x if u.ndim == 3 else x[0]
-
-    def _step(self, state: Floats, entering: Floats) -> Floats:
-        """The next state (runs, nodes)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -234,7 +228,7 @@ def check_fading(
     future = u[n_steps : 2 * n_steps]
     driven = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(runs)]
     first, *others = (to_numpy(measure(system, past, seed))[n_steps:] for past in driven)
-    # From rest the noise is another one: two such runs tell how much that alone is.
+    # From rest the noise is another one: two such runs tell how much that alone is; 1.5 times as much is no memory.
     rest, again = (to_numpy(measure(system, future, one)) for one in (seed, None if seed is None else seed + 1))
     deviation = first.std(axis=0)
 
@@ -243,7 +237,7 @@ def check_fading(
         return np.sqrt(np.mean(((x - y) / np.where(deviation > 0, deviation, np.inf)) ** 2, axis=1))
 
     tolerance = positive("tolerance", tolerance)
-    alone = max(tolerance, NOISE * distance(rest, again).max())
+    alone = max(tolerance, 1.5 * distance(rest, again).max())
     apart = np.max([*(distance(first, x) / tolerance for x in others), distance(first, rest) / alone], axis=0)
     late = np.flatnonzero(~(apart < 1))
     if len(late) and late[-1] == n_steps - 1:

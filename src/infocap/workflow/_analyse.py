@@ -74,9 +74,6 @@ def analyse(
         notes = [said_of_choice(taken)]
     means = {name: options.pop(name) for name in ("memory", "executor") if name in options}
     settings = options | {"method": method, "constant": constant, "nan": nan, "complex_as": complex_as}
-    if complex_as is not None and np.iscomplexobj(recording.readouts):
-        recording = _made_real(recording, complex_as)
-        settings["complex_as"] = None
     plan = recording.metadata.get("plan")
     plan = plan if isinstance(plan, dict) else {}
     if settings.setdefault("weights", None) is None and plan.get("weighted"):  # drawn where the functions are large
@@ -91,10 +88,10 @@ def analyse(
     if growth and in_memory:
         found["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None and in_memory:
-        found["factors"], said = _factors(recording, nan)
+        found["factors"], said = _factors(recording, nan, complex_as)
         checks += said
     if recording.reference is not None and len(recording.reference) >= REFERENCES:
-        found["drift"], said = _drift(recording)
+        found["drift"], said = _drift(recording, complex_as)
         checks += said
     for check in checks:
         if check.kind == "warning":
@@ -114,18 +111,11 @@ def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
     return rows | ({} if recording.washout is None else {"washout": recording.washout})
 
 
-def _made_real(recording: Recording, complex_as: str) -> Recording:
-    """Powers, or real and imaginary parts, of everything that was read out."""
-    parts: dict[str, Any] = {}
-    for name in ("readouts", "repeats", "noise", "reference"):
-        part = getattr(recording, name)
-        if part is not None:
-            table = Table(np.asarray(part, dtype=complex), name, complex_as)
-            parts[name] = table.read(0, table.shape[0])
-    channel = recording.channel
-    if channel and complex_as == "split":
-        channel = tuple(f"{part}({name})" for part in ("re", "im") for name in channel)
-    return replace(recording, channel=channel, **parts)
+def _numbers(recording: Recording, name: str, complex_as: str | None) -> Floats:
+    """All rows of something that was read out, as real as the readouts become for the estimate."""
+    part = np.asarray(getattr(recording, name))
+    table = Table(part.astype(complex) if np.iscomplexobj(recording.readouts) else part, name, complex_as)
+    return np.asarray(table.read(0, table.shape[0]))
 
 
 def provenance(recording: Recording) -> dict[str, Any]:
@@ -159,11 +149,11 @@ def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, s
     )
 
 
-def _factors(recording: Recording, nan: str) -> tuple[Factors, list[Check]]:
+def _factors(recording: Recording, nan: str, complex_as: str | None) -> tuple[Factors, list[Check]]:
     """Malinowski's indicator function, or why there is none."""
-    noise, readouts = np.asarray(recording.noise), recording.readouts
+    noise, readouts = (_numbers(recording, name, complex_as) for name in ("noise", "readouts"))
     if nan == "drop":
-        noise, readouts = (part[np.isfinite(part).all(axis=1)] for part in (noise, np.asarray(readouts)))
+        noise, readouts = (part[np.isfinite(part).all(axis=1)] for part in (noise, readouts))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         try:
@@ -174,14 +164,14 @@ def _factors(recording: Recording, nan: str) -> tuple[Factors, list[Check]]:
     return Factors(len(noise), found.n_factors, tuple(found.values.tolist())), said
 
 
-def _drift(recording: Recording) -> tuple[Drift | None, list[Check]]:
+def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift | None, list[Check]]:
     """How the reference moved, in units of the spread of each readout over the samples.
 
     Neighbouring measurements of the reference differ by noise; if the whole run scatters much more than they do,
     the device moved slowly (von Neumann's ratio).
     """
-    reference = np.asarray(recording.reference, dtype=float)
-    table = Table(recording.readouts, "readouts")
+    reference = _numbers(recording, "reference", complex_as)
+    table = Table(recording.readouts, "readouts", complex_as)
     values = table.take(np.unique(np.linspace(0, table.shape[0] - 1, ROWS).astype(int)))
     # Differences from the first row lose no digits to an offset.
     values = np.ma.masked_invalid(values - np.nan_to_num(values[0], posinf=0.0, neginf=0.0))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy
 
 from .._check import positive
 from ..errors import DataError
@@ -43,8 +44,6 @@ def calibrate(
     >>> bool(abs(found.parameters["noise"] - 0.02) < 3 * found.standard_error["noise"])
     True
     """
-    from scipy.optimize import least_squares
-
     values, widths, names = np.asarray(measured, dtype=float), np.asarray(errors, dtype=float), list(start)
     told = (widths > 0) & np.isfinite(widths)
     freedom = int(np.sum(told)) - len(names)
@@ -65,7 +64,9 @@ def calibrate(
         return np.column_stack([(residuals(*(logarithms + step)) - here) / STEP for step in steps])
 
     first = np.log([positive(name, start[name]) for name in names])
-    found = least_squares(lambda logarithms: residuals(*logarithms), first, slopes, xtol=SETTLED, ftol=SETTLED)
+    found = scipy.optimize.least_squares(
+        lambda logarithms: residuals(*logarithms), first, slopes, xtol=SETTLED, ftol=SETTLED
+    )
     chi2 = 2 * float(found.cost)
     if np.linalg.matrix_rank(found.jac) < len(names):
         raise DataError(f"the values predicted do not tell {names} apart; leave out a parameter that has no effect.")

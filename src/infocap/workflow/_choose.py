@@ -1,9 +1,10 @@
 """Choose a basis where none was given: from the plan of the run, or as large as the samples can bear."""
 
-from math import comb, log2
+from contextlib import suppress
 from typing import Any
 
 from ..basis._delayed import delayed_basis
+from ..basis._index_sets import indices_of
 from ..basis._product import ProductBasis, product_basis
 from ..errors import Check, DataError, ParameterError
 
@@ -44,7 +45,13 @@ def choose_basis(
         said["inputs"] = "; ".join(dict.fromkeys(kinds))
     if "max_degree" in given:
         return product_basis(**settings), said
-    basis = product_basis(**settings, max_degree=_highest_degree(settings, n_samples))
+    limit, degree = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS), 1
+    cuts = settings.get("index_set", "total"), settings.get("max_interactions")
+    with suppress(ParameterError):  # too many functions, or a family that knows its functions up to some degree only
+        while degree < HIGHEST_DEGREE:
+            indices_of(families, degree + 1, *cuts, limit=limit)
+            degree += 1
+    basis = product_basis(**settings, max_degree=degree)
     said["degree"] = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
     return basis, said
 
@@ -52,18 +59,3 @@ def choose_basis(
 def said_of_choice(said: dict[str, str]) -> Check:
     """A note among the checks of a result, for which no basis was given."""
     return Check(f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise.", kind="note")
-
-
-def _highest_degree(settings: dict[str, Any], n_samples: int) -> int:
-    limit = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS)
-    n_inputs, hyperbolic = settings["n_inputs"], settings.get("index_set") == "hyperbolic"
-    most_joined = min(settings.get("max_interactions", n_inputs), n_inputs)
-    for degree in range(2, HIGHEST_DEGREE + 1):
-        joined = int(log2(degree + 1)) if hyperbolic else degree
-        at_least = comb(n_inputs, min(joined, most_joined))  # a lower bound, to list nothing too long
-        try:
-            if at_least > limit or len(product_basis(**settings, max_degree=degree)) > limit:
-                return degree - 1
-        except ParameterError:  # a family may know its functions up to some degree only
-            return degree - 1
-    return HIGHEST_DEGREE

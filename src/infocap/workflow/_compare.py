@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from .._check import probability
-from .._words import HALF_WIDTH_95, above_zero, decimals, listed, rounded, with_error
+from .._words import HALF_WIDTH_95, counted, listed, rounded, with_error
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels._summary import benjamini_hochberg, stretch_error
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEVEL = 0.95
-# Share of false ones among the functions said to differ.
-RATE = 0.05
 # Degrees of freedom of Student's distribution: single capacities scatter with heavier tails than the normal one.
 FREEDOM = 10
 # A difference below this is rounding.
 SMALLEST = 1e-7
-# Functions that differ most, as many as are listed for each device.
-SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,14 +62,12 @@ class Comparison:
         most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
         return self._table("degree", names, values, errors, most, level)
 
-    def functions(self, level: float = LEVEL, false_discovery_rate: float = RATE) -> pd.DataFrame:
+    def functions(self, level: float = LEVEL, false_discovery_rate: float = 0.05) -> pd.DataFrame:
         """One row per function and device; `significant` where it differs from the first device.
 
         Of the functions said to differ at most `false_discovery_rate` are false on average (Benjamini and
         Hochberg, for each device by itself).
         """
-        from scipy.special import stdtr
-
         values, errors = np.array(self._values), np.array(self._errors)
         table = self._table("function", self.basis.labels, values, errors, np.ones_like(values), level)
         rate = probability("false_discovery_rate", false_discovery_rate)
@@ -80,7 +75,7 @@ class Comparison:
         alive = np.array([one.capacity > 0 for one in self.results])
         tested = (alive | alive[0]) & (step > SMALLEST) & np.isfinite(error)
         p = np.ones_like(values)  # where both are nothing, or nothing is known
-        p[tested] = 2 * stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
+        p[tested] = 2 * scipy.special.stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
         clear = np.array([benjamini_hochberg(one, rate) for one in p])
         return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
 
@@ -105,14 +100,22 @@ class Comparison:
             if basis.max_degree <= 20 or part.capacity.max() >= 0.0005:
                 rows = [row for _, row in part.iterrows()]
                 values = [f"{row.capacity:z.3f}" for row in rows]
-                degrees.append([str(degree), *values, *(_difference(row, digits=3) for row in rows[1:])])
+                degrees.append([str(degree), *values, *(_difference(row) for row in rows[1:])])
         lines = [
             f"Comparison of {len(names)} results over {len(basis)} {basis.family_name} functions of "
             f"{basis.n_inputs} inputs; ± reaches over the 95 % interval, * is a difference beyond it",
             *("", *_columns(totals), "", *_columns(degrees)),
         ]
+        table = self.functions()
         for name in names[1:]:
-            lines += ["", *_functions(self, name)]
+            ours = table[table.device == name]
+            clear = ours[ours.significant]
+            said = f"  {len(clear)} of {len(ours)} functions differ between {names[0]} and {name}"
+            if not np.isfinite(ours.difference_standard_error).any():
+                said = "  without error bars nobody can say which functions differ"
+            lines += ["", f"{said} (at most 5 % of these by chance); the most:" if len(clear) else said]
+            largest = clear.sort_values("difference", key=abs, ascending=False, kind="stable")[:5]
+            lines += _columns([[f"  {row['name']}", _difference(row)] for _, row in largest.iterrows()])
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
@@ -129,9 +132,8 @@ class Comparison:
     ) -> pd.DataFrame:
         """Values (devices, quantities) and their errors, as a table of one row per quantity and device."""
         import pandas as pd
-        from scipy.special import ndtri
 
-        half_width = float(ndtri(0.5 + probability("level", level) / 2))
+        half_width = float(scipy.special.ndtri(0.5 + probability("level", level) / 2))
         step, error = values - values[0], np.hypot(errors, errors[0])
         step[0] = error[0] = np.nan
         columns = {
@@ -178,8 +180,25 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
                 f"{called[0]} is about {_inputs(first)}, {name} about {_inputs(one.basis)}: their capacities are of "
                 "different functions and cannot be compared; estimate both with the same family and domain."
             )
-    common, checks = _in_common(called, results)
-    checks += _weaknesses(called, results)
+    places = np.array([first.places(one.basis) for one in results])
+    places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
+    common = tuple(map(_restricted, results, places))
+    checks, named = list[Check](), list(zip(called, results, strict=True))
+    if common != results:
+        sizes = [f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}" for name, one in named]
+        said = f"the results have different functions ({listed(sizes)}): only the {places.shape[1]} in common are"
+        checks.append(
+            Check(f"{said} compared and make up the totals; estimate all with one basis to compare everything.")
+        )
+    if bare := [f"{name} ({one.method})" for name, one in named if one.total_standard_error is None]:
+        said = f"there are no error bars for {listed(bare)}, so no intervals of the differences"
+        checks.append(Check(f"{said}; use the method 'control-variate', or another with `jackknife=16`."))
+    if doubtful := [name for name, one in named if one.unreliable]:
+        said = f"the total of {listed(doubtful)} is unreliable, and so are differences from it"
+        checks.append(Check(f"{said}; look at its checks, which say why."))
+    if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
+        said = f"results come from different methods ({listed(methods)}), which explain part of a difference"
+        checks.append(Check(f"{said}; estimate all with one method."))
     for check in checks:
         warn(check)
     return Comparison(called, common, tuple(checks))
@@ -189,23 +208,8 @@ def _inputs(basis: ProductBasis) -> str:
     """The inputs and their distribution."""
     on = ((one.name, one.distribution, one.domain) for one in basis.families)
     kinds = [f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on]
-    count = f"{basis.n_inputs} input{'s' if basis.n_inputs > 1 else ''}"
-    return f"{count}{' at several delays' * basis.of_sequences}, {listed(list(dict.fromkeys(kinds)), 3)}"
-
-
-def _in_common(
-    names: Sequence[str], results: Sequence[CapacityResult]
-) -> tuple[tuple[CapacityResult, ...], list[Check]]:
-    """The results over the functions that all of them have, and what to say where that leaves some out."""
-    places = np.array([results[0].basis.places(one.basis) for one in results])
-    places = places[:, np.all(places >= 0, axis=0)]  # (devices, functions in common)
-    common = tuple(map(_restricted, results, places))
-    if common == tuple(results):
-        return common, []
-    named = zip(names, (one.basis for one in results), strict=True)
-    sizes = [f"{name} has {len(basis)} up to degree {basis.max_degree}" for name, basis in named]
-    said = f"the results have different functions ({listed(sizes)}): only the {places.shape[1]} in common are compared"
-    return common, [Check(f"{said} and make up the totals; estimate all with one basis to compare everything.")]
+    delays = " at several delays" * basis.of_sequences
+    return f"{counted(basis.n_inputs, 'input')}{delays}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
 
 def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
@@ -226,51 +230,17 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     )
 
 
-def _weaknesses(names: Sequence[str], results: Sequence[CapacityResult]) -> list[Check]:
-    """What makes the comparison weaker than it looks."""
-    checks = []
-    named = list(zip(names, results, strict=True))
-    if bare := [f"{name} ({one.method})" for name, one in named if one.total_standard_error is None]:
-        said = f"there are no error bars for {listed(bare)}, so no intervals of the differences"
-        checks.append(Check(f"{said}; use the method 'control-variate', or another with `jackknife=16`."))
-    if doubtful := [name for name, one in named if one.unreliable]:
-        said = f"the total of {listed(doubtful)} is unreliable, and so are differences from it"
-        checks.append(Check(f"{said}; look at its checks, which say why."))
-    if len(methods := list(dict.fromkeys(one.method for one in results))) > 1:
-        said = f"results come from different methods ({listed(methods)}), which explain part of a difference"
-        checks.append(Check(f"{said}; estimate all with one method."))
-    return checks
-
-
-def _functions(comparison: Comparison, name: str) -> list[str]:
-    table = comparison.functions()
-    ours = table[table.device == name].reset_index(drop=True)
-    clear = ours[ours.significant]
-    head = f"  {len(clear)} of {len(ours)} functions differ between {comparison.names[0]} and {name}"
-    if not np.isfinite(ours.difference_standard_error).any():
-        return ["  without error bars nobody can say which functions differ"]
-    if not len(clear):
-        return [head]
-    largest = clear.reindex(clear.difference.abs().sort_values(ascending=False, kind="stable").index)[:SHOWN]
-    rows = [[f"  {row['name']}", _difference(row, mark=False)] for _, row in largest.iterrows()]
-    return [f"{head} (at most 5 % of these by chance); the most:", *_columns(rows)]
-
-
-def _difference(row: pd.Series, *, mark: bool = True, digits: int | None = None) -> str:
+def _difference(row: pd.Series) -> str:
     """A difference, how far its interval reaches, and a star where that leaves out zero."""
     if np.isnan(row.difference):
         return ""
-    if not np.isfinite(row.difference_standard_error):
-        return f"{row.difference:+z.3f}"
-    digits = decimals(row.difference_standard_error) if digits is None else digits
-    beyond = row.difference_low > 0 or row.difference_high < 0
-    star = " *" if mark and beyond and abs(row.difference) > 1e-7 else "  " if mark else ""
-    half_width = (row.difference_high - row.difference_low) / 2
-    return f"{row.difference:+z.{digits}f} ± {above_zero(half_width, digits)}{star}"
+    said = with_error(row.difference, row.difference_standard_error, HALF_WIDTH_95)
+    beyond = (row.difference_low > 0 or row.difference_high < 0) and abs(row.difference) > SMALLEST
+    return f"{'' if said.startswith('-') else '+'}{said}{' *' if beyond else '  '}"
 
 
 def _columns(rows: list[list[str]]) -> list[str]:
     """A table: the first column to the left, the others to the right."""
-    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    first, *others = [max(map(len, column)) for column in zip(*rows, strict=True)] or [0]
     form = "   ".join([f"  {{:<{first}}}", *(f"{{:>{width}}}" for width in others)])
     return [form.format(*row).rstrip() for row in rows]

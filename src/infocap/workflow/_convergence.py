@@ -53,10 +53,8 @@ def convergence(
     look = first_look(samples, engine)
     samples = samples.prepared(look, yes_or_no("constant", constant))
     n, maximum = samples.n_samples, samples.n_columns
-    if sizes is None:
-        steps = np.unique(np.round(np.geomspace(min(maximum, n), n, 40)).astype(int))
-    else:
-        steps = np.unique(np.asarray(sizes, dtype=int))
+    wanted = np.round(np.geomspace(min(maximum, n), n, 40)) if sizes is None else sizes
+    steps = np.unique(np.asarray(wanted, dtype=int))
     if not len(steps) or steps[0] < 1 or steps[-1] > n:
         raise DataError(f"`sizes={sizes!r}` must be numbers of samples from 1 to {n}.")
     edges = [0, *steps.tolist()]

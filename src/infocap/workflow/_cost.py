@@ -20,8 +20,6 @@ SLOW_RATE = 2e10
 BYTES_PER_SAMPLE = 10.0
 UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
-# Bytes below which nothing at all can be estimated.
-LEAST_MEMORY = 1_000_000
 # Arrays of (readouts, terms) that are kept: summaries of the whole and of both halves, and coordinates made of them.
 KEPT = 6
 # The same for each thread: two sums that wait to be added up, one under way and what it is made of.
@@ -50,7 +48,7 @@ def byte_count(memory: Any) -> int:
     if isinstance(memory, bool) or found is None or (found[2] or "") not in UNITS:
         raise ParameterError(f"`memory={memory!r}` is no amount of memory; give bytes, or a text, '512MB' or '2GiB'.")
     n_bytes = int(float(found[1]) * UNITS[found[2] or ""])
-    if n_bytes < LEAST_MEMORY:
+    if n_bytes < 1_000_000:
         raise ParameterError(f"`memory={memory!r}` is less than 1 MB, too little for anything; give more.")
     return n_bytes
 

@@ -1,5 +1,6 @@
 """estimate: inputs and readouts go in, a CapacityResult comes out; and its steps, evidence, conclude and probe."""
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ from ..samples._engine import Engine, chosen_executor
 from ..samples._look import first_look, without_gaps
 from ..samples._samples import Samples
 from ..systems._measure import measure
-from ..typing import ArrayLike, Floats, Integers, System
+from ..typing import ArrayLike, Integers, System
 from ._choose import choose_basis, said_of_choice
 from ._cost import SLOW_RATE, byte_count, within_memory
 
@@ -43,8 +44,6 @@ DEVICE_RATE = 5e11
 # each other: NumPy and SciPy have a matrix library each, and idle threads of one take the cores from the other. The
 # matrices that a device leaves to the processor are always small.
 SMALL = 20_000_000
-# Share of the memory allowed that is read at a time to find rows with missing values.
-SIFTED_SHARE = 16
 # Bytes of coordinates that travel with a result; larger ones are not kept, and capacity_of says so.
 KEPT_BYTES = 64_000_000
 
@@ -140,20 +139,19 @@ def estimate(
         notes = [said_of_choice(taken)]
     elif family is not None:
         raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
+    known: dict[str, Any] = {}
     if at is not None:
         if washout is not None:
             raise ParameterError(f"`washout={washout!r}` has no meaning at one time step; leave out `washout` or `at`.")
-        again = None if repeats is None else at_one_step(u, repeats, basis, at)[1]
-        u, x, lagged = at_one_step(u, x, basis, at)
-        options |= {"index": index, "acquired": acquired, "weights": weights, "repeats": again, "method": method}
-        means = {"constant": constant, "nan": nan, "complex_as": complex_as, "memory": memory, "executor": executor}
-        return replace(estimate(u, x, lagged, **means, **options), basis=basis)
+        repeats = None if repeats is None else at_one_step(u, repeats, basis, at)[1]
+        known = {"basis": basis}  # the result tells of delays
+        u, x, basis = at_one_step(u, x, basis, at)
     chosen = find_method(method, options)
-    rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats}
-    samples = Samples.of(u, x, basis, complex_as=complex_as, washout=washout, **rows)
+    rows = {"index": index, "acquired": acquired, "weights": weights, "repeats": repeats, "washout": washout}
+    samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
-    result = conclude(_gathered(samples, engine, constant, nan, chosen, options), chosen, **options)
-    return replace(result, checks=(*result.checks, *notes)) if notes else result
+    result = conclude(_gathered(samples, engine, constant, nan, chosen), chosen, **options)
+    return replace(result, checks=(*result.checks, *notes), **known)
 
 
 def evidence(
@@ -183,12 +181,10 @@ def evidence(
         one_of("option", name, ("index", "acquired", "weights", "repeats", "washout"))
     samples = Samples.of(u, x, basis, complex_as=complex_as, **rows)
     engine = Engine(chosen_executor(executor, u, x), None if memory is None else byte_count(memory))
-    return _gathered(samples, engine, constant, nan, None, {})
+    return _gathered(samples, engine, constant, nan, None)
 
 
-def _gathered(
-    samples: Samples, engine: Engine, constant: bool, nan: str, method: Method | None, options: dict[str, Any]
-) -> Evidence:
+def _gathered(samples: Samples, engine: Engine, constant: bool, nan: str, method: Method | None) -> Evidence:
     """Look at all rows, refuse what cannot be used, prepare the readouts, and go through them once.
 
     A job for which no machine has the memory or the days is refused before it begins.
@@ -203,8 +199,8 @@ def _gathered(
             )
     if nan == "drop" and samples.basis.of_sequences:
         raise ParameterError("`nan='drop'` would tear a sequence apart; give runs without missing values as a list.")
-    if nan == "drop":
-        less = {} if engine.memory is None else {"chunk_bytes": engine.memory // SIFTED_SHARE}
+    if nan == "drop":  # a sixteenth of the memory allowed is read at a time
+        less = {} if engine.memory is None else {"chunk_bytes": engine.memory // 16}
         samples = without_gaps(samples, replace(engine, **less))
     if engine.memory is not None:
         engine = within_memory(engine, samples, constant, method)
@@ -257,16 +253,17 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
     with all_cores(), np.errstate(under="ignore"):
         limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
         checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
-        coordinates: tuple[Floats, ...] = ()
-        weights: Floats | None = None
+        known: dict[str, Any] = {"total": total, "checks": checks, "coordinates": ()}
         if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
             inside = found.coordinates or (evidence.coordinates, *evidence.half_coordinates)
-            coordinates, weights = tuple(map(to_numpy, inside)), evidence.readout_weights
+            known |= {"coordinates": tuple(map(to_numpy, inside)), "weights": evidence.readout_weights}
+    if limit is not None:
+        known |= {"noise_limited_total": limit.total, "noise_limited_standard_error": limit.standard_error}
     for check in checks:
         if check.kind == "warning":
             warn(check)
     return CapacityResult(
-        **vars(found) | {"total": total, "checks": checks, "coordinates": coordinates},
+        **vars(found) | known,
         raw=evidence.raw,
         n_samples=evidence.n_samples,
         n_readouts=evidence.samples.x.shape[1],
@@ -274,9 +271,6 @@ def conclude(evidence: Evidence, method: str | Estimator = "control-variate", **
         rank=evidence.rank,
         basis=evidence.basis,
         method=chosen.name,
-        weights=weights,
-        noise_limited_total=None if limit is None else limit.total,
-        noise_limited_standard_error=None if limit is None else limit.standard_error,
     )
 
 
@@ -291,7 +285,12 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
     if not isinstance(method, Method):
         method = Method(name, method, "a function of one's own")
     if options:
-        method.refuse_other_options(options)
+        signature = inspect.signature(method.function)
+        try:
+            signature.bind(None, **options)
+        except TypeError as problem:
+            said = f"method {method.name!r} does not take these options: {problem}"
+            raise ParameterError(f"{said}; it takes {list(signature.parameters)[1:] or 'none'}.") from None
     return method
 
 
@@ -303,12 +302,11 @@ def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
     if not twice.any():
         raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
     x, weights = samples.x.read(0, samples.n_samples, on_host=True), samples.weights(0, samples.n_samples)
-    once = None if twice.all() else x[~twice]
+    rows: dict[str, Any] = {"measured_once": None if twice.all() else x[~twice]}
     if weights is not None:
-        weights = np.concatenate([weights[twice], weights[~twice]])
+        rows["weights"] = np.concatenate([weights[twice], weights[~twice]])
     with warnings.catch_warnings():  # what it warns of is in its checks, and so in those of the result
         warnings.simplefilter("ignore", DataWarning)
-        rows: dict[str, Any] = {"measured_once": once, "weights": weights}
         limit = from_repeats(x[twice], again[twice], constant=samples.constant, **rows)
     return limit, np.flatnonzero(twice)
 
@@ -345,15 +343,13 @@ def probe(
     free = weighted is None and not basis.memory and find_method(method, {}).takes_weights
     by_itself = free and needs_weights(basis, n_samples)
     how: dict[str, Any] = {"seed": seed, "blocks": blocks} | ({} if design is None else {"design": design})
-    weights = None
     if by_itself or (weighted is not None and yes_or_no("weighted", weighted)):
-        u, weights = draw_weighted(basis, n_samples, **how)
+        u, options["weights"] = draw_weighted(basis, n_samples, **how)
     else:
         u = draw(basis, n_samples, **how)
     # The noise has random numbers of its own, apart from those of the design.
     x = measure(system, u, None if seed is None else np.random.SeedSequence(seed).spawn(1)[0])
-    options |= {"method": method, "constant": constant, "complex_as": complex_as, "weights": weights}
-    result = estimate(u, x, basis, **options)
+    result = estimate(u, x, basis, method=method, constant=constant, complex_as=complex_as, **options)
     if not by_itself:
         return result
     found = f"a function has E[y^4] = {basis.fourth_moments.max():.3g}, more than a tenth of the {n_samples} samples"

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy
 
 from .._array import array_namespace, as_like, to_numpy
 from .._check import probability, whole_number
@@ -34,8 +35,6 @@ OUTER, WIDER = 2 / 3, 1.5
 MOST_FOUND = 2000
 # Rounds of the search, and the share of the readouts that the last of them has to explain for another one.
 MOST_ROUNDS, WORTH = 6, 0.01
-# A tenth of a run, at the most so many steps, is the washout where none is given.
-LONGEST_WASHOUT = 1000
 
 
 @dataclass(frozen=True)
@@ -70,22 +69,17 @@ class Exploration:
         return {degree: delay for degree, delay, held in sorted(pairs) if degree and held}
 
     def __repr__(self) -> str:
-        result, last, error = self.result, self.rounds[-1], self.result.total_standard_error or 0.0
-        both = with_error(result.total + self.faint, float(np.hypot(error, self.faint_standard_error)))
-        limit = f"{result.maximum} ({result.readouts_in_words})"
-        if result.noise_limited_total is not None:
-            most = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-            limit = f"{most} that noise allows, of {limit}"
-        total = result.qualified_total or with_error(result.total, error)
-        said = [f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before" for one in self.rounds]
-        return "\n  ".join([
+        result, last = self.result, self.rounds[-1]
+        error = np.hypot(result.total_standard_error or 0.0, self.faint_standard_error)
+        lines = [
             f"Exploration: {np.count_nonzero(result.capacity[1:])} of {last.tested} functions found",
-            f"largest delay of each degree {self.windows}, tested up to {last.windows}",
-            f"total {total}; with those too small to be found one by one {both}",
-            f"of at most {limit}",
-            *(f"round {number}: {one}" for number, one in enumerate(said, 1)),
-            *(f"check: {check}" for check in result.checks),
-        ])  # fmt: skip
+            f"  largest delay of each degree {self.windows}, tested up to {last.windows}",
+            f"  total with those too small to be found one by one {with_error(result.total + self.faint, error)}",
+        ]
+        for number, one in enumerate(self.rounds, 1):
+            found = f"{one.found} of {one.tested} found, {one.unexplained:.2f} unexplained before"
+            lines.append(f"  round {number}: {found}")
+        return "\n".join([*lines, repr(result)])
 
 
 def explore(
@@ -137,10 +131,9 @@ def explore(
     rate = probability("false_discovery_rate", false_discovery_rate)
     runs = list(zip(u, x, strict=False)) if has_runs(x) else [(u, x)]
     n_inputs = (*np.shape(runs[0][0]), 1)[1]
-    families = find_families(family, n_inputs if isinstance(family, str | Family) else None)
-    families = families if domain is None else [one.on(domain) for one in families]
+    families = find_families(family, n_inputs if isinstance(family, str | Family) else None, domain)
     if washout is None:
-        washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, LONGEST_WASHOUT)
+        washout = min(min(np.shape(one)[0] for _, one in runs) // 10 or 1, 1000)
     options["washout"] = longest = whole_number("washout", washout, 1)
     nothing = DelayedBasis(families, np.zeros((1, 3), int), memory=longest)
     most, windows = whole_number("most_tested", most_tested, 100), dict[int, int]()
@@ -214,8 +207,6 @@ def _test(
 
     Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
     """
-    from scipy.special import chdtrc
-
     fit = fitted(seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)))
     if fit is None:
         raise DataError("some functions found are the same on these samples; draw another sequence, or a longer one.")
@@ -227,7 +218,7 @@ def _test(
     capacity, bias, unexplained = np.sum(sums[:, :-1] ** 2, axis=1), sums[:, -1] / free, float(np.trace(covariance))
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
     variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
-    p = chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
+    p = scipy.special.chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
     return p, unexplained, (float(np.sum(capacity - bias)), float(np.sqrt(variance)))
 
 

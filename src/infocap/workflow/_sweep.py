@@ -116,15 +116,10 @@ class Sweep:
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per setting: its values, the total, its error, why it is unreliable, and capacity by degree."""
-        import pandas as pd
-
-        rows = []
-        for point, result in self:
-            by_degree = np.bincount(result.basis.degrees, result.capacity)
-            known = {name: getattr(result, name) for name in (*TOTALS, "maximum")}
-            rows.append(point | known | {f"degree_{degree}": value for degree, value in enumerate(by_degree)})
-        table = pd.DataFrame(rows)
-        return table.drop(columns=[name for name in TOTALS if table[name].isna().all()])
+        table = self.to_xarray()
+        totals = table[[name for name in (*TOTALS, "maximum") if name in table]].to_dataframe()
+        by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
+        return totals.join(by_degree).reset_index()
 
 
 def sweep(
@@ -188,16 +183,31 @@ def sweep(
         blocks = block_count(basis, n_samples, design, blocks)
     how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
     how |= {"method": method, "constant": constant, "complex_as": complex_as}
-    shelf = None if path is None else Shelf(Path(path), _described(make_system, basis, how, options))
-    measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
-    kept = {number: shelf.file(point) for number, point in enumerate(points)} if shelf else {}
-    found = {number: load_result(file) for number, file in kept.items() if file.exists()}
+    files, plan = list[Path](), dict[str, Any]()
+    if path is not None:
+        plan = how | {
+            "system": _name(make_system),
+            "basis": basis.to_dict(),
+            "indices": hashlib.sha256(np.asarray(basis.indices, dtype=np.int64).tobytes()).hexdigest()[:16],
+            "n_terms": len(basis),
+            "method": method if isinstance(method, str) else _name(method),
+            "options": {name: repr(value) for name, value in options.items()},
+        }
+        files = _files(Path(path), plan, points)
+    found = {number: load_result(file) for number, file in enumerate(files) if file.exists()}
     missing = {number: point for number, point in enumerate(points) if number not in found}
+    measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
     quiet = not yes_or_no("progress", progress)
     with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
         for number, result in _run(measured, missing, chosen_executor(executor)):
-            if shelf:
-                shelf.save(points[number], result)
+            if files:
+                folder = files[number].parent
+                if not (folder / PLAN).exists():  # with the first result: a call that never ran leaves nothing
+                    folder.mkdir(parents=True, exist_ok=True)
+                    with replaced(folder / PLAN) as beside:
+                        kept = {"format": "infocap sweep 1", "plan": plan}
+                        beside.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+                result.save(files[number])
             found[number] = result
             bar.update()
     return Sweep(grid, tuple(found[number] for number in range(len(points))))
@@ -254,61 +264,30 @@ def _said(point: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in point.items())
 
 
-def _described(
-    make_system: Callable[..., System], basis: ProductBasis, how: dict[str, Any], options: dict[str, Any]
-) -> dict[str, Any]:
-    """What makes two sweeps the same, as plain data."""
-    return how | {
-        "system": _name(make_system),
-        "basis": basis.to_dict(),
-        "indices": hashlib.sha256(np.asarray(basis.indices, dtype=np.int64).tobytes()).hexdigest()[:16],
-        "n_terms": len(basis),
-        "method": how["method"] if isinstance(how["method"], str) else _name(how["method"]),
-        "options": {name: repr(value) for name, value in options.items()},
-    }
+def _files(folder: Path, plan: dict[str, Any], points: list[dict[str, Any]]) -> list[Path]:
+    """The file of each setting in the folder of a sweep, which must not be that of another sweep.
 
-
-class Shelf:
-    """A folder with the plan of a sweep and a file for each finished setting."""
-
-    def __init__(self, path: Path, plan: dict[str, Any]) -> None:
-        if plan["seed"] is None:
-            raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
-        self.path, self.plan, self.fingerprint = path, plan, _fingerprint(plan)
-        if not (path / PLAN).exists():
-            return
+    Names can be read by a person; a few digits tell apart what rounds to the same.
+    """
+    if plan["seed"] is None:
+        raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
+    if (folder / PLAN).exists():
         try:
-            earlier = json.loads((path / PLAN).read_text(encoding="utf-8"))
-            there, kept = earlier["fingerprint"], earlier["plan"]
+            kept = dict(json.loads((folder / PLAN).read_text(encoding="utf-8"))["plan"])
         except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(f"{path / PLAN} is not the plan of a sweep ({problem}); give another.") from None
-        if there != self.fingerprint:
-            others = [(name, kept.get(name), here) for name, here in plan.items() if kept.get(name) != here]
-            changes = [f"{name} {their!r} there and {ours!r} here" for name, their, ours in others]
-            raise DataError(
-                f"{path} holds another sweep: its fingerprint is {there[:12]}, this one's is "
-                f"{self.fingerprint[:12]} ({', '.join(changes)}); give another path, or remove the folder."
-            )
-
-    def save(self, point: dict[str, Any], result: CapacityResult) -> None:
-        """Keep a result; it is there whole or not at all."""
-        if not (self.path / PLAN).exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            kept = {"format": "infocap sweep 1", "fingerprint": self.fingerprint, "plan": self.plan}
-            with replaced(self.path / PLAN) as beside:
-                beside.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-        result.save(self.file(point))
-
-    def file(self, point: dict[str, Any]) -> Path:
-        """A name a person can read, and a few digits that tell apart what rounds to the same."""
+            raise DataError(f"{folder / PLAN} is not the plan of a sweep ({problem}); give another.") from None
+        ours = json.loads(json.dumps(plan))  # as a file gives it back
+        changed = [name for name in ours if kept.get(name) != ours[name]]
+        if changed:
+            said = ", ".join(f"{name} {kept.get(name)!r} there and {ours[name]!r} here" for name in changed)
+            raise DataError(f"{folder} holds another sweep ({said}); give another path, or remove the folder.")
+    files = []
+    for point in points:
         said = ",".join(f"{name}={value}" for name, value in point.items())
         plain = "".join(letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said)[:120]
-        mark = _fingerprint({key: repr(value) for key, value in point.items()})[:8]
-        return self.path / f"{plain}-{mark}.nc"
-
-
-def _fingerprint(plan: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()
+        exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
+        files.append(folder / f"{plain}-{hashlib.sha256(exact.encode()).hexdigest()[:8]}.nc")
+    return files
 
 
 def _name(function: Any) -> str:
