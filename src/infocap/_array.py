@@ -97,7 +97,8 @@ def multiplier(like: Any) -> Callable[..., Any] | None:
 
 
 def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
-    """The lower triangle C with C C' = matrix + diag(plus); None where that is not positive."""
+    """The lower triangle C with C C' = matrix + diag(plus); where that is not positive, no numbers (NaN)."""
+    xp = array_namespace(matrix)
     try:
         if on_host(matrix):
             from scipy.linalg import cholesky as factored
@@ -105,16 +106,14 @@ def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
             sums = matrix.copy()
             sums.flat[:: len(sums) + 1] += plus
             return factored(sums.T, lower=True, overwrite_a=True, check_finite=False)  # in the order of LAPACK
-        xp = array_namespace(matrix)
         if not np.isscalar(plus):
             matrix = matrix + xp.eye(matrix.shape[0], dtype=matrix.dtype, device=matrix.device) * as_like(plus, matrix)
-        if _library(matrix) == "torch":  # asks for no exception, which could be one of memory too
+        if _library(matrix) == "torch":  # which tells on the device whether it failed, and nobody has to wait for that
             factor, failed = xp.linalg.cholesky_ex(matrix)
-            return None if bool(failed) else factor
-        factor = xp.linalg.cholesky(matrix)
+            return xp.where(failed > 0, xp.nan, factor)
+        return xp.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
-        return None
-    return factor if np.isfinite(to_numpy(factor[-1, -1])) else None
+        return xp.full_like(matrix, xp.nan)
 
 
 def solve_triangle(lower: Any, right: Any, transposed: bool = False) -> Any:

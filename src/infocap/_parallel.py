@@ -47,10 +47,13 @@ def all_cores() -> Iterator[int]:
                 _Cores.limit.restore_original_limits()
 
 
-def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item]) -> list[Outcome]:
-    """function(item) for every item, in order, on all cores; inside another such call one after the other."""
+def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1) -> list[Outcome]:
+    """function(item) for every item, in order, on all cores, or one in so many of them.
+
+    Inside another such call the items come one after the other.
+    """
     with all_cores() as cores:
-        threads = min(cores, len(items))
+        threads = min(max(cores // one_in, 1), len(items))
         if threads <= 1 or current_thread().name.startswith(POOL):  # threads that wait for each other wait for ever
             return list(map(function, items))
         return list(thread_pool(threads).map(function, items))

@@ -210,12 +210,12 @@ EXPLAINS = {
 }
 
 
-def mistakes(samples: Samples, look: Look) -> dict[str, list[Check]]:
-    """What is wrong with the data in all stretches, by its cause."""
+def mistakes(samples: Samples, look: Look, one_in: int = 1) -> dict[str, list[Check]]:
+    """What is wrong with the data in all stretches, by its cause, looked for by one core in so many."""
     parts, found = stretches(samples), dict[str, list[Check]]()
     seen = partial(_in_stretch, samples, look, 1 / len(parts))
     with np.errstate(under="ignore"):
-        for one in chain.from_iterable(parallel_map(seen, parts) if samples.in_memory else map(seen, parts)):
+        for one in chain.from_iterable(parallel_map(seen, parts, one_in) if samples.in_memory else map(seen, parts)):
             found.setdefault(one.found["cause"], []).append(one)
     return found
 

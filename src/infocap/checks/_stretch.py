@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._array import as_like, take_rows, to_numpy
 from .._words import listed
 from ..basis._product import ProductBasis
 from ..estimators._evidence import lowest
@@ -142,8 +143,13 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
     few = slice(None, None, -(-len(samples.channels) // WIDEST) if samples.x.on_device else 1)
     channels, scale = samples.channels[few], np.broadcast_to(samples.scale, samples.channels.shape)[few]
     low, ends = lowest(samples.basis, FUNCTIONS), np.array([look.low, look.high])[:, channels] * scale
-    in_order, tables = samples.acquired is None, (samples.u, samples.x)
-    u, x = (one.read(first, first + len(rows), on_host=True) if in_order else one.take(rows) for one in tables)
+    if samples.acquired is None:
+        u, x = (one.read(first, first + len(rows)) for one in (samples.u, samples.x))
+        if samples.x.on_device and len(channels) < x.shape[1]:  # fewer numbers to fetch
+            x = take_rows(x.T, as_like(channels, x)).T
+        u, x = to_numpy(u), to_numpy(x)
+    else:
+        u, x = samples.u.take(rows), samples.x.take(rows)
     if samples.basis.of_sequences:  # the inputs have more rows, and perhaps a column of slow time
         runs = 1 if samples.runs is None else np.searchsorted(samples.runs, rows, side="right")
         u = samples.u.take(rows + samples.history * runs)[:, : samples.basis.n_inputs]

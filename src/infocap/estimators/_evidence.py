@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .._array import as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, on_host, to_numpy
 from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
 from ..errors import Check
 from ..kernels._summary import (
+    GOOD_CONDITION,
     Frame,
     Moments,
     Span,
@@ -115,13 +116,12 @@ class Evidence:
     @cached_property
     def coordinates(self) -> Any:
         """The targets in an orthonormal frame of that space, (rank, terms)."""
-        return coordinates(self.whole, self.space)
+        return coordinates(self.whole)
 
     @cached_property
     def half_coordinates(self) -> tuple[Any, Any]:
         """Coordinates of the targets from the first half of the samples alone, and from the second."""
-        first, second = (coordinates(half, span(half)) for half in self.halves)
-        return first, second
+        return coordinates(self.halves[0]), coordinates(self.halves[1])
 
     @property
     def readout_weights(self) -> Floats:
@@ -239,10 +239,9 @@ def summaries(samples: Samples, engine: Engine, frame: Frame | None, edges: Sequ
     if frame is not None and min(stop - start for start, stop in pairwise(edges)) >= 2 * samples.n_columns:
         sums: list[Moments] = engine.fold(samples, partial(_moments, matrix=frame.matrix), edges=edges)
         sums.append(sums[0] if len(sums) == 1 else reduce(add, sums))
-        found = [one.summary(frame, samples.constant) for one in sums]
-        safe = [one for one in found if one is not None]
-        if len(safe) == len(found):
-            return safe
+        found, bounds = zip(*(one.summary(frame, samples.constant) for one in sums), strict=True)
+        if all(float(bound) < GOOD_CONDITION for bound in bounds):
+            return list(found)
     parts: list[Summary] = engine.fold(samples, _summary, combine, edges)
     return [*parts, combine(*parts)]
 
@@ -326,8 +325,11 @@ def _leverages(samples: Samples, start: int, stop: int, **frame: Any) -> list[Fl
 
 def _leverage_power(samples: Samples, start: int, stop: int, **whitened: Any) -> float:
     """The sum of leverage² over some rows."""
-    (leverage,) = _leverages(samples, start, stop, **whitened)
-    return float(np.sum(leverage**2))
+    if not samples.x.on_device:
+        return float(np.sum(_leverages(samples, start, stop, **whitened)[0] ** 2))
+    z = samples.readouts(start, stop, **whitened)
+    xp = array_namespace(z)
+    return float(xp.sum(xp.sum(z**2, axis=1) ** 2))  # one number is fetched in place of one per row
 
 
 def _leverage_squares(samples: Samples, start: int, stop: int, **whitened: Any) -> Floats:

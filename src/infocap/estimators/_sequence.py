@@ -53,7 +53,7 @@ def fitted(sums: Products) -> tuple[Floats, Floats, Floats] | None:
     None where some controls are the same on these samples, as functions of binary inputs may be.
     """
     triangle = triangle_of_gram(sums.controls)
-    if triangle is None:
+    if not np.isfinite(to_numpy(triangle[-1, -1])):
         return None
     inverse = inverse_of_triangle(triangle)
     c = inverse @ (inverse.T @ sums.cross)

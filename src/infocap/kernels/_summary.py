@@ -58,14 +58,14 @@ class Summary:
 
     `triangle` is (readouts, readouts), `projection` = q'y is (readouts, terms). With `constant`, the first
     readout is the constant, and centring is exact: it happens on the triangle. The projection is where the data
-    are; the triangle, which is small, in the processor's memory.
+    are; the triangle, which is small, in the processor's memory, unless its inverse is known.
     """
 
-    triangle: Floats
+    triangle: Any
     projection: Any
     n_samples: int
     constant: bool = False
-    inverse: Floats | None = None  # of the triangle, where it is known and safe to use
+    inverse: Any = None  # of the triangle, where it is known and safe to use
 
 
 def summarise(x: Any, y: Any, constant: bool = False) -> Summary:
@@ -119,9 +119,9 @@ def span(summary: Summary) -> Span:
     """
     triangle, skip = summary.triangle, int(summary.constant)
     centred = triangle[skip:, skip:]
-    mean = triangle[0, 1:] / triangle[0, 0] if summary.constant else np.zeros(centred.shape[1])
+    mean = to_numpy(triangle[0, 1:] / triangle[0, 0]) if summary.constant else np.zeros(centred.shape[1])
     if summary.inverse is not None:
-        return Span(None, summary.inverse[skip:, skip:], mean)
+        return Span(None, to_numpy(summary.inverse)[skip:, skip:], mean)
     norms = np.sqrt(np.sum(centred**2, axis=0))
     # What is left of a constant column after centring is rounding, not a direction.
     rounding = norms <= RANK_TOLERANCE * np.sqrt(np.sum(triangle[:, skip:] ** 2, axis=0))
@@ -137,22 +137,22 @@ def span(summary: Summary) -> Span:
     return Span(left[:, :rank], whitening, mean)
 
 
-def coordinates(summary: Summary, space: Span) -> Any:
+def coordinates(summary: Summary) -> Any:
     """The targets' coordinates in an orthonormal frame of the readouts' space: (rank, terms).
 
     Their squares, summed over the frame, are the capacities.
     """
-    skip = int(summary.constant)
-    inside = summary.projection
-    if space.frame is not None:
-        rest = as_like(space.frame.T, inside) @ inside[skip:, :]
+    skip, inside = int(summary.constant), summary.projection
+    frame = None if summary.inverse is not None else span(summary).frame
+    if frame is not None:
+        rest = as_like(frame.T, inside) @ inside[skip:, :]
         inside = array_namespace(inside).concat([inside[:skip, :], rest], axis=0)
     return inside / float(np.sqrt(summary.n_samples))
 
 
 def capacities(summary: Summary) -> Floats:
     """The raw empirical capacities C_N of all targets, with the exact normalisation E[y²] = 1."""
-    return squares(coordinates(summary, span(summary)))
+    return squares(coordinates(summary))
 
 
 def squares(values: Any) -> Floats:
@@ -174,16 +174,14 @@ def zero_capacity_bound(fourth_moments: ArrayLike, leverage_power: float, n_samp
 
 
 def triangle_of_gram(gram: Any) -> Any:
-    """The triangle r of x = q r from x'x, by Cholesky's method; None when it is not positive definite to rounding.
+    """The triangle r of x = q r from x'x, by Cholesky's method, where the Gram matrix is.
 
-    It is where the Gram matrix is.
+    It holds no numbers (NaN) when that is not positive definite to rounding.
     """
     xp = array_namespace(gram)
-    norms = xp.sqrt(xp.linalg.diagonal(gram))
-    if on_host(gram) and not (np.all(norms > 0) and np.all(np.isfinite(norms))):
-        return None
-    lower = cholesky(gram / norms / norms[:, None])
-    return None if lower is None else lower.T * norms
+    with np.errstate(divide="ignore", invalid="ignore"):
+        norms = xp.sqrt(xp.linalg.diagonal(gram))
+        return cholesky(gram / norms / norms[:, None]).T * norms
 
 
 def condition_bound(matrix: Any, inverse: Any) -> Any:
@@ -206,8 +204,6 @@ class Frame(NamedTuple):
 
 def frame_of(triangle: Any) -> Frame | None:
     """The frame in which readouts with this triangle are orthonormal; None where some are nearly dependent."""
-    if triangle is None:
-        return None
     xp = array_namespace(triangle)
     norms = xp.sqrt(xp.sum(triangle**2, axis=0))
     scaled = triangle / xp.where(norms > 0, norms, xp.ones_like(norms))
@@ -245,19 +241,18 @@ class Moments(Sums):
     projection: Any
     n_samples: int
 
-    def summary(self, frame: Frame, constant: bool) -> Summary | None:
-        """The summary of these samples; None where z is too nearly dependent for sums of products."""
-        triangle = triangle_of_gram(self.gram)
-        if triangle is None:
-            return None
-        xp, inverse = array_namespace(self.gram), inverse_of_triangle(triangle)
-        norms = xp.sqrt(xp.sum(triangle**2, axis=0))
-        if not condition_bound(triangle / norms, inverse * norms[:, None]) < GOOD_CONDITION:
-            return None
+    def summary(self, frame: Frame, constant: bool) -> tuple[Summary, Any]:
+        """The summary of these samples, and a bound on the condition number of z; on a device nothing is waited for.
+
+        Where the bound is not below `GOOD_CONDITION`, sums of products have lost too many digits for the summary.
+        """
+        xp, triangle = array_namespace(self.gram), triangle_of_gram(self.gram)
+        inverse, norms = inverse_of_triangle(triangle), xp.sqrt(xp.sum(triangle**2, axis=0))
+        bound = condition_bound(triangle / norms, inverse * norms[:, None])
         projection = (self.projection @ as_like(inverse, self.projection)).T
         if frame.matrix is not None:
             triangle, inverse = triangle @ frame.triangle, frame.matrix @ inverse
-        return Summary(to_numpy(triangle), projection, self.n_samples, constant, to_numpy(inverse))
+        return Summary(triangle, projection, self.n_samples, constant, inverse), bound
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> Floats:
@@ -303,7 +298,7 @@ class Ridge:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(n_signs)
         for penalty in penalties:
             factor = cholesky(a, penalty)
-            pivots = 0.0 if factor is None else to_numpy(xp.linalg.diagonal(factor))
+            pivots = to_numpy(xp.linalg.diagonal(factor))
             if np.min(pivots**2 / (own + penalty)) > LEAST_PIVOT:
                 inside = xp.concat([solve_triangle(factor, b), as_like(signs, a)], axis=1)
                 solved = rows_at(solve_triangle(factor, inside, transposed=True), places)

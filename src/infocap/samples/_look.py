@@ -82,10 +82,10 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
     """Check and describe the rows start to stop, some at a time; on a device all at once.
 
     Some rows are kept as a sample, several times as many of all rows together as there are channels. They are chosen at
-    random: every n-th row would do, but not on Sobol points.
+    random: every n-th row would do, but not on Sobol points. Of those on a device one is enough, for all can be used.
     """
     width = samples.x.shape[1]
-    wanted = int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
+    wanted = 1 if samples.x.on_device else int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
     generator = np.random.default_rng(samples.first_row + start)
     chosen = start + np.sort(generator.choice(stop - start, min(wanted, stop - start), replace=False))
     looks = []

@@ -40,6 +40,9 @@ MOST_DAYS, MOST_OF_MEMORY = 2.0, 0.8
 LARGE_BYTES = 1e9
 # Operations per second that any graphics card for computing can do.
 DEVICE_RATE = 5e11
+# Cores from which on some look for mistakes in the data while others go through the rows, and one in how many does:
+# checks are small steps, for which more threads wait for Python's lock.
+MANY_CORES, ONE_CORE_IN = 4, 8
 # Values of the basis below which a method's matrices are handled faster by one thread than by several, which wait for
 # each other: NumPy and SciPy have a matrix library each, and idle threads of one take the cores from the other. The
 # matrices that a device leaves to the processor are always small.
@@ -204,7 +207,7 @@ def _gathered(samples: Samples, engine: Engine, constant: bool, nan: str, method
         samples = without_gaps(samples, replace(engine, **less))
     if engine.memory is not None:
         engine = within_memory(engine, samples, constant, method)
-    with all_cores(), np.errstate(under="ignore"):  # readouts of 1e-310 are as good as others
+    with all_cores() as cores, np.errstate(under="ignore"):  # readouts of 1e-310 are as good as others
         look = first_look(samples, engine)
         samples = samples.prepared(look, constant)
         n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
@@ -217,8 +220,9 @@ def _gathered(samples: Samples, engine: Engine, constant: bool, nan: str, method
                 f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
                 "`max_interactions` or `index_set='hyperbolic'`."
             )
-        looked_for: Any = cache(partial(mistakes, samples, look))
-        if samples.x.on_device and n * k * terms > DEVICE_RATE:  # a card that is at work for long leaves time
+        beside = n * k * terms > DEVICE_RATE if samples.x.on_device else cores >= MANY_CORES and samples.in_memory
+        looked_for: Any = cache(partial(mistakes, samples, look, ONE_CORE_IN if beside else 1))
+        if beside:  # a card that is at work for long leaves time, many cores leave some
             looked_for = ThreadPoolExecutor(1).submit(looked_for).result
         seen = replace(gather(samples, engine, look), mistakes=looked_for)
     if seen.n_samples <= seen.rank:
