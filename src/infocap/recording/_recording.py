@@ -199,8 +199,22 @@ def arrange(rows: Rows) -> Recording:
             said = f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}"
             raise DataError(f"{said}; what is read in blocks must be sorted: read it whole, or write it so.")
         return Recording(u, x, index, acquired=when, **rows.told)
+    if index.max() < 0:
+        raise DataError(f"{path} has no row of the design, only noise repeats and references.")
+    return by_index(path, u, x, index, when, **rows.told)
+
+
+def by_index(
+    path: Path, u: Floats, x: Floats, index: Integers, when: Floats, extra: Floats | None = None, **told: Any
+) -> Recording:
+    """Sort measurements into a recording in design order: samples, their repeats, noise and references.
+
+    From each one the latest with the source off is subtracted, or the first where none came before.
+    """
     if (dark := index == DARK).any():
-        x = less_dark(x, when, x[dark], when[dark])
+        order = np.argsort(when[dark], kind="stable")
+        latest = np.searchsorted(when[dark][order], when, side="right") - 1
+        x = x - x[dark][order[np.maximum(latest, 0)]]
     first, second = _appearances(path, index, u)
     twice, repeats = second >= 0, None
     if twice.any():
@@ -217,7 +231,8 @@ def arrange(rows: Rows) -> Recording:
         noise=x[noise] if noise.any() else None,
         reference=x[reference] if reference.any() else None,
         reference_acquired=when[reference] if timed else None,
-        **rows.told,
+        extra=None if extra is None else extra[first],
+        **told,
     )
 
 
@@ -275,13 +290,6 @@ def joined(parts: Sequence[Schedule]) -> Schedule:
     return Schedule(np.concatenate([one.codes for one in parts]), np.concatenate([one.inputs for one in parts]))
 
 
-def less_dark(x: Floats, when: Floats, dark: Floats, dark_when: Floats) -> Floats:
-    """Subtract from each row of readouts the latest one with the source off, or the first where none came before."""
-    order = np.argsort(dark_when, kind="stable")
-    latest = np.searchsorted(dark_when[order], when, side="right") - 1
-    return x - dark[order[np.maximum(latest, 0)]]
-
-
 def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     """Convert a design index to integers."""
     if index.dtype.kind in "iu":
@@ -330,16 +338,14 @@ def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
 
 def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
     """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
-    if index.min() < DARK:
+    if index.min(initial=0) < DARK:
         row = int(np.argmax(index < DARK))
         said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
         raise DataError(f"{said}, {NOISE} for noise repeats, {REFERENCE} for references or {DARK} for the source off.")
-    if index.max() < 0:
-        raise DataError(f"{path} has no row of the design, only noise repeats and references.")
     order = np.argsort(index, kind="stable")
     order = order[index[order] >= 0]
     points, start, count = np.unique(index[order], return_index=True, return_counts=True)
-    if count.max() > 2:
+    if count.max(initial=0) > 2:
         many = int(np.argmax(count > 2))
         said = f"index in {path} has {points[many]} {count[many]} times"
         raise DataError(f"{said}; a point of the design is measured once or twice: keep two of its rows.")
