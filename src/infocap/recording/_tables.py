@@ -9,7 +9,7 @@ import re
 import warnings
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,9 +29,7 @@ MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
 EXPANSION = 26
 LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
-# Characters from which on a table may be read by pandas at once, and in which its head must end: shorter ones take less
-# than 0.1 s either way.
-LONG = 100_000
+LONG = 100_000  # Characters from which on pandas may read a table at once; shorter ones take less than 0.1 s anyway.
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
 PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
@@ -126,9 +124,8 @@ class Sheet:
         rows = self.numbers([k for k in range(len(self.columns)) if k not in text])
         words = [[str(self.columns[k].iloc[row]) for k in text[:2]] for row in range(len(rows))]
         labels = [_labelled(*one) if one else str(k + 1) for k, one in enumerate(words)]
-        said = f"{self.dialect}, one line per channel"
-        columns = [pd.Series(row) for row in rows]
-        return Sheet(self.path, labels, columns, bool(text), self.decimal, self.comments, said, self.checks)
+        columns, said = [pd.Series(row) for row in rows], f"{self.dialect}, one line per channel"
+        return replace(self, labels=labels, columns=columns, has_names=bool(text), dialect=said)
 
     def _wrong(self, column: int) -> pd.Series[Any]:
         """The cells that are neither numbers nor empty."""
@@ -156,77 +153,69 @@ def unit_of(name: str) -> str:
 
 def load_sheet(path: Path) -> Sheet:
     """Read a table; lines before it, names and units are told apart from it, a line of another length is named."""
+    import pandas as pd
+
     readable(path)
     refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
     text = _decoded(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
-    if len(text) > LONG and (sheet := _clean_sheet(path, text)):
-        return sheet
     lines = text.split("\n")
-    comments = [line for line in lines if line.startswith(COMMENT)]
     plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
     separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
-    records = _records(path, lines, separator)
-    start, names, said = _find_rows(path, records, most=0 if separator is None else 1)
-    rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
-    width = len(next(iter(rows.values())))
-    for line, cells in rows.items():
-        if len(cells) not in (width, len(names)):
-            said = f"{path} has {len(cells)} cells in line {line} and {width} in line {records[start].line}"
-            raise DataError(f"{said}; repair the line that is wrong.")
-    import pandas as pd
-
-    words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
-    words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
+    columns: list[pd.Series[Any]] = []
+    if len(text) > LONG:
+        with suppress(DataError, ValueError):  # found again below, with the line that is wrong
+            records = _records(path, lines[: 2 * SAMPLED], separator)
+            start, names, said = _find_rows(path, records, most=0)
+            columns = _read_at_once(lines, records[start], separator)
     decimal, thousands, doubt = ".", "", ""
-    columns = [_parsed(words[k], decimal, thousands) for k in words]
-    others = {cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()}
-    if any(map(_looks_like_number, others)):
-        decimal, thousands, doubt = _signs(path, words)
+    if not columns:
+        records = _records(path, lines, separator)
+        start, names, said = _find_rows(path, records, most=0 if separator is None else 1)
+        rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
+        width = len(next(iter(rows.values())))
+        for line, cells in rows.items():
+            if len(cells) not in (width, len(names)):
+                said = f"{path} has {len(cells)} cells in line {line} and {width} in line {records[start].line}"
+                raise DataError(f"{said}; repair the line that is wrong.")
+        words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
+        words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
         columns = [_parsed(words[k], decimal, thousands) for k in words]
-    labels = names or [str(k + 1) for k in words]
+        others = {cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()}
+        if any(map(_looks_like_number, others)):
+            decimal, thousands, doubt = _signs(path, words)
+            columns = [_parsed(words[k], decimal, thousands) for k in words]
+    labels = names or [str(k + 1) for k in range(len(columns))]
     while len(columns) > 1 and columns[-1].isna().all() and not (names and labels[-1]):
         del columns[-1], labels[-1]  # every line ended in a separator
+    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
     signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
-    dialect = _dialect(separator, signs, said, records[start].line)
+    dialect = f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
+    comments = [line for line in lines if line.startswith(COMMENT)]
     return Sheet(path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
 
 
-def _clean_sheet(path: Path, text: str) -> Sheet | None:
-    """Let pandas read a long table at once if all below its head are numbers; return None where that is in doubt."""
+def _read_at_once(lines: list[str], first: Record, separator: str | None) -> list[pd.Series[Any]]:
+    """Let pandas read a long table if all from its first row on are numbers; return nothing where that is in doubt."""
     import pandas as pd
 
     # Versions of pandas before 3.1 lose the last digit without it; later ones give a warning where it is there.
     is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
     exact: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
-    head = text[:LONG].split("\n")[: 2 * SAMPLED]
-    separator = _separator([line for line in head[SAMPLED:] if line.strip() and not line.startswith(COMMENT)])
-    with suppress(DataError, ValueError):  # the way for all other tables finds out what is wrong, and in which line
-        records = _records(path, head, separator)
-        start, names, said = _find_rows(path, records, most=0)
-        first, above = records[start].line, head[: records[start].line - 1]
-        table = pd.read_csv(
-            io.BytesIO(text[sum(len(line) + 1 for line in above) :].encode()),
-            sep=separator or r"\s+",
-            header=None,
-            dtype=float,
-            keep_default_na=False,
-            na_values=["", "nan", "NaN"],
-            skip_blank_lines=False,
-            **exact,
-        )
-        # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
-        if table.shape[1] == len(records[start].cells) and not table.iloc[:, -1].isna().any():
-            table.index = table.index + first
-            labels, comments = names or [str(k + 1) for k in table], [one for one in above if one.startswith(COMMENT)]
-            dialect = _dialect(separator, "", said, first)
-            return Sheet(path, labels, [table[k] for k in table], bool(names), ".", comments, dialect)
-    return None
-
-
-def _dialect(separator: str | None, signs: str, names: str, line: int) -> str:
-    """How a table is written, in words."""
-    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
-    return f"text separated by {between}{signs}, {names}, numbers from line {line} on"
+    table = pd.read_csv(
+        io.BytesIO("\n".join(lines[first.line - 1 :]).encode()),
+        sep=separator or r"\s+",
+        header=None,
+        dtype=float,
+        keep_default_na=False,
+        na_values=["", "nan", "NaN"],
+        skip_blank_lines=False,
+        **exact,
+    )
+    # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
+    if table.shape[1] != len(first.cells) or table.iloc[:, -1].isna().any():
+        return []
+    table.index = table.index + first.line
+    return [table[k] for k in table]
 
 
 def _decoded(path: Path) -> str:
