@@ -16,7 +16,6 @@ from ._recording import DIMENSIONS, NAMES, NOISE, REFERENCE, Recording, input_co
 FORMAT = "infocap recording 1"
 # The first words of what `infocap draw` writes above its inputs, and `Recording.save` above a sequence; what it tells.
 PLAN, PLANNED = "# infocap plan ", ("plan", "fingerprint", "design", "runs")
-NEEDED = ("inputs", "readouts", "index")
 PARTS = "re, im"  # of complex numbers, which NetCDF does not have, along the last axis
 UNITS = {"inputs": "input_unit", "readouts": "readout_unit"}
 MATLAB_NAMES = {"inputs": "u", "readouts": "x"}  # in the .mat files that older versions wrote
@@ -118,24 +117,20 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
                 arrays[name] = arrays[name].ravel()  # MATLAB has nothing below two dimensions
             if name in UNITS and "units" in contents.variables[here].attributes:
                 words[UNITS[name]] = contents.variables[here].attributes["units"]
-    lost = [name for name in NEEDED if name not in arrays]
+    lost = [name for name in ("inputs", "readouts", "index") if name not in arrays]
     told = words.get("arrays")  # of .mat files, which can end after any variable
     lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
     if lost:
         raise DataError(f"{path} is damaged or cut short: it has no {', '.join(lost)}, and holds {contents}.")
-    arrays["index"] = whole_numbers(path, arrays["index"])
+    arrays["index"], checks = whole_numbers(path, arrays["index"]), from_json(path, "checks", words, [])
     arrays |= {unit: str(words.get(unit, "")) for unit in UNITS.values()}
     arrays |= {name: tuple(map(str, from_json(path, axis, words, []))) for name, axis, _ in NAMES}
     return Recording(
         **arrays,
         metadata=from_json(path, "metadata", words, {}),
-        checks=tuple(_check(one) for one in from_json(path, "checks", words, [])),
+        # Older versions saved plain sentences.
+        checks=tuple(Check.from_dict(one) if isinstance(one, dict) else str(one) for one in checks),
     )
-
-
-def _check(saved: Any) -> str:
-    """A check as it was saved: with its kind and findings, or a plain sentence."""
-    return Check.from_dict(saved) if isinstance(saved, dict) else str(saved)
 
 
 def _joined_parts(contents: Contents, name: str) -> np.ndarray:
