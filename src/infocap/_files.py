@@ -25,6 +25,8 @@ FRACTION = 0.8  # of the memory that one array may take; the rest is for the pro
 MOST_CHUNKS = 1_000_000
 UNKNOWN = 16e9  # bytes of memory assumed where the system does not tell, as on Windows: what a laptop has
 GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # where Linux tells the limit of a container
+# Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
+TEXT_EXPANSION = 26
 TEXT_BYTES = 64  # of memory that a string takes at least, whatever its type in the file says
 NUMBERS = "biufc"
 SLACK = 1_000_000  # bytes reserved on the disk beyond the arrays, for names and attributes
@@ -83,6 +85,12 @@ def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int,
             f"{FRACTION:.0%} of this machine's memory or {MOST_CHUNKS:,} chunks; it is damaged, or must be rewritten "
             "in larger chunks, or read in parts with its own library and given to infocap.estimate."
         )
+
+
+def read_text(path: Path) -> bytes:
+    """Read a file of text, unless its cells would not fit into memory."""
+    refuse_too_large(readable(path), "text", (path.stat().st_size,), TEXT_EXPANSION)
+    return path.read_bytes()
 
 
 def refuse_bomb(path: Path, what: str, packed: int, unpacked: int) -> None:
@@ -232,10 +240,13 @@ def checksum(path: Path, stop: int) -> int:
     return crc
 
 
-def sealed(path: Path) -> bool | None:
-    """Whether a file is as infocap wrote it, by the checksum in its last line; None for one without such a line."""
+def sealed(path: Path) -> bool:
+    """Whether the last line of a file tells its checksum; refuse a file that is not as infocap wrote it."""
     found = path.stat()
-    return _sealed(path, found.st_size, found.st_mtime_ns)
+    agrees = _sealed(path, found.st_size, found.st_mtime_ns)
+    if agrees is False:
+        raise changed(path)
+    return agrees is not None
 
 
 def changed(path: Path) -> DataError:

@@ -35,8 +35,6 @@ def open_hdf5(path: Path) -> Iterator[Contents]:
             convert = f"nccopy -k nc4 {path.name} new.nc"
             raise DataError(f"{path} is a NetCDF file of the classic format; convert it with {convert}.")
     as_written = sealed(path)
-    if as_written is False:
-        raise changed(path)
     with read_hdf5(path) if as_written else in_child("infocap._hdf5:read_hdf5", path) as contents:
         if not as_written and SEALED in contents.attributes:
             raise changed(path)

@@ -16,18 +16,16 @@ from typing import Any
 import numpy as np
 
 from .._child import in_child, limit_memory
-from .._files import Contents, Variable, blame, readable, refuse_bomb, refuse_too_large
+from .._files import Contents, Variable, blame, read_text, readable, refuse_bomb, refuse_too_large
 from .._hdf5 import PACKING, open_hdf5
 from ..errors import DataError, ParameterError
 from ..samples._sources import Hdf5Rows
 
-# NumPy's names too.
+# MATLAB's names of its types of numbers, which are NumPy's too.
 CLASSES = ("double", "single", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)))
 HEAD_BYTES, PACKED = 128, 15  # of a file; the type of an element that is compressed
 STEP = 1 << 16  # bytes that are unpacked at a time to look at the checksum; they become 64 MB at most
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-# Bytes of memory per byte of JSON, at most: a list of single digits takes 28 for each two.
-TEXT_EXPANSION = 40
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
     "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
@@ -193,8 +191,7 @@ def _described(file: Path) -> dict[str, Any]:
                     raise DataError(f"{said}; write the array with one of {', '.join(sorted(CODECS))}.")
         return one
 
-    refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
-    found = json.loads(file.read_bytes(), object_hook=refuse_strange_codecs)
+    found = json.loads(read_text(file), object_hook=refuse_strange_codecs)
     if not isinstance(found, dict):
         raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
     return found

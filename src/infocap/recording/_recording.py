@@ -199,9 +199,10 @@ def arrange(rows: Rows) -> Recording:
             said = f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}"
             raise DataError(f"{said}; what is read in blocks must be sorted: read it whole, or write it so.")
         return Recording(u, x, index, acquired=when, **rows.told)
-    if index.max() < 0:
+    found = by_index(path, u, x, index, when, **rows.told)
+    if not len(found.index):
         raise DataError(f"{path} has no row of the design, only noise repeats and references.")
-    return by_index(path, u, x, index, when, **rows.told)
+    return found
 
 
 def by_index(

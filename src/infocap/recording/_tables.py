@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files import blame, readable, refuse_too_large
+from .._files import blame, read_text
 from ..errors import DataError
 from ..typing import Floats
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 COMMENT = ("#", "%")
 MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
-# Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
-EXPANSION = 26
 LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
 LONG = 100_000  # Characters from which on pandas may read a table at once; shorter ones take less than 0.1 s anyway.
@@ -155,8 +153,6 @@ def load_sheet(path: Path) -> Sheet:
     """Read a table; lines before it, names and units are told apart from it, a line of another length is named."""
     import pandas as pd
 
-    readable(path)
-    refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
     text = _decoded(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     lines = text.split("\n")
     plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
@@ -220,7 +216,7 @@ def _read_at_once(lines: list[str], first: Record, separator: str | None) -> lis
 
 def _decoded(path: Path) -> str:
     """The text of a file in UTF-8, UTF-16 or Latin-1, which is that of older instruments and never fails."""
-    data = path.read_bytes()
+    data = read_text(path)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         with blame(path, "text in UTF-16"):
             return data.decode("utf-16")
