@@ -173,11 +173,8 @@ class Contents:
 
 def plain_numbers(values: np.ndarray) -> np.ndarray:
     """Convert to native byte order and to a type every format has: no Booleans, half or extended precision."""
-    kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind == "b":
-        return values.astype(np.uint8)
-    size = {"f": min(max(size, 4), 8), "c": min(size, 16)}.get(kind, size)
-    return values.astype(np.dtype(f"{kind}{size}"), copy=False)
+    others = {"?": np.uint8, "e": np.float32, "g": np.float64, "G": np.complex128}
+    return values.astype(others.get(values.dtype.char, values.dtype.newbyteorder("=")), copy=False)
 
 
 @contextmanager

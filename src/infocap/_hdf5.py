@@ -87,10 +87,11 @@ def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
         return ""
     if dataset.is_virtual:
         for source in dataset.virtual_sources():
-            file = path.parent / source.file_name.replace("%b", "0")  # numbered files
-            if source.file_name != "." and not file.is_file():
+            # The file itself is ".", numbered ones have %b.
+            file = path if source.file_name == "." else path.parent / source.file_name.replace("%b", "0")
+            if not file.is_file():
                 return f"its source {source.file_name} is not there"
-            with h5py.File(path if source.file_name == "." else file, "r") as opened:
+            with h5py.File(file, "r") as opened:
                 if source.dset_name.replace("%b", "0").strip("/") not in opened:
                     return f"its source {source.dset_name} is not in {file.name}"
     elif dataset.chunks:

@@ -268,7 +268,7 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
 
 def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
     """When every row and reference was measured: times as they are, else ranks that go on from file to file."""
-    told, counted = [], []
+    told, counted = [], False
     for part in parts:
         rows = np.arange(len(part.index)) if part.acquired is None else part.acquired
         references = rows[:0] if part.reference_acquired is None else part.reference_acquired
@@ -278,14 +278,14 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
         # What counts measurements, rather than tells seconds, is whole and below the number of measurements.
         whole = (values == np.round(values)) & (values >= 0) & (values < most)
         told.append(values)
-        counted.append(values.dtype.kind in "iu" or bool(whole.all()))
-    acquired, reference_acquired, start = [], [], 0
-    for part, values, is_order in zip(parts, told, counted, strict=True):
-        if any(counted):
-            values = start + (values if is_order else np.unique(values, return_inverse=True)[1])
-            start = int(values.max(initial=start - 1)) + 1
-        acquired.append(values[: len(part.index)])
-        reference_acquired.append(values[len(part.index) :])
+        counted |= values.dtype.kind in "iu" or bool(whole.all())
+    start = 0
+    for k, values in enumerate(told if counted else []):
+        ranks = np.unique(values, return_inverse=True)[1]
+        told[k] = start + ranks
+        start += int(ranks.max(initial=-1)) + 1
+    sizes = [len(part.index) for part in parts]
     have = [part for part in parts if part.reference is not None]
     known = have and all(part.reference_acquired is not None for part in have)
-    return np.concatenate(acquired), np.concatenate(reference_acquired) if known else None
+    references = np.concatenate([values[n:] for values, n in zip(told, sizes, strict=True)]) if known else None
+    return np.concatenate([values[:n] for values, n in zip(told, sizes, strict=True)]), references

@@ -72,19 +72,15 @@ class Sheet:
         cells = self.columns[column].dropna()
         return len(cells) > 0 and 2 * len(self._wrong(column)) > len(cells)
 
-    def numbers(self, columns: list[int]) -> np.ndarray:
-        """Columns of numbers side by side; a cell that is none is named."""
+    def numbers(self, columns: list[int], real: str = "") -> np.ndarray:
+        """Columns of numbers side by side, those of what must be `real` without complex ones; others are named."""
         for column in columns:
             for line, cell in self._wrong(column).items():
                 said = f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}"
                 raise DataError(f"{said}; give numbers only, or nothing, or name columns without it (--u, --x).")
-        return np.column_stack([self.columns[column] for column in columns])
-
-    def real(self, columns: list[int], what: str) -> Floats:
-        """Columns that must be real numbers, side by side."""
-        values = self.numbers(columns)
-        if values.dtype.kind == "c":
-            raise DataError(f"{self.path} has complex numbers among its {what}; give real ones.")
+        values = np.column_stack([self.columns[column] for column in columns])
+        if real and values.dtype.kind == "c":
+            raise DataError(f"{self.path} has complex numbers among its {real}; give real ones.")
         return values
 
     def seconds(self, column: int, date: int | None = None) -> Floats | None:
