@@ -153,16 +153,17 @@ def load_sheet(path: Path) -> Sheet:
     lines = text.split("\n")
     plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
     separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
-    columns: list[pd.Series[Any]] = []
+    columns, most = list["pd.Series[Any]"](), 0 if separator is None else 1
     if len(text) > LONG:
         with suppress(DataError, ValueError):  # found again below, with the line that is wrong
             records = _records(path, lines[: 2 * SAMPLED], separator)
-            start, names, said = _find_rows(path, records, most=0)
+            start, names, said = _find_rows(path, records, most)
             columns = _read_at_once(lines, records[start], separator)
+            columns = columns if len(names) in (0, len(columns)) else []
     decimal, thousands, doubt = ".", "", ""
     if not columns:
         records = _records(path, lines, separator)
-        start, names, said = _find_rows(path, records, most=0 if separator is None else 1)
+        start, names, said = _find_rows(path, records, most)
         rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
         width = len(next(iter(rows.values())))
         for line, cells in rows.items():
