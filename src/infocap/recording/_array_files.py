@@ -193,14 +193,12 @@ def _described(file: Path) -> dict[str, Any]:
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
-    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
-
     def load() -> Any:
         for chunks in (array.chunks, array.shards or ()):
             refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
         return array[...]
 
-    there = array.nchunks_initialized
+    there, n_chunks = array.nchunks_initialized, array.nchunks
     missing = "" if there >= n_chunks else f"{there:,} of its {n_chunks:,} chunks are there"
     return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks, missing=missing)
 

@@ -284,8 +284,8 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
         ranks = np.unique(values, return_inverse=True)[1]
         told[k] = start + ranks
         start += int(ranks.max(initial=-1)) + 1
-    sizes = [len(part.index) for part in parts]
+    apart = [np.split(values, [len(part.index)]) for part, values in zip(parts, told, strict=True)]
+    acquired, reference_acquired = (np.concatenate(each) for each in zip(*apart, strict=True))
     have = [part for part in parts if part.reference is not None]
     known = have and all(part.reference_acquired is not None for part in have)
-    references = np.concatenate([values[n:] for values, n in zip(told, sizes, strict=True)]) if known else None
-    return np.concatenate([values[:n] for values, n in zip(told, sizes, strict=True)]), references
+    return acquired, reference_acquired if known else None

@@ -300,10 +300,8 @@ def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     return index.astype(np.int64)
 
 
-def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
+def table(path: Path, name: str, values: ArrayLike) -> ArrayLike:
     """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
-    if values is None:
-        raise DataError(f"{path} has no {name}; name it by {name}=... (--{name} on the command line).")
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if 0 in values.shape:
@@ -314,11 +312,10 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
     return values
 
 
-def following(u: ArrayLike | None, x: ArrayLike | None, axes: str | None) -> ArrayLike | None:
+def following(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayLike:
     """The inputs, transposed where the axes of the readouts are told and only so the lengths agree."""
-    if axes is None or u is None or x is None or len(u.shape) != 2:
-        return u
-    return np.ascontiguousarray(u[:].T) if u.shape[0] != x.shape[0] == u.shape[1] else u
+    turned = axes is not None and len(u.shape) == 2 and u.shape[0] != x.shape[0] == u.shape[1]
+    return np.ascontiguousarray(u[:].T) if turned else u
 
 
 def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
