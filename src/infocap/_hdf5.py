@@ -18,6 +18,7 @@ PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
 LARGEST_ATTRIBUTE = 10_000_000  # bytes; attributes are words and single numbers, and more is damage
 COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
+PARTS = "re, im"  # our own, along the last axis, for NetCDF, which has no complex numbers
 DEEPEST = 32  # groups inside each other; each level takes longer to visit than the one above
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
@@ -75,6 +76,8 @@ def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) ->
         dtype = np.dtype(float)
     chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks or shape, strict=True) if c)
     load = partial(_load, path, name, found, attributes)
+    if attributes.get("parts") == PARTS:
+        shape, dtype = shape[:-1], np.result_type(dtype, np.complex64)
     shape = shape[::-1] if "MATLAB_class" in attributes else shape
     variables[name] = Variable(shape, dtype, load, attributes, chunks, _missing(path, found, chunks))
 
@@ -103,7 +106,7 @@ def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
 
 
 def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> Any:
-    """Read values as their convention means them: MATLAB's transposed, NetCDF's unpacked (the CF conventions)."""
+    """Read values as their convention means them: MATLAB's transposed, ours complex, NetCDF's unpacked (CF)."""
     import h5py
 
     if dataset.chunks:
@@ -117,6 +120,8 @@ def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> An
         values = values[values.dtype.names[0]] + 1j * values[values.dtype.names[1]]
     if "MATLAB_class" in attributes:
         return np.ascontiguousarray(values.T)
+    if attributes.get("parts") == PARTS:
+        return values.view(np.result_type(values.dtype, np.complex64))[..., 0]
     packed = values
     for missing in ("_FillValue", "missing_value"):
         if missing in attributes and not np.all(np.isnan(attributes[missing])):

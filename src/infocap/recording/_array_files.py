@@ -218,14 +218,14 @@ def unpack_zarr(path: Path) -> Iterator[Contents]:
     yield Contents(path, "zarr", {}, {})
 
 
-def in_place(contents: Contents, name: str) -> Any | None:
-    """A table of numbers where it lies, to be read in blocks; None when it must be unpacked first, or cannot be."""
-    path, variable = contents.path, contents.whole(name)
-    if len(variable.shape) != 2 or variable.dtype.kind not in "iuf":
-        return None
-    if any(one in variable.attributes for one in (*PACKING, "MATLAB_class", "parts")):
-        return None
+def numbers_of(contents: Contents, name: str, in_memory: bool) -> Any:
+    """Read an array, or leave a table where it lies, to be read in blocks, unless it must be unpacked first."""
+    path, variable = contents.path, contents.variables[name]
+    plain = len(variable.shape) == 2 and variable.dtype.kind in "iuf"
+    if in_memory or not plain or variable.attributes.keys() & {*PACKING, "MATLAB_class"}:
+        return contents.numbers(name)
     with blame(path, contents.kind):
+        contents.whole(name)
         if contents.kind == "npy":
             return np.load(path, mmap_mode="r")
         if contents.kind == "zarr":
@@ -236,7 +236,7 @@ def in_place(contents: Contents, name: str) -> Any | None:
                 return zarr.open_array(str(folder), mode="r")
         if contents.kind in ("HDF5", "NetCDF"):
             return Hdf5Rows(str(path.resolve()), name, variable.shape)
-    return None
+    return contents.numbers(name)
 
 
 OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {

@@ -13,7 +13,7 @@ import numpy as np
 from .._files import NUMBERS, Contents, Variable, blame, readable
 from .._words import listed
 from ..errors import Check, DataError
-from ._array_files import in_place
+from ._array_files import numbers_of
 from ._own_file import FORMAT, PLAN, PLANNED, from_json
 from ._recording import Rows, along, whole_numbers
 from ._store import LATEST_S
@@ -134,8 +134,7 @@ def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> li
 
 def _joined(contents: Contents, role: str, names: list[str], in_memory: bool) -> Any:
     if len(names) == 1:
-        lazy = None if in_memory else in_place(contents, names[0])
-        return contents.numbers(names[0]) if lazy is None else lazy
+        return numbers_of(contents, names[0], in_memory)
     parts = [contents.numbers(name) for name in names]
     columns = [part.reshape(-1, 1) if part.ndim < 2 or 1 in part.shape else part for part in parts]
     if len({len(part) for part in columns}) > 1 or any(part.ndim != 2 for part in columns):
