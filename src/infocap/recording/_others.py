@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from .._check import one_of
 from .._files import NUMBERS, Contents, Variable, blame, readable
 from .._words import listed
 from ..errors import Check, DataError
-from ._array_files import numbers_of
+from ._array_files import OPENERS, numbers_of
 from ._own_file import FORMAT, PLAN, PLANNED, from_json
 from ._recording import Rows, along, whole_numbers
 from ._store import LATEST_S
 from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
+TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
 TIMES = ("acquired", "time", "timestamp", "time stamp", "datetime", "date/time", "uhrzeit", "zeit", "x_value")
@@ -28,6 +30,16 @@ NUMBERED = re.compile(r"(?:u|inputs?)[ _]*[\[(]?(\d{1,6})[\])]?(?::\s*(.+)|(\s+[
 DIGITS = re.compile(r"\d+")  # in the names of files
 OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote as tables
 OLD_END = "# end"  # their last line
+
+
+def rows_in(path: Path, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
+    """Read inputs, readouts or both from a file that another program wrote."""
+    suffix = path.suffix.lower()
+    one_of("path suffix" if "u" in wanted else "readouts suffix", suffix, (*OPENERS, *TEXTS))
+    if suffix in TEXTS:
+        return table_rows(path, wanted, axes)
+    with OPENERS[suffix](path) as contents:
+        return rows_of(contents, wanted, axes, in_memory)
 
 
 def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
@@ -246,11 +258,11 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() and path.suffix.lower() != ".zarr"
 
 
-def folder_rows(folder: Path, words: list[list[str]], read_one: Callable[[Path], Rows]) -> Rows:
+def folder_rows(folder: Path, words: list[list[str]], x: str | None) -> Rows:
     """Read every file as one row: in the order that a column of words in the table tells, or of their numbers."""
     there = sorted(one for one in readable(folder, folder=True).iterdir() if one.is_file() and one.name[0] != ".")
     files = _in_order(folder, there, words)
-    shots = [read_one(file) for file in files]
+    shots = [rows_in(file, {"x": x}, None, in_memory=True) for file in files]
     tables = [np.asarray(one.x) for one in shots]
     labels, axis = shots[0].told.get("channel", ()), shots[0].acquired
     if tables[0].shape[1:] == (2,) and all(np.array_equal(one[:, 0], tables[0][:, 0]) for one in tables):

@@ -45,10 +45,11 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
     checks = [one.to_dict() if isinstance(one, Check) else one for one in recording.checks]
     variables["checks"] = ((), to_json("checks", checks))
-    words = {axis: getattr(recording, name) for name, axis, _ in NAMES}
-    channel = {axis: np.array(names, dtype=object) for axis, names in words.items() if names}
+    named = {
+        axis: np.array(getattr(recording, name), dtype=object) for name, axis, _ in NAMES if getattr(recording, name)
+    }
     attributes = {"format": FORMAT, "infocap_version": __version__}
-    save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
+    save_dataset(xr.Dataset(variables, coords=named, attrs=attributes), path, encoding)
 
 
 def _save_table(recording: Recording, path: Path) -> None:

@@ -16,12 +16,11 @@ from ..samples._runs import Joined
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats
 from ._array_files import OPENERS
-from ._others import folder_rows, is_folder, rows_of, table_rows
+from ._others import TEXTS, folder_rows, is_folder, rows_in, rows_of, table_rows
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, following, table
 from ._store import MAGIC, load_store
 
-TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 STORES = (".db", ".sqlite")
 WORDS = ("readout_unit", "input_unit", "channel", "input_names")
 
@@ -112,24 +111,21 @@ def _is_store(path: Path) -> bool:
 
 def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool) -> Recording:
     """Read inputs from one file and readouts from another, with what each tells beside them."""
-    given = _rows(path, {"u": u}, None, in_memory)
-    if is_folder(other):
-        measured = folder_rows(other, given.words, lambda file: _rows(file, {"x": x}, None, True))
-    else:
-        measured = _rows(other, {"x": x}, axes, in_memory)
+    given = rows_in(path, {"u": u}, None, in_memory)
+    measured = folder_rows(other, given.words, x) if is_folder(other) else rows_in(other, {"x": x}, axes, in_memory)
     inputs = table(path, "u", following(given.u, measured.x, measured.axes))
     readouts = table(other, "x", measured.x)
-    n = inputs.shape[0]
-    checks: tuple[str, ...] = ()
+    n, checks = inputs.shape[0], [*given.told.get("checks", ()), *measured.told.get("checks", ())]
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
         return _read_two(path, other, u, x, axes, True)  # rows are left out, or the inputs of both files compared
     if cut:
-        said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, "
-        said += "taken for the first in the order of acquisition"
-        sure, cure = measured.index is not None or measured.u is not None, "measure the others for the whole design"
-        cure = cure if sure else "write the index along with the readouts, in case a row was lost in between"
-        checks, n = (Check(f"{said}; {cure}."),), len(readouts)
+        cure = "write the index along with the readouts, in case a row was lost in between"
+        if measured.index is not None or measured.u is not None:
+            cure = "measure the others for the whole design"
+        said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there"
+        checks.insert(0, Check(f"{said}, taken for the first in the order of acquisition; {cure}."))
+        n = len(readouts)
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
@@ -139,7 +135,7 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str |
     _refuse_shifted(path, other, "u", inputs, measured.u)
     told = measured.told | {name: given.told[name] for name in ("input_names", "input_unit") if name in given.told}
     told["metadata"] = metadata | {"read_from": [*metadata["read_from"], *measured.told["metadata"]["read_from"]]}
-    told["checks"] = (*checks, *given.told.get("checks", ()), *measured.told.get("checks", ()))
+    told["checks"] = tuple(checks)
     plan = metadata.get("plan")
     if isinstance(plan, dict):
         told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}
@@ -149,16 +145,6 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str |
     index = measured.index if index is None else index
     acquired = None if acquired is None else acquired.ravel()[:n]
     return arrange(Rows(other, inputs, readouts, index, acquired, told))
-
-
-def _rows(path: Path, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
-    """Read inputs, readouts or both from a file that another program wrote."""
-    suffix = path.suffix.lower()
-    one_of("path suffix" if "u" in wanted else "readouts suffix", suffix, (*OPENERS, *TEXTS))
-    if suffix in TEXTS:
-        return table_rows(path, wanted, axes)
-    with OPENERS[suffix](path) as contents:
-        return rows_of(contents, wanted, axes, in_memory)
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:
