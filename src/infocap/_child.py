@@ -109,7 +109,7 @@ def serve(opener: str, place: str) -> None:
             described = {}
             for name, one in contents.variables.items():
                 dtype = one.dtype.str if one.dtype.kind in NUMBERS else "U" if one.dtype.kind in "US" else "O"
-                described[name] = [one.shape, dtype, one.attributes, one.n_chunks, one.missing]
+                described[name] = [one.shape, dtype, one.attributes, one.missing]
             with blame(path, contents.kind):
                 answer(kind=contents.kind, variables=described, attributes=contents.attributes)
             for line in sys.stdin.buffer:

@@ -79,7 +79,7 @@ def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) ->
     if attributes.get("parts") == PARTS:
         shape, dtype = shape[:-1], np.result_type(dtype, np.complex64)
     shape = shape[::-1] if "MATLAB_class" in attributes else shape
-    variables[name] = Variable(shape, dtype, load, attributes, chunks, _missing(path, found, chunks))
+    variables[name] = Variable(shape, dtype, load, attributes, _missing(path, found, chunks))
 
 
 def _missing(path: Path, dataset: Any, n_chunks: int) -> str:

@@ -200,7 +200,7 @@ def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
 
     there, n_chunks = array.nchunks_initialized, array.nchunks
     missing = "" if there >= n_chunks else f"{there:,} of its {n_chunks:,} chunks are there"
-    return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks, missing=missing)
+    return Variable(tuple(array.shape), array.dtype, load, missing=missing)
 
 
 @contextmanager
