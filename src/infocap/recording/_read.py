@@ -19,7 +19,7 @@ from ._array_files import OPENERS
 from ._others import TEXTS, folder_rows, is_folder, rows_in, rows_of, table_rows
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, following, table
-from ._store import MAGIC, load_store
+from ._store import MAGIC, read_entries, to_recording
 
 STORES = (".db", ".sqlite")
 WORDS = ("readout_unit", "input_unit", "channel", "input_names")
@@ -89,7 +89,7 @@ def _read_one(
 ) -> Recording:
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
-        return load_store(path)
+        return to_recording(read_entries(path), path)
     one_of("path suffix", suffix, (*OPENERS, *TEXTS, *STORES))
     if readouts is not None:
         return _read_two(path, readouts, u, x, axes, in_memory)

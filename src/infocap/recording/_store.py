@@ -256,23 +256,20 @@ def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
 
 
-def load_store(path: Path) -> Recording:
+def to_recording(found: StoreContents, path: Path) -> Recording:
     """What has been measured so far, in design order."""
-    found = read_entries(path)
     if not found.entries:
         raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
-    return to_recording(found, path)
-
-
-def to_recording(found: StoreContents, path: Path) -> Recording:
-    """Sort entries into a recording in design order."""
     times, story, checks = found.times, found.story, found.checks(path)
     plan, codes = story.get("plan", {}), {kind: code for code, kind in CONSTANT.items()}
     when: dict[int, Any] = times if found.clock_is_right else {one: rank for rank, one in enumerate(times)}
+    sampled = {entry.number for entry in found.entries.values() if entry.kind == "sample"}
     rows: list[tuple[int, Any, Floats, Floats, dict[str, float]]] = []
     with blame(path, "an acquisition store"):
         for one in sorted(times, key=lambda one: (found.entries[one].kind == "repeat", found.entries[one].number)):
             kind, number, _, _ = entry = found.entries[one]
+            if kind == "repeat" and number not in sampled:
+                continue  # the sample is damaged
             u, x, extra = entry.content
             steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
             pairs = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
@@ -280,18 +277,15 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
             rows += [(codes.get(kind, first + step), when[one], *pair, extra) for step, pair in enumerate(pairs)]
         for what, counts in (("inputs", {len(row[2]) for row in rows}), ("channels", {len(row[3]) for row in rows})):
             if len(counts) > 1:
-                raise DataError(
-                    f"{path} has measurements of {listed(sorted(map(str, counts)))} {what}; it is no store."
-                )
+                sizes = listed(sorted(map(str, counts)))
+                raise DataError(f"{path} has measurements of {sizes} {what}; it is no store.")
         if times and found.clock_is_right:
             ends = [datetime.fromtimestamp(time, UTC) for time in (min(times.values()), max(times.values()))]
             story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
         index = np.array([row[0] for row in rows], dtype=int)
         if n_dark := int(np.sum(index == DARK)):
-            said = (
-                f"{n_dark} measurements with the source off: from each other one, the latest before it was subtracted."
-            )
-            checks += (Check(said, "note", dark=n_dark),)
+            said = f"{n_dark} measurements with the source off: from each other one, the latest before it"
+            checks += (Check(f"{said} was subtracted.", "note", dark=n_dark),)
         names = tuple(dict.fromkeys(name for row in rows for name in row[4]))
         return by_index(
             path,
