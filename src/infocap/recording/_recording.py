@@ -326,11 +326,9 @@ def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
     if len(words) != len(x.shape):
         raise DataError(f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(words)} axes; name each.")
     values = np.asarray(x[:])
-    if "averages" in words:
-        over = tuple(k for k, word in enumerate(words) if word == "averages")
-        values = values.mean(axis=over, dtype=np.result_type(values, np.float64))
-    left = [word for word in words if word != "averages"]
-    values = np.moveaxis(values, left.index("samples"), 0)
+    if over := tuple(k for k, word in enumerate(words) if word == "averages"):
+        values = values.mean(axis=over, dtype=np.result_type(values, np.float64), keepdims=True)
+    values = np.moveaxis(values, words.index("samples"), 0)
     return np.ascontiguousarray(values.reshape(len(values), -1))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -214,7 +215,7 @@ def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata:
 def is_result(path: str | Path) -> bool:
     """Whether a file says that it holds a result."""
     path = Path(path)
-    try:
+    with suppress(OSError, ValueError):  # not there, broken, or of another format
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
@@ -222,5 +223,4 @@ def is_result(path: str | Path) -> bool:
             return CARRIED.search(path.read_bytes()) is not None
         with open_hdf5(path) as contents:
             return str(contents.attributes.get("format")) in FORMATS
-    except (OSError, ValueError, DataError):
-        return False  # not there, broken, or of another format
+    return False
