@@ -186,12 +186,15 @@ def arrange(rows: Rows) -> Recording:
                 said = f"{said}; the lengths agree with {flip} transposed"
                 raise DataError(f"{said}: tell what the axes of x are, `axes={axes!r}`.")
         raise DataError(f"{said}; give one row for each sample.")
-    acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
+    for name, values in (("acquired", rows.acquired), ("index", rows.index)):
+        if values is not None and (values.size != n or n not in values.shape):
+            raise DataError(f"{name} in {path} has shape {values.shape}; give one for each of {n} rows.")
+    acquired = None if rows.acquired is None else rows.acquired.ravel()
     if acquired is not None and np.isnan(acquired).all():
         acquired = None  # a column left empty
     if rows.index is None:
         return Recording(u, x, np.arange(n), acquired=acquired, **rows.told)
-    index = whole_numbers(path, _one_per_row(path, "index", rows.index, n))
+    index = whole_numbers(path, rows.index.ravel())
     when = np.arange(n, dtype=float) if acquired is None else acquired
     if not (isinstance(u, np.ndarray) and isinstance(x, np.ndarray)):
         if (np.diff(index) <= 0).any():
@@ -212,15 +215,31 @@ def by_index(
 
     From each one the latest with the source off is subtracted, or the first where none came before.
     """
+    if index.min(initial=0) < DARK:
+        row = int(np.argmax(index < DARK))
+        said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
+        raise DataError(f"{said}, {NOISE} for noise repeats, {REFERENCE} for references or {DARK} for the source off.")
     if (dark := index == DARK).any():
         order = np.argsort(when[dark], kind="stable")
         latest = np.searchsorted(when[dark][order], when, side="right") - 1
         x = x - x[dark][order[np.maximum(latest, 0)]]
-    first, second = _appearances(path, index, u)
-    twice, repeats = second >= 0, None
+    order = np.argsort(index, kind="stable")
+    order = order[index[order] >= 0]
+    points, start, count = np.unique(index[order], return_index=True, return_counts=True)
+    if count.max(initial=0) > 2:
+        many = int(np.argmax(count > 2))
+        said = f"index in {path} has {points[many]} {count[many]} times"
+        raise DataError(f"{said}; a point of the design is measured once or twice: keep two of its rows.")
+    first, twice, repeats = order[start], count == 2, None
     if twice.any():
-        repeats = np.full((len(second), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
-        repeats[twice] = x[second[twice]]
+        second = order[start[twice] + 1]
+        moved = (u[first[twice]] != u[second]) & ~np.isnan(u[second])
+        if moved.any():
+            row = int(second[np.argmax(moved.any(axis=1))])
+            said = f"u in {path} differs between the two rows of index {index[row]}"
+            raise DataError(f"{said}, the second of them row {row + 1}; a repeat is measured at the same input.")
+        repeats = np.full((len(points), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
+        repeats[twice] = x[second]
     noise, reference = index == NOISE, index == REFERENCE
     timed = reference.any() and not np.isnan(when[reference]).any()
     return Recording(
@@ -330,33 +349,3 @@ def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
         values = values.mean(axis=over, dtype=np.result_type(values, np.float64), keepdims=True)
     values = np.moveaxis(values, words.index("samples"), 0)
     return np.ascontiguousarray(values.reshape(len(values), -1))
-
-
-def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
-    """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
-    if index.min(initial=0) < DARK:
-        row = int(np.argmax(index < DARK))
-        said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
-        raise DataError(f"{said}, {NOISE} for noise repeats, {REFERENCE} for references or {DARK} for the source off.")
-    order = np.argsort(index, kind="stable")
-    order = order[index[order] >= 0]
-    points, start, count = np.unique(index[order], return_index=True, return_counts=True)
-    if count.max(initial=0) > 2:
-        many = int(np.argmax(count > 2))
-        said = f"index in {path} has {points[many]} {count[many]} times"
-        raise DataError(f"{said}; a point of the design is measured once or twice: keep two of its rows.")
-    first, twice = order[start], count == 2
-    second = np.full(len(points), -1)
-    second[twice] = order[start[twice] + 1]
-    moved = (u[first[twice]] != u[second[twice]]) & ~np.isnan(u[second[twice]])
-    if moved.any():
-        row = int(second[twice][np.argmax(moved.any(axis=1))])
-        said = f"u in {path} differs between the two rows of index {index[row]}"
-        raise DataError(f"{said}, the second of them row {row + 1}; a repeat is measured at the same input.")
-    return first, second
-
-
-def _one_per_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
-    if values.size != n_rows or max(values.shape, default=0) != n_rows:
-        raise DataError(f"{name} in {path} has shape {values.shape}; give one for each of {n_rows} rows.")
-    return values.ravel()
