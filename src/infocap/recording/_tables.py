@@ -96,11 +96,12 @@ class Sheet:
         if not cells.dropna().str.contains(r"\d").all():
             return None  # pandas takes "now" for a date
         in_europe = bool(cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all())  # the day comes first
-        with warnings.catch_warnings(action="ignore"):
-            when = pd.to_datetime(cells, utc=True, errors="coerce", format="mixed", dayfirst=in_europe)
-        if when.notna().sum() < cells.notna().sum():
-            return None
-        return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+        for form in ("ISO8601", None):  # or all as the first one is written
+            with warnings.catch_warnings(action="ignore"):
+                when = pd.to_datetime(cells, utc=True, errors="coerce", format=form, dayfirst=in_europe and not form)
+            if when.notna().sum() == cells.notna().sum():
+                return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+        return None
 
     def described(self, column: int) -> str:
         """What a column holds: its range, or the first of its words."""
