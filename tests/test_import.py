@@ -539,8 +539,7 @@ LONG_TABLES = {
     "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *LONG],
     "columns of white space": ["# made by hand", "  u1  x1  x2", *(f"  {row}" for row in LONG)],
     "tabs, a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *LONG],
-    "an infinity and a missing value": ["u1,x1,x2", *LONG[:3000], "1,-2e-3,inf", "NaN, 2 ,3"],
-    "a gap": ["u1,x1,x2", *LONG[:3000], "1,,2", *LONG[3000:]],
+    "a gap and an infinity": ["u1,x1,x2", *LONG[:3000], "1,,inf", "NaN, 2 ,3"],
 }
 
 
@@ -551,7 +550,7 @@ def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatc
     lines = [line.replace(",", separator) for line in LONG_TABLES[name]]
     path = tmp_path / "long.csv"
     path.write_bytes((newline.join(lines) + newline).encode())
-    if name not in ("a gap", "tabs, a name more, as LabVIEW has for comments"):
+    if "a name more" not in name:
         monkeypatch.setattr(_tables, "_parsed", lambda *_: pytest.fail("read line by line"))
     at_once = _tables.load_sheet(path)
     monkeypatch.undo()

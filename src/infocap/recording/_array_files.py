@@ -148,7 +148,7 @@ def read_zarr(path: Path) -> Iterator[Contents]:
 
     zarr.config.set({"threading.max_workers": 1})
     variables: dict[str, Variable] = {}
-    attributes: dict[str, Any] = {}  # of the folder itself
+    attributes: Any = {}  # of the folder itself
     with blame(path, "zarr"):
         # Not by zarr's own list of members, which stops at the first that is damaged.
         files = [file for file in _files_in(path) if file.name in DESCRIPTIONS]
@@ -161,7 +161,9 @@ def read_zarr(path: Path) -> Iterator[Contents]:
                 array = zarr.open_array(str(folder), mode="r", zarr_format=2 if file.name == ".zarray" else 3)
                 variables[name] = _zarr_variable(path, name, array)
             if folder == path and file.name in ("zarr.json", ".zattrs"):
-                attributes = dict(described.get("attributes", {}) if file.name == "zarr.json" else described)
+                attributes = described.get("attributes", {}) if file.name == "zarr.json" else described
+    if not isinstance(attributes, dict):
+        raise DataError(f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged.")
     yield Contents(path, "zarr", variables, attributes)
 
 
@@ -189,7 +191,10 @@ def _described(file: Path) -> dict[str, Any]:
                     raise DataError(f"{said}; write the array with one of {', '.join(sorted(CODECS))}.")
         return one
 
-    return dict(json.loads(read_text(file), object_hook=refuse_strange_codecs))
+    found = json.loads(read_text(file), object_hook=refuse_strange_codecs)
+    if not isinstance(found, dict):
+        raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
+    return found
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:

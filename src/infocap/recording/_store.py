@@ -25,6 +25,7 @@ from ._recording import CONSTANT, DARK, Recording, Schedule, by_index, joined
 
 PAGE_BYTES = 4096  # of the stores we write; that of most file systems, so that a page is written in one piece
 WAL_HEADER, FRAME_HEADER = 32, 24
+SALT = slice(16, 24)  # of the log's head
 MAGIC = b"SQLite format 3\0"
 SCHEMA = """CREATE TABLE entry (
     id INTEGER PRIMARY KEY,  -- counts what is stored, without gaps
@@ -234,6 +235,8 @@ def _select(path: Path, mode: str = "ro") -> StoreContents:
             if said != b"ok":
                 raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
             for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
+                if not isinstance(row[0], int):
+                    raise sqlite3.DatabaseError("malformed: an entry without a number")
                 found.accept(*row)
             return found
     except sqlite3.Error as problem:
@@ -320,7 +323,7 @@ def records(path: Path) -> Iterator[tuple[Any, ...]]:
     # The log is written from its beginning again and again; frames now in use carry the salt of its head.
     current, stale = dict[int, bytes](), dict[int, bytes]()
     for start in range(WAL_HEADER, len(log) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
-        logged = current if log[start + 8 : start + 16] == log[16:24] else stale
+        logged = current if log[start + 8 : start + 16] == log[SALT] else stale
         number = int.from_bytes(log[start : start + 4], "big")
         logged[number] = log[start + FRAME_HEADER : start + FRAME_HEADER + size]
     for pages in (main | current, main, main | stale):

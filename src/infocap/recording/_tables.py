@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import warnings
@@ -26,9 +27,7 @@ COMMENT = ("#", "%")
 MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
 LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
-LONG = (
-    100_000  # Characters from which on NumPy tries to read a table at once; shorter ones take less than 0.1 s anyway.
-)
+LONG = 100_000  # Characters from which on pandas may read a table at once; shorter ones take less than 0.1 s anyway.
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
 PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
@@ -156,13 +155,11 @@ def load_sheet(path: Path) -> Sheet:
     separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
     columns, most = list["pd.Series[Any]"](), 0 if separator is None else 1
     if len(text) > LONG:
-        with suppress(DataError, ValueError):  # what is wrong, or no number, is found below, with its line
+        with suppress(DataError, ValueError):  # found again below, with the line that is wrong
             records = _records(path, lines[: 2 * SAMPLED], separator)
             start, names, said = _find_rows(path, records, most)
-            own = range(records[start].line, len(lines) + 1)
-            table = np.loadtxt(lines[own.start - 1 :], delimiter=separator, comments=None, ndmin=2)
-            if table.shape[0] == len(own) and len(names) in (0, table.shape[1]):
-                columns = [pd.Series(column, own) for column in table.T]
+            columns = _read_at_once(lines, records[start], separator)
+            columns = columns if len(names) in (0, len(columns)) else []
     decimal, thousands, doubt = ".", "", ""
     if not columns:
         records = _records(path, lines, separator)
@@ -188,6 +185,30 @@ def load_sheet(path: Path) -> Sheet:
     dialect = f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
     comments = [line for line in lines if line.startswith(COMMENT)]
     return Sheet(path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
+
+
+def _read_at_once(lines: list[str], first: Record, separator: str | None) -> list[pd.Series[Any]]:
+    """Let pandas read a long table if all from its first row on are numbers; return nothing where that is in doubt."""
+    import pandas as pd
+
+    # Versions of pandas before 3.1 lose the last digit without it; later ones give a warning where it is there.
+    is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
+    table = pd.read_csv(
+        io.BytesIO("\n".join(lines[first.line - 1 :]).encode()),
+        sep=separator or r"\s+",
+        header=None,
+        dtype=float,
+        keep_default_na=False,
+        na_values=["", "nan", "NaN"],
+        skip_blank_lines=False,
+        **exact,
+    )
+    # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
+    if table.shape[1] != len(first.cells) or table.iloc[:, -1].isna().any():
+        return []
+    table.index = table.index + first.line
+    return [table[k] for k in table]
 
 
 def _decoded(path: Path) -> str:
