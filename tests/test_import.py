@@ -538,6 +538,7 @@ LONG_TABLES = {
     "commas": ["u1,x1,x2", *LONG],
     "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *LONG],
     "columns of white space": ["# made by hand", "  u1  x1  x2", *(f"  {row}" for row in LONG)],
+    "tabs, a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *LONG],
     "a gap and an infinity": ["u1,x1,x2", *LONG[:3000], "1,,inf", "NaN, 2 ,3"],
 }
 
@@ -549,7 +550,8 @@ def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatc
     lines = [line.replace(",", separator) for line in LONG_TABLES[name]]
     path = tmp_path / "long.csv"
     path.write_bytes((newline.join(lines) + newline).encode())
-    monkeypatch.setattr(_tables, "_parsed", lambda *_: pytest.fail("read line by line"))
+    if "a name more" not in name:
+        monkeypatch.setattr(_tables, "_parsed", lambda *_: pytest.fail("read line by line"))
     at_once = _tables.load_sheet(path)
     monkeypatch.undo()
     monkeypatch.setattr(_tables, "LONG", 10**9)

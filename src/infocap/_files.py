@@ -21,13 +21,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FRACTION = 0.8  # of the memory that one array may take; the rest is for the program and copies of columns
-# Libraries keep a record of some hundred bytes per chunk, so that a million of them takes about 100 MB.
-MOST_CHUNKS = 1_000_000
-UNKNOWN = 16e9  # bytes of memory assumed where the system does not tell, as on Windows: what a laptop has
-GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")  # where Linux tells the limit of a container
+# Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
+TEXT_EXPANSION = 26
 TEXT_BYTES = 64  # of memory that a string takes at least, whatever its type in the file says
 NUMBERS = "biufc"
-SLACK = 1_000_000  # bytes reserved on the disk beyond the arrays, for names and attributes
 # The last line of a file that infocap wrote, with the CRC-32 of all before it; HDF5 reads nothing beyond its own end.
 SEAL, SEAL_BYTES = b"# infocap crc32 %08x\n", 25
 # An attribute that tells that there was such a line: without it the file was cut, or changed by another program.
@@ -74,15 +71,18 @@ def blame(path: Path, kind: str) -> Iterator[None]:
         raise DataError(f"{said}; it is truncated or of another format.") from problem
 
 
-def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int, n_chunks: int = 1) -> None:
+def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int) -> None:
     """Refuse an array that would not fit into memory, before anything is allocated."""
     n_bytes = math.prod(shape) * max(itemsize, 1)
-    if n_bytes > FRACTION * memory() or n_chunks > MOST_CHUNKS:
-        raise DataError(
-            f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes in {n_chunks:,} chunks, more than "
-            f"{FRACTION:.0%} of this machine's memory or {MOST_CHUNKS:,} chunks; it is damaged, or must be rewritten "
-            "in larger chunks, or read in parts with its own library and given to infocap.estimate."
-        )
+    if n_bytes > FRACTION * memory():
+        said = f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than {FRACTION:.0%} of memory"
+        raise DataError(f"{said}; it is damaged, or must be read in parts with its own library for infocap.estimate.")
+
+
+def read_text(path: Path) -> bytes:
+    """Read a file of text, unless its cells would not fit into memory."""
+    refuse_too_large(readable(path), "text", (path.stat().st_size,), TEXT_EXPANSION)
+    return path.read_bytes()
 
 
 def refuse_bomb(path: Path, what: str, packed: int, unpacked: int) -> None:
@@ -102,10 +102,10 @@ def memory() -> float:
 
         own = resource.getrlimit(resource.RLIMIT_AS)[0]
         known += [own] if own != resource.RLIM_INFINITY else []
-        known.append(int(GROUP_LIMIT.read_text()))
+        known.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (ImportError, OSError, ValueError):  # not Unix; no container; "max"
         pass
-    return min(known, default=UNKNOWN)
+    return min(known, default=16e9)  # what a laptop has, where the system does not tell, as on Windows
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,6 @@ class Variable:
     dtype: np.dtype[Any]
     load: Callable[[], Any]
     attributes: dict[str, Any] = field(default_factory=dict)
-    n_chunks: int = 1
     missing: str = ""  # what of it was never written or is lost, in words; it would be read as zeros
 
 
@@ -149,7 +148,7 @@ class Contents:
         if variable.dtype.kind not in NUMBERS:
             said = f"{name} in {self.path} holds {variable.dtype} values"
             raise DataError(f"{said}; give an array of plain numbers.")
-        refuse_too_large(self.path, name, variable.shape, variable.dtype.itemsize, variable.n_chunks)
+        refuse_too_large(self.path, name, variable.shape, variable.dtype.itemsize)
         with blame(self.path, self.kind):
             values = np.asarray(self.whole(name).load())
         return plain_numbers(values)
@@ -165,11 +164,8 @@ class Contents:
 
 def plain_numbers(values: np.ndarray) -> np.ndarray:
     """Convert to native byte order and to a type every format has: no Booleans, half or extended precision."""
-    kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind == "b":
-        return values.astype(np.uint8)
-    size = {"f": min(max(size, 4), 8), "c": min(size, 16)}.get(kind, size)
-    return values.astype(np.dtype(f"{kind}{size}"), copy=False)
+    others = {"?": np.uint8, "e": np.float32, "g": np.float64, "G": np.complex128}
+    return values.astype(others.get(values.dtype.char, values.dtype.newbyteorder("=")), copy=False)
 
 
 @contextmanager
@@ -203,10 +199,10 @@ def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None
     """Write a NetCDF4 file beside the place wanted and then take it, so that an interrupted write loses nothing."""
     with replaced(path) as beside:
         if hasattr(os, "posix_fallocate"):
-            # Ask for the space before: the HDF5 library may end the process when the disk is full.
+            # Ask for the space of arrays, names and attributes before: HDF5 may end the process when the disk is full.
             with beside.open("wb") as file:
                 try:
-                    os.posix_fallocate(file.fileno(), 0, data.nbytes + data.nbytes // 10 + SLACK)
+                    os.posix_fallocate(file.fileno(), 0, data.nbytes + data.nbytes // 10 + 1_000_000)
                 except OSError as problem:
                     if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
                         raise OSError(problem.errno, problem.strerror, str(beside)) from None
@@ -232,10 +228,13 @@ def checksum(path: Path, stop: int) -> int:
     return crc
 
 
-def sealed(path: Path) -> bool | None:
-    """Whether a file is as infocap wrote it, by the checksum in its last line; None for one without such a line."""
+def sealed(path: Path) -> bool:
+    """Whether the last line of a file tells its checksum; refuse a file that is not as infocap wrote it."""
     found = path.stat()
-    return _sealed(path, found.st_size, found.st_mtime_ns)
+    agrees = _sealed(path, found.st_size, found.st_mtime_ns)
+    if agrees is False:
+        raise changed(path)
+    return agrees is not None
 
 
 def changed(path: Path) -> DataError:

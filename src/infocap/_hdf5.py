@@ -18,6 +18,7 @@ PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value")
 ATTRIBUTES = ("units", "parts", "MATLAB_class", "NAME", *PACKING)
 LARGEST_ATTRIBUTE = 10_000_000  # bytes; attributes are words and single numbers, and more is damage
 COMPLEX = (("real", "imag"), ("r", "i"))  # how MATLAB and h5py name the parts of complex numbers
+PARTS = "re, im"  # our own, along the last axis, for NetCDF, which has no complex numbers
 DEEPEST = 32  # groups inside each other; each level takes longer to visit than the one above
 CLASSIC = b"CDF"  # the first bytes of NetCDF of versions 1, 2 and 5
 DIMENSION_ONLY = "This is a netCDF dimension but not a netCDF variable"
@@ -35,8 +36,6 @@ def open_hdf5(path: Path) -> Iterator[Contents]:
             convert = f"nccopy -k nc4 {path.name} new.nc"
             raise DataError(f"{path} is a NetCDF file of the classic format; convert it with {convert}.")
     as_written = sealed(path)
-    if as_written is False:
-        raise changed(path)
     with read_hdf5(path) if as_written else in_child("infocap._hdf5:read_hdf5", path) as contents:
         if not as_written and SEALED in contents.attributes:
             raise changed(path)
@@ -77,8 +76,10 @@ def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) ->
         dtype = np.dtype(float)
     chunks = math.prod(-(-n // c) for n, c in zip(shape, found.chunks or shape, strict=True) if c)
     load = partial(_load, path, name, found, attributes)
+    if attributes.get("parts") == PARTS:
+        shape, dtype = shape[:-1], np.result_type(dtype, np.complex64)
     shape = shape[::-1] if "MATLAB_class" in attributes else shape
-    variables[name] = Variable(shape, dtype, load, attributes, chunks, _missing(path, found, chunks))
+    variables[name] = Variable(shape, dtype, load, attributes, _missing(path, found, chunks))
 
 
 def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
@@ -89,10 +90,11 @@ def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
         return ""
     if dataset.is_virtual:
         for source in dataset.virtual_sources():
-            file = path.parent / source.file_name.replace("%b", "0")  # numbered files
-            if source.file_name != "." and not file.is_file():
+            # The file itself is ".", numbered ones have %b.
+            file = path if source.file_name == "." else path.parent / source.file_name.replace("%b", "0")
+            if not file.is_file():
                 return f"its source {source.file_name} is not there"
-            with h5py.File(path if source.file_name == "." else file, "r") as opened:
+            with h5py.File(file, "r") as opened:
                 if source.dset_name.replace("%b", "0").strip("/") not in opened:
                     return f"its source {source.dset_name} is not in {file.name}"
     elif dataset.chunks:
@@ -104,7 +106,7 @@ def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
 
 
 def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> Any:
-    """Read values as their convention means them: MATLAB's transposed, NetCDF's unpacked (the CF conventions)."""
+    """Read values as their convention means them: MATLAB's transposed, ours complex, NetCDF's unpacked (CF)."""
     import h5py
 
     if dataset.chunks:
@@ -118,6 +120,8 @@ def _load(path: Path, name: str, dataset: Any, attributes: dict[str, Any]) -> An
         values = values[values.dtype.names[0]] + 1j * values[values.dtype.names[1]]
     if "MATLAB_class" in attributes:
         return np.ascontiguousarray(values.T)
+    if attributes.get("parts") == PARTS:
+        return values.view(np.result_type(values.dtype, np.complex64))[..., 0]
     packed = values
     for missing in ("_FillValue", "missing_value"):
         if missing in attributes and not np.all(np.isnan(attributes[missing])):

@@ -3,7 +3,9 @@
 import json
 import math
 import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -14,14 +16,16 @@ from typing import Any
 import numpy as np
 
 from .._child import in_child, limit_memory
-from .._files import Contents, Variable, blame, readable, refuse_bomb, refuse_too_large
+from .._files import Contents, Variable, blame, read_text, readable, refuse_bomb, refuse_too_large
 from .._hdf5 import PACKING, open_hdf5
 from ..errors import DataError, ParameterError
 from ..samples._sources import Hdf5Rows
 
+# MATLAB's names of its types of numbers, which are NumPy's too.
+CLASSES = ("double", "single", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)))
+HEAD_BYTES, PACKED = 128, 15  # of a file; the type of an element that is compressed
+STEP = 1 << 16  # bytes that are unpacked at a time to look at the checksum; they become 64 MB at most
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
-# Bytes of memory per byte of JSON, at most: a list of single digits takes 28 for each two.
-TEXT_EXPANSION = 40
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
     "zlib", "bz2", "lzma", "lz4", "shuffle", "delta", "fixedscaleoffset", "quantize", "bitround", "packbits", "astype",
@@ -69,33 +73,72 @@ def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -
     return Variable(shape, dtype, load)
 
 
-@contextmanager
-def _open_mat(path: Path) -> Iterator[Contents]:
-    """Open a MATLAB file of version 5 to 7, or of version 7.3, which is HDF5; told apart by what is in it."""
+def _open_mat(path: Path) -> AbstractContextManager[Contents]:
+    """Open a MATLAB file of version 7.3, which is HDF5, or 5 to 7, on which SciPy may crash: in another process."""
     import h5py
 
-    readable(path)
-    if not h5py.is_hdf5(path):
-        with path.open("rb") as file:
-            if file.read(128)[126:] not in (b"IM", b"MI"):
-                raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
-        with in_child("infocap.recording._mat5:read_mat5", path) as contents:
-            yield contents
-        return
-    with open_hdf5(path) as contents:
-        yield contents
+    if h5py.is_hdf5(readable(path)):
+        return open_hdf5(path)
+    with path.open("rb") as file:
+        if file.read(HEAD_BYTES)[-2:] not in (b"IM", b"MI"):
+            raise DataError(f"{path} is no MATLAB file of version 5 or later; save it with -v7.")
+    return in_child("infocap.recording._array_files:read_mat5", path)
 
 
 @contextmanager
-def _open_zarr(path: Path) -> Iterator[Contents]:
-    try:
-        there = find_spec("zarr") is not None
-    except ValueError:
-        there = False
-    if not there:
+def read_mat5(path: Path) -> Iterator[Contents]:
+    """Open all arrays of numbers and text, fields of structures as ``data.u``; of cells only the shape."""
+    import scipy.io
+
+    with blame(path, "MATLAB"):
+        limit_memory(path.stat().st_size)
+        limit_memory(_unpacked_bytes(path))
+        kinds = {name: (shape, kind) for name, shape, kind in scipy.io.whosmat(path)}
+        for name, (shape, kind) in kinds.items():
+            refuse_too_large(path, name, shape, np.dtype(kind).itemsize if kind in CLASSES else 1)
+        found = scipy.io.loadmat(path)
+        for name, (_, kind) in kinds.items():  # numbers are stored in the smallest type that holds them
+            if kind in CLASSES and found[name].dtype.kind != "c":
+                found[name] = found[name].astype(kind)
+        arrays = [pair for name, value in found.items() for pair in _mat_arrays(name, value)]
+        variables = {name: Variable(one.shape, one.dtype, partial(np.asarray, one)) for name, one in arrays}
+        yield Contents(path, "MATLAB", variables)
+
+
+def _unpacked_bytes(path: Path) -> int:
+    """Unpack everything once to see whether the checksums of zlib agree, which SciPy leaves out; count the bytes."""
+    data = memoryview(path.read_bytes())
+    order = "<" if bytes(data[126:HEAD_BYTES]) == b"IM" else ">"
+    place, total = HEAD_BYTES, len(data)
+    while place + 8 <= len(data):
+        kind, length = struct.unpack_from(f"{order}II", data, place)
+        place += 8
+        if kind == PACKED:
+            unpacker, count = zlib.decompressobj(), 0
+            for start in range(place, min(place + length, len(data)), STEP):
+                count += len(unpacker.decompress(data[start : min(start + STEP, place + length)]))
+                refuse_bomb(path, "an array", length, count)
+            if not unpacker.eof:
+                raise DataError(f"{path} is cut short or damaged: an array ends before its checksum.")
+            total += count
+        place += length
+    return total
+
+
+def _mat_arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
+    if type(value) is not np.ndarray or name.startswith("__"):
+        return  # MATLAB's own objects, sparse matrices, and what SciPy tells of the file
+    if value.dtype.names and value.size == 1:
+        for field in value.dtype.names:
+            yield from _mat_arrays(f"{name}.{field}", value.flat[0][field])
+    else:
+        yield name, value if value.dtype.kind in "biufcU" else np.full(value.shape, "")
+
+
+def _open_zarr(path: Path) -> AbstractContextManager[Contents]:
+    if find_spec("zarr") is None:
         raise ParameterError("zarr folders need the package zarr: pip install infocap[zarr].")
-    with in_child("infocap.recording._array_files:read_zarr", readable(path, folder=True)) as contents:
-        yield contents
+    return in_child("infocap.recording._array_files:read_zarr", readable(path, folder=True))
 
 
 @contextmanager
@@ -148,24 +191,21 @@ def _described(file: Path) -> dict[str, Any]:
                     raise DataError(f"{said}; write the array with one of {', '.join(sorted(CODECS))}.")
         return one
 
-    refuse_too_large(file, "metadata", (file.stat().st_size,), TEXT_EXPANSION)
-    found = json.loads(file.read_bytes(), object_hook=refuse_strange_codecs)
+    found = json.loads(read_text(file), object_hook=refuse_strange_codecs)
     if not isinstance(found, dict):
         raise DataError(f"{file} holds {found!r:.60} and describes nothing; it is damaged.")
     return found
 
 
 def _zarr_variable(path: Path, name: str, array: Any) -> Variable:
-    n_chunks = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
-
     def load() -> Any:
         for chunks in (array.chunks, array.shards or ()):
             refuse_too_large(path, f"chunks of {name}", chunks, array.dtype.itemsize)
         return array[...]
 
-    there = array.nchunks_initialized
+    there, n_chunks = array.nchunks_initialized, array.nchunks
     missing = "" if there >= n_chunks else f"{there:,} of its {n_chunks:,} chunks are there"
-    return Variable(tuple(array.shape), array.dtype, load, n_chunks=n_chunks, missing=missing)
+    return Variable(tuple(array.shape), array.dtype, load, missing=missing)
 
 
 @contextmanager
@@ -183,14 +223,14 @@ def unpack_zarr(path: Path) -> Iterator[Contents]:
     yield Contents(path, "zarr", {}, {})
 
 
-def in_place(contents: Contents, name: str) -> Any | None:
-    """A table of numbers where it lies, to be read in blocks; None when it must be unpacked first, or cannot be."""
-    path, variable = contents.path, contents.whole(name)
-    if len(variable.shape) != 2 or variable.dtype.kind not in "iuf":
-        return None
-    if any(one in variable.attributes for one in (*PACKING, "MATLAB_class", "parts")):
-        return None
+def numbers_of(contents: Contents, name: str, in_memory: bool) -> Any:
+    """Read an array, or leave a table where it lies, to be read in blocks, unless it must be unpacked first."""
+    path, variable = contents.path, contents.variables[name]
+    plain = len(variable.shape) == 2 and variable.dtype.kind in "iuf"
+    if in_memory or not plain or variable.attributes.keys() & {*PACKING, "MATLAB_class"}:
+        return contents.numbers(name)
     with blame(path, contents.kind):
+        contents.whole(name)
         if contents.kind == "npy":
             return np.load(path, mmap_mode="r")
         if contents.kind == "zarr":
@@ -201,7 +241,7 @@ def in_place(contents: Contents, name: str) -> Any | None:
                 return zarr.open_array(str(folder), mode="r")
         if contents.kind in ("HDF5", "NetCDF"):
             return Hdf5Rows(str(path.resolve()), name, variable.shape)
-    return None
+    return contents.numbers(name)
 
 
 OPENERS: dict[str, Callable[[Path], AbstractContextManager[Contents]]] = {

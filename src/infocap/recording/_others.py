@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from .._check import one_of
 from .._files import NUMBERS, Contents, Variable, blame, readable
 from .._words import listed
 from ..errors import Check, DataError
-from ._array_files import in_place
+from ._array_files import OPENERS, numbers_of
 from ._own_file import FORMAT, PLAN, PLANNED, from_json
 from ._recording import Rows, along, whole_numbers
 from ._store import LATEST_S
 from ._tables import IN_NAME, Sheet, load_sheet, unit_of
 
+TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 INPUTS = ("u", "inputs", "input")
 READOUTS = ("x", "readouts", "readout", "outputs", "output")
 TIMES = ("acquired", "time", "timestamp", "time stamp", "datetime", "date/time", "uhrzeit", "zeit", "x_value")
@@ -30,38 +32,46 @@ OLD = f"# {FORMAT} "  # the first words of recordings that older versions wrote 
 OLD_END = "# end"  # their last line
 
 
+def rows_in(path: Path, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
+    """Read inputs, readouts or both from a file that another program wrote."""
+    suffix = path.suffix.lower()
+    one_of("path suffix" if "u" in wanted else "readouts suffix", suffix, (*OPENERS, *TEXTS))
+    if suffix in TEXTS:
+        return table_rows(path, wanted, axes)
+    with OPENERS[suffix](path) as contents:
+        return rows_of(contents, wanted, axes, in_memory)
+
+
 def rows_of(contents: Contents, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
     """Find u and x, or one of them, by the names wanted or the usual ones; and index and times if there are."""
-    names = list(contents.variables)
-    rows, chosen = Rows(contents.path, axes=axes), dict[str, list[str]]()
+    rows, variables = Rows(contents.path, axes=axes), contents.variables
     try:
         found = {role: _chosen(contents, role, asked, alone=len(wanted) == 1) for role, asked in wanted.items()}
     except DataError as problem:
-        problem.add_note("\n".join(f"  {name:<24} {_described(one)}" for name, one in contents.variables.items()))
+        problem.add_note("\n".join(f"  {name:<24} {_described(one)}" for name, one in variables.items()))
         raise
     for role, own in found.items():
         values = _joined(contents, role, own, in_memory)
         values = values if axes is None or role == "u" else along(contents.path, values, axes)
         setattr(rows, role, values)
-        chosen["inputs" if role == "u" else "readouts"] = own
         if len(own) > 1 and values.shape[1] == len(own):
             rows.told |= {"channel": tuple(own)} if role == "x" else _input_names(own)
-        units = {str(contents.variables[name].attributes.get("units", "")) for name in own}
+        units = {str(variables[name].attributes.get("units", "")) for name in own}
         if len(units) == 1 and "" not in units:
             rows.told["input_unit" if role == "u" else "readout_unit"] = units.pop()
-    taken = {name for own in chosen.values() for name in own}
+    chosen = {"inputs" if role == "u" else "readouts": own for role, own in found.items()}
+    taken = [name for own in found.values() for name in own]
+    said = listed([f"{name} {variables[name].shape}" for name in taken], 6)
+    free = [name for name, one in variables.items() if name not in taken and one.dtype.kind in "iuf"]
     sizes = {n for one in (rows.u, rows.x) if one is not None for n in one.shape}
-    for field, known in (("index", ("index",)), ("acquired", TIMES)):
-        for name in (names[k] for k in one_of_these(names, known)):
-            one = contents.variables[name]
-            own_axis = field == "acquired" and math.prod(one.shape) not in sizes  # of something else
-            if name not in taken and one.dtype.kind in "iuf" and not own_axis:
-                values, unit = contents.numbers(name), str(one.attributes.get("units", ""))
-                setattr(rows, field, values if field == "index" else _in_seconds(values, unit))
-                chosen["time" if field == "acquired" else field] = [name]
-                taken.add(name)
-    left_out = {name: _described(one) for name, one in contents.variables.items() if name not in taken}
-    said = listed([f"{name} {contents.variables[name].shape}" for own in found.values() for name in own], 6)
+    timed = [name for name in free if math.prod(variables[name].shape) in sizes]  # not an axis of something else
+    for name in (free[k] for k in one_of_these(free, ("index",))):
+        rows.index, chosen["index"] = contents.numbers(name), [name]
+    for name in (timed[k] for k in one_of_these(timed, TIMES)):
+        unit = str(variables[name].attributes.get("units", ""))
+        rows.acquired, chosen["time"] = _in_seconds(contents.numbers(name), unit), [name]
+    taken += [*chosen.get("index", []), *chosen.get("time", [])]
+    left_out = {name: _described(one) for name, one in variables.items() if name not in taken}
     rows.keep_choice(f"{contents.kind}, from {said}", chosen, left_out)
     return rows
 
@@ -121,9 +131,7 @@ def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> li
     names = list(contents.variables)
     if asked is not None:
         return [names[k] for k in matching(contents.path, names, asked, role, str(contents))]
-    found = one_of_these(names, INPUTS if role == "u" else READOUTS)
-    if not found and role == "u":
-        found = numbered(names)
+    found = one_of_these(names, INPUTS) or numbered(names) if role == "u" else one_of_these(names, READOUTS)
     if not found and alone:
         numeric = [k for k, name in enumerate(names) if contents.variables[name].dtype.kind in NUMBERS]
         found = numeric if len(numeric) == 1 else []
@@ -138,8 +146,7 @@ def _chosen(contents: Contents, role: str, asked: str | None, alone: bool) -> li
 
 def _joined(contents: Contents, role: str, names: list[str], in_memory: bool) -> Any:
     if len(names) == 1:
-        lazy = None if in_memory else in_place(contents, names[0])
-        return contents.numbers(names[0]) if lazy is None else lazy
+        return numbers_of(contents, names[0], in_memory)
     parts = [contents.numbers(name) for name in names]
     columns = [part.reshape(-1, 1) if part.ndim < 2 or 1 in part.shape else part for part in parts]
     if len({len(part) for part in columns}) > 1 or any(part.ndim != 2 for part in columns):
@@ -190,9 +197,9 @@ def _assigned(sheet: Sheet, wanted: dict[str, str | None], axes: str | None) -> 
     rows = Rows(path, told=_told(sheet), axes=axes)
     rows.words = [list(sheet.columns[k].astype(str)) for k in left if k in text]
     checks = [*rows.told.get("checks", ()), *sheet.checks]
-    rows.index = whole_numbers(path, sheet.real(index, "index")[:, 0]) if index else None
+    rows.index = whole_numbers(path, sheet.numbers(index, real="index")[:, 0]) if index else None
     rows.acquired = next(iter(times.values()), None)
-    rows.u = sheet.real(inputs, "inputs") if inputs else None
+    rows.u = sheet.numbers(inputs, real="inputs") if inputs else None
     rows.told |= _input_names([names[k] for k in inputs]) if sheet.has_names else {}
     if "x" in wanted:
         said = listed([f"{name} ({one})" for name, one in left_out.items()], 6)
@@ -251,11 +258,11 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() and path.suffix.lower() != ".zarr"
 
 
-def folder_rows(folder: Path, words: list[list[str]], read_one: Callable[[Path], Rows]) -> Rows:
+def folder_rows(folder: Path, words: list[list[str]], x: str | None) -> Rows:
     """Read every file as one row: in the order that a column of words in the table tells, or of their numbers."""
     there = sorted(one for one in readable(folder, folder=True).iterdir() if one.is_file() and one.name[0] != ".")
     files = _in_order(folder, there, words)
-    shots = [read_one(file) for file in files]
+    shots = [rows_in(file, {"x": x}, None, in_memory=True) for file in files]
     tables = [np.asarray(one.x) for one in shots]
     labels, axis = shots[0].told.get("channel", ()), shots[0].acquired
     if tables[0].shape[1:] == (2,) and all(np.array_equal(one[:, 0], tables[0][:, 0]) for one in tables):

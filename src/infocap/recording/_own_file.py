@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._files import NUMBERS, Contents, plain_numbers, replaced, save_dataset
+from .._hdf5 import PARTS
 from .._version import __version__
 from ..errors import Check, DataError, ParameterError
-from ._array_files import in_place
+from ._array_files import numbers_of
 from ._recording import DIMENSIONS, NAMES, NOISE, REFERENCE, Recording, input_columns, whole_numbers
 
 FORMAT = "infocap recording 1"
 # The first words of what `infocap draw` writes above its inputs, and `Recording.save` above a sequence; what it tells.
 PLAN, PLANNED = "# infocap plan ", ("plan", "fingerprint", "design", "runs")
-NEEDED = ("inputs", "readouts", "index")
-PARTS = "re, im"  # of complex numbers, which NetCDF does not have, along the last axis
 UNITS = {"inputs": "input_unit", "readouts": "readout_unit"}
 MATLAB_NAMES = {"inputs": "u", "readouts": "x"}  # in the .mat files that older versions wrote
 # A chunk is what is read to get one row: 1 MB costs a disk little more than its seek.
@@ -45,10 +45,11 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     variables["metadata"] = ((), to_json("metadata", recording.metadata))
     checks = [one.to_dict() if isinstance(one, Check) else one for one in recording.checks]
     variables["checks"] = ((), to_json("checks", checks))
-    words = {axis: getattr(recording, name) for name, axis, _ in NAMES}
-    channel = {axis: np.array(names, dtype=object) for axis, names in words.items() if names}
+    named = {
+        axis: np.array(getattr(recording, name), dtype=object) for name, axis, _ in NAMES if getattr(recording, name)
+    }
     attributes = {"format": FORMAT, "infocap_version": __version__}
-    save_dataset(xr.Dataset(variables, coords=channel, attrs=attributes), path, encoding)
+    save_dataset(xr.Dataset(variables, coords=named, attrs=attributes), path, encoding)
 
 
 def _save_table(recording: Recording, path: Path) -> None:
@@ -96,10 +97,8 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
     path, matlab = contents.path, contents.kind == "MATLAB"
     words: Any = dict(contents.attributes)
     if matlab and "metadata" in contents:
-        try:
+        with suppress(DataError, ValueError, RecursionError):  # somebody else's
             words = json.loads("".join(contents.text("metadata")))
-        except (DataError, ValueError, RecursionError):
-            return None  # somebody else's
     found = str(words.get("format", "")) if isinstance(words, dict) else ""
     if found != FORMAT:
         if found.startswith("infocap "):
@@ -112,39 +111,25 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
     for name, dimensions in DIMENSIONS.items():
         here = MATLAB_NAMES.get(name, name) if matlab else name
         if here in contents:
-            lazy = None if in_memory or name not in UNITS else in_place(contents, here)
-            arrays[name] = _joined_parts(contents, here) if lazy is None else lazy
+            arrays[name] = numbers_of(contents, here, in_memory or name not in UNITS)
             if matlab and len(dimensions) == 1:
                 arrays[name] = arrays[name].ravel()  # MATLAB has nothing below two dimensions
             if name in UNITS and "units" in contents.variables[here].attributes:
                 words[UNITS[name]] = contents.variables[here].attributes["units"]
-    lost = [name for name in NEEDED if name not in arrays]
+    lost = [name for name in ("inputs", "readouts", "index") if name not in arrays]
     told = words.get("arrays")  # of .mat files, which can end after any variable
     lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
     if lost:
         raise DataError(f"{path} is damaged or cut short: it has no {', '.join(lost)}, and holds {contents}.")
-    arrays["index"] = whole_numbers(path, arrays["index"])
+    arrays["index"], checks = whole_numbers(path, arrays["index"]), from_json(path, "checks", words, [])
     arrays |= {unit: str(words.get(unit, "")) for unit in UNITS.values()}
     arrays |= {name: tuple(map(str, from_json(path, axis, words, []))) for name, axis, _ in NAMES}
     return Recording(
         **arrays,
         metadata=from_json(path, "metadata", words, {}),
-        checks=tuple(_check(one) for one in from_json(path, "checks", words, [])),
+        # Older versions saved plain sentences.
+        checks=tuple(Check.from_dict(one) if isinstance(one, dict) else str(one) for one in checks),
     )
-
-
-def _check(saved: Any) -> str:
-    """A check as it was saved: with its kind and findings, or a plain sentence."""
-    return Check.from_dict(saved) if isinstance(saved, dict) else str(saved)
-
-
-def _joined_parts(contents: Contents, name: str) -> np.ndarray:
-    values = contents.numbers(name)
-    if contents.variables[name].attributes.get("parts") != PARTS:
-        return values
-    if values.shape[-1:] != (2,) or values.dtype.kind != "f":
-        raise DataError(f"{name} in {contents.path} is of shape {values.shape}, not complex; it is damaged.")
-    return np.ascontiguousarray(values).view(np.result_type(values.dtype, np.complex64))[..., 0]
 
 
 def _arrays(recording: Recording) -> dict[str, np.ndarray]:

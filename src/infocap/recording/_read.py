@@ -16,12 +16,11 @@ from ..samples._runs import Joined
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats
 from ._array_files import OPENERS
-from ._others import folder_rows, is_folder, rows_of, table_rows
+from ._others import TEXTS, folder_rows, is_folder, rows_in, rows_of, table_rows
 from ._own_file import load_own
 from ._recording import Recording, Rows, arrange, following, table
-from ._store import MAGIC, load_store
+from ._store import MAGIC, read_entries, to_recording
 
-TEXTS = (".csv", ".txt", ".tsv", ".dat", ".lvm", ".asc")
 STORES = (".db", ".sqlite")
 WORDS = ("readout_unit", "input_unit", "channel", "input_names")
 
@@ -90,7 +89,7 @@ def _read_one(
 ) -> Recording:
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
-        return load_store(path)
+        return to_recording(read_entries(path), path)
     one_of("path suffix", suffix, (*OPENERS, *TEXTS, *STORES))
     if readouts is not None:
         return _read_two(path, readouts, u, x, axes, in_memory)
@@ -112,24 +111,21 @@ def _is_store(path: Path) -> bool:
 
 def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool) -> Recording:
     """Read inputs from one file and readouts from another, with what each tells beside them."""
-    given = _rows(path, {"u": u}, None, in_memory)
-    if is_folder(other):
-        measured = folder_rows(other, given.words, lambda file: _rows(file, {"x": x}, None, True))
-    else:
-        measured = _rows(other, {"x": x}, axes, in_memory)
+    given = rows_in(path, {"u": u}, None, in_memory)
+    measured = folder_rows(other, given.words, x) if is_folder(other) else rows_in(other, {"x": x}, axes, in_memory)
     inputs = table(path, "u", following(given.u, measured.x, measured.axes))
     readouts = table(other, "x", measured.x)
-    n = inputs.shape[0]
-    checks: tuple[str, ...] = ()
+    n, checks = inputs.shape[0], [*given.told.get("checks", ()), *measured.told.get("checks", ())]
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
         return _read_two(path, other, u, x, axes, True)  # rows are left out, or the inputs of both files compared
     if cut:
-        said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there, "
-        said += "taken for the first in the order of acquisition"
-        sure, cure = measured.index is not None or measured.u is not None, "measure the others for the whole design"
-        cure = cure if sure else "write the index along with the readouts, in case a row was lost in between"
-        checks, n = (Check(f"{said}; {cure}."),), len(readouts)
+        cure = "write the index along with the readouts, in case a row was lost in between"
+        if measured.index is not None or measured.u is not None:
+            cure = "measure the others for the whole design"
+        said = f"the acquisition stopped early: {len(readouts)} of {n} measurements are there"
+        checks.insert(0, Check(f"{said}, taken for the first in the order of acquisition; {cure}."))
+        n = len(readouts)
         inputs = inputs[:n]
     index = None if given.index is None else given.index.ravel()[:n]
     acquired = measured.acquired if measured.acquired is not None else given.acquired
@@ -139,7 +135,7 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str |
     _refuse_shifted(path, other, "u", inputs, measured.u)
     told = measured.told | {name: given.told[name] for name in ("input_names", "input_unit") if name in given.told}
     told["metadata"] = metadata | {"read_from": [*metadata["read_from"], *measured.told["metadata"]["read_from"]]}
-    told["checks"] = (*checks, *given.told.get("checks", ()), *measured.told.get("checks", ()))
+    told["checks"] = tuple(checks)
     plan = metadata.get("plan")
     if isinstance(plan, dict):
         told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}
@@ -149,16 +145,6 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str |
     index = measured.index if index is None else index
     acquired = None if acquired is None else acquired.ravel()[:n]
     return arrange(Rows(other, inputs, readouts, index, acquired, told))
-
-
-def _rows(path: Path, wanted: dict[str, str | None], axes: str | None, in_memory: bool) -> Rows:
-    """Read inputs, readouts or both from a file that another program wrote."""
-    suffix = path.suffix.lower()
-    one_of("path suffix" if "u" in wanted else "readouts suffix", suffix, (*OPENERS, *TEXTS))
-    if suffix in TEXTS:
-        return table_rows(path, wanted, axes)
-    with OPENERS[suffix](path) as contents:
-        return rows_of(contents, wanted, axes, in_memory)
 
 
 def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs: ArrayLike) -> None:
@@ -268,7 +254,7 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
 
 def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
     """When every row and reference was measured: times as they are, else ranks that go on from file to file."""
-    told, counted = [], []
+    told, counted = [], False
     for part in parts:
         rows = np.arange(len(part.index)) if part.acquired is None else part.acquired
         references = rows[:0] if part.reference_acquired is None else part.reference_acquired
@@ -278,14 +264,14 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
         # What counts measurements, rather than tells seconds, is whole and below the number of measurements.
         whole = (values == np.round(values)) & (values >= 0) & (values < most)
         told.append(values)
-        counted.append(values.dtype.kind in "iu" or bool(whole.all()))
-    acquired, reference_acquired, start = [], [], 0
-    for part, values, is_order in zip(parts, told, counted, strict=True):
-        if any(counted):
-            values = start + (values if is_order else np.unique(values, return_inverse=True)[1])
-            start = int(values.max(initial=start - 1)) + 1
-        acquired.append(values[: len(part.index)])
-        reference_acquired.append(values[len(part.index) :])
+        counted |= values.dtype.kind in "iu" or bool(whole.all())
+    start = 0
+    for k, values in enumerate(told if counted else []):
+        ranks = np.unique(values, return_inverse=True)[1]
+        told[k] = start + ranks
+        start += int(ranks.max(initial=-1)) + 1
+    apart = [np.split(values, [len(part.index)]) for part, values in zip(parts, told, strict=True)]
+    acquired, reference_acquired = (np.concatenate(each) for each in zip(*apart, strict=True))
     have = [part for part in parts if part.reference is not None]
     known = have and all(part.reference_acquired is not None for part in have)
-    return np.concatenate(acquired), np.concatenate(reference_acquired) if known else None
+    return acquired, reference_acquired if known else None

@@ -186,12 +186,15 @@ def arrange(rows: Rows) -> Recording:
                 said = f"{said}; the lengths agree with {flip} transposed"
                 raise DataError(f"{said}: tell what the axes of x are, `axes={axes!r}`.")
         raise DataError(f"{said}; give one row for each sample.")
-    acquired = None if rows.acquired is None else _one_per_row(path, "acquired", rows.acquired, n)
+    for name, values in (("acquired", rows.acquired), ("index", rows.index)):
+        if values is not None and (values.size != n or n not in values.shape):
+            raise DataError(f"{name} in {path} has shape {values.shape}; give one for each of {n} rows.")
+    acquired = None if rows.acquired is None else rows.acquired.ravel()
     if acquired is not None and np.isnan(acquired).all():
         acquired = None  # a column left empty
     if rows.index is None:
         return Recording(u, x, np.arange(n), acquired=acquired, **rows.told)
-    index = whole_numbers(path, _one_per_row(path, "index", rows.index, n))
+    index = whole_numbers(path, rows.index.ravel())
     when = np.arange(n, dtype=float) if acquired is None else acquired
     if not (isinstance(u, np.ndarray) and isinstance(x, np.ndarray)):
         if (np.diff(index) <= 0).any():
@@ -199,13 +202,44 @@ def arrange(rows: Rows) -> Recording:
             said = f"index in {path} is {index[row]} at row {row}, after {index[row - 1]}"
             raise DataError(f"{said}; what is read in blocks must be sorted: read it whole, or write it so.")
         return Recording(u, x, index, acquired=when, **rows.told)
+    found = by_index(path, u, x, index, when, **rows.told)
+    if not len(found.index):
+        raise DataError(f"{path} has no row of the design, only noise repeats and references.")
+    return found
+
+
+def by_index(
+    path: Path, u: Floats, x: Floats, index: Integers, when: Floats, extra: Floats | None = None, **told: Any
+) -> Recording:
+    """Sort measurements into a recording in design order: samples, their repeats, noise and references.
+
+    From each one the latest with the source off is subtracted, or the first where none came before.
+    """
+    if index.min(initial=0) < DARK:
+        row = int(np.argmax(index < DARK))
+        said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
+        raise DataError(f"{said}, {NOISE} for noise repeats, {REFERENCE} for references or {DARK} for the source off.")
     if (dark := index == DARK).any():
-        x = less_dark(x, when, x[dark], when[dark])
-    first, second = _appearances(path, index, u)
-    twice, repeats = second >= 0, None
+        order = np.argsort(when[dark], kind="stable")
+        latest = np.searchsorted(when[dark][order], when, side="right") - 1
+        x = x - x[dark][order[np.maximum(latest, 0)]]
+    order = np.argsort(index, kind="stable")
+    order = order[index[order] >= 0]
+    points, start, count = np.unique(index[order], return_index=True, return_counts=True)
+    if count.max(initial=0) > 2:
+        many = int(np.argmax(count > 2))
+        said = f"index in {path} has {points[many]} {count[many]} times"
+        raise DataError(f"{said}; a point of the design is measured once or twice: keep two of its rows.")
+    first, twice, repeats = order[start], count == 2, None
     if twice.any():
-        repeats = np.full((len(second), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
-        repeats[twice] = x[second[twice]]
+        second = order[start[twice] + 1]
+        moved = (u[first[twice]] != u[second]) & ~np.isnan(u[second])
+        if moved.any():
+            row = int(second[np.argmax(moved.any(axis=1))])
+            said = f"u in {path} differs between the two rows of index {index[row]}"
+            raise DataError(f"{said}, the second of them row {row + 1}; a repeat is measured at the same input.")
+        repeats = np.full((len(points), x.shape[1]), np.nan, dtype=np.result_type(x.dtype, np.float32))
+        repeats[twice] = x[second]
     noise, reference = index == NOISE, index == REFERENCE
     timed = reference.any() and not np.isnan(when[reference]).any()
     return Recording(
@@ -217,7 +251,8 @@ def arrange(rows: Rows) -> Recording:
         noise=x[noise] if noise.any() else None,
         reference=x[reference] if reference.any() else None,
         reference_acquired=when[reference] if timed else None,
-        **rows.told,
+        extra=None if extra is None else extra[first],
+        **told,
     )
 
 
@@ -275,13 +310,6 @@ def joined(parts: Sequence[Schedule]) -> Schedule:
     return Schedule(np.concatenate([one.codes for one in parts]), np.concatenate([one.inputs for one in parts]))
 
 
-def less_dark(x: Floats, when: Floats, dark: Floats, dark_when: Floats) -> Floats:
-    """Subtract from each row of readouts the latest one with the source off, or the first where none came before."""
-    order = np.argsort(dark_when, kind="stable")
-    latest = np.searchsorted(dark_when[order], when, side="right") - 1
-    return x - dark[order[np.maximum(latest, 0)]]
-
-
 def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     """Convert a design index to integers."""
     if index.dtype.kind in "iu":
@@ -291,10 +319,8 @@ def whole_numbers(path: Path, index: np.ndarray) -> np.ndarray:
     return index.astype(np.int64)
 
 
-def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
+def table(path: Path, name: str, values: ArrayLike) -> ArrayLike:
     """Require two dimensions, (samples, columns); inputs in one dimension are a single input."""
-    if values is None:
-        raise DataError(f"{path} has no {name}; name it by {name}=... (--{name} on the command line).")
     if name == "u" and len(values.shape) == 1:
         values = values[:].reshape(-1, 1)
     if 0 in values.shape:
@@ -305,11 +331,10 @@ def table(path: Path, name: str, values: ArrayLike | None) -> ArrayLike:
     return values
 
 
-def following(u: ArrayLike | None, x: ArrayLike | None, axes: str | None) -> ArrayLike | None:
+def following(u: ArrayLike, x: ArrayLike, axes: str | None) -> ArrayLike:
     """The inputs, transposed where the axes of the readouts are told and only so the lengths agree."""
-    if axes is None or u is None or x is None or len(u.shape) != 2:
-        return u
-    return np.ascontiguousarray(u[:].T) if u.shape[0] != x.shape[0] == u.shape[1] else u
+    turned = axes is not None and len(u.shape) == 2 and u.shape[0] != x.shape[0] == u.shape[1]
+    return np.ascontiguousarray(u[:].T) if turned else u
 
 
 def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
@@ -320,41 +345,7 @@ def along(path: Path, x: ArrayLike, axes: str) -> np.ndarray:
     if len(words) != len(x.shape):
         raise DataError(f"x in {path} has shape {x.shape}, and `axes={axes!r}` names {len(words)} axes; name each.")
     values = np.asarray(x[:])
-    if "averages" in words:
-        over = tuple(k for k, word in enumerate(words) if word == "averages")
-        values = values.mean(axis=over, dtype=np.result_type(values, np.float64))
-    left = [word for word in words if word != "averages"]
-    values = np.moveaxis(values, left.index("samples"), 0)
+    if over := tuple(k for k, word in enumerate(words) if word == "averages"):
+        values = values.mean(axis=over, dtype=np.result_type(values, np.float64), keepdims=True)
+    values = np.moveaxis(values, words.index("samples"), 0)
     return np.ascontiguousarray(values.reshape(len(values), -1))
-
-
-def _appearances(path: Path, index: Integers, u: Floats) -> tuple[Integers, Integers]:
-    """Find, per point of the design in its order, the rows of its first and its second measurement, or -1."""
-    if index.min() < DARK:
-        row = int(np.argmax(index < DARK))
-        said = f"index in {path} is {index[row]} in row {row + 1}; give the number of a point of the design"
-        raise DataError(f"{said}, {NOISE} for noise repeats, {REFERENCE} for references or {DARK} for the source off.")
-    if index.max() < 0:
-        raise DataError(f"{path} has no row of the design, only noise repeats and references.")
-    order = np.argsort(index, kind="stable")
-    order = order[index[order] >= 0]
-    points, start, count = np.unique(index[order], return_index=True, return_counts=True)
-    if count.max() > 2:
-        many = int(np.argmax(count > 2))
-        said = f"index in {path} has {points[many]} {count[many]} times"
-        raise DataError(f"{said}; a point of the design is measured once or twice: keep two of its rows.")
-    first, twice = order[start], count == 2
-    second = np.full(len(points), -1)
-    second[twice] = order[start[twice] + 1]
-    moved = (u[first[twice]] != u[second[twice]]) & ~np.isnan(u[second[twice]])
-    if moved.any():
-        row = int(second[twice][np.argmax(moved.any(axis=1))])
-        said = f"u in {path} differs between the two rows of index {index[row]}"
-        raise DataError(f"{said}, the second of them row {row + 1}; a repeat is measured at the same input.")
-    return first, second
-
-
-def _one_per_row(path: Path, name: str, values: Floats, n_rows: int) -> Floats:
-    if values.size != n_rows or max(values.shape, default=0) != n_rows:
-        raise DataError(f"{name} in {path} has shape {values.shape}; give one for each of {n_rows} rows.")
-    return values.ravel()

@@ -21,7 +21,7 @@ from .._files import blame, refuse_too_large
 from .._words import listed
 from ..errors import Check, DataError
 from ..typing import Floats
-from ._recording import Recording, Schedule, joined, less_dark
+from ._recording import CONSTANT, DARK, Recording, Schedule, by_index, joined
 
 PAGE_BYTES = 4096  # of the stores we write; that of most file systems, so that a page is written in one piece
 WAL_HEADER, FRAME_HEADER = 32, 24
@@ -259,74 +259,51 @@ def _code(problem: Exception) -> int:
     return getattr(problem, "sqlite_errorcode", 0) & 0xFF  # without the details
 
 
-def load_store(path: Path) -> Recording:
+def to_recording(found: StoreContents, path: Path) -> Recording:
     """What has been measured so far, in design order."""
-    found = read_entries(path)
     if not found.entries:
         raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
-    return to_recording(found, path)
-
-
-def to_recording(found: StoreContents, path: Path) -> Recording:
-    """Sort entries into the parts of a recording."""
+    times, story, checks = found.times, found.story, found.checks(path)
+    plan, codes = story.get("plan", {}), {kind: code for code, kind in CONSTANT.items()}
+    when: dict[int, Any] = times if found.clock_is_right else {one: rank for rank, one in enumerate(times)}
+    sampled = {entry.number for entry in found.entries.values() if entry.kind == "sample"}
+    rows: list[tuple[int, Any, Floats, Floats, dict[str, float]]] = []
     with blame(path, "an acquisition store"):
-        return _sorted(found, path)
-
-
-def _sorted(found: StoreContents, path: Path) -> Recording:
-    parts: dict[str, dict[int, tuple[float, Floats, Floats, dict[str, float]]]] = {kind: {} for kind in MEASURED}
-    told, story = found.times, found.story
-    plan = story.get("plan", {})
-    when: dict[int, Any] = told if found.clock_is_right else {one: rank for rank, one in enumerate(told)}
-    for one, entry in sorted(found.entries.items(), key=lambda pair: pair[1].number):
-        if entry.kind in parts:
+        for one in sorted(times, key=lambda one: (found.entries[one].kind == "repeat", found.entries[one].number)):
+            kind, number, _, _ = entry = found.entries[one]
+            if kind == "repeat" and number not in sampled:
+                continue  # the sample is damaged
             u, x, extra = entry.content
             steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
-            rows = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
-            first, own = entry.number * steps, parts[entry.kind]
-            own.update({first + step: (when[one], *row, extra) for step, row in enumerate(rows)})
-    times = {kind: np.array([one[0] for one in part.values()]) for kind, part in parts.items()}
-    every = [one for part in parts.values() for one in part.values()]
-    for what, counts in (("inputs", {len(one[1]) for one in every}), ("channels", {len(one[2]) for one in every})):
-        if len(counts) > 1:
-            raise DataError(f"{path} has measurements of {listed(sorted(map(str, counts)))} {what}; it is no store.")
-    readouts = {kind: np.array([one[2] for one in part.values()]) for kind, part in parts.items() if part}
-    checks = found.checks(path)
-    if "dark" in readouts:
-        dark = readouts.pop("dark")
-        readouts = {kind: less_dark(x, times[kind], dark, times["dark"]) for kind, x in readouts.items()}
-        said = (
-            f"{len(dark)} measurements with the source off: from each other one, the latest before it was subtracted."
+            pairs = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
+            first = number * steps
+            rows += [(codes.get(kind, first + step), when[one], *pair, extra) for step, pair in enumerate(pairs)]
+        for what, counts in (("inputs", {len(row[2]) for row in rows}), ("channels", {len(row[3]) for row in rows})):
+            if len(counts) > 1:
+                sizes = listed(sorted(map(str, counts)))
+                raise DataError(f"{path} has measurements of {sizes} {what}; it is no store.")
+        if times and found.clock_is_right:
+            ends = [datetime.fromtimestamp(time, UTC) for time in (min(times.values()), max(times.values()))]
+            story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
+        index = np.array([row[0] for row in rows], dtype=int)
+        if n_dark := int(np.sum(index == DARK)):
+            said = f"{n_dark} measurements with the source off: from each other one, the latest before it"
+            checks += (Check(f"{said} was subtracted.", "note", dark=n_dark),)
+        names = tuple(dict.fromkeys(name for row in rows for name in row[4]))
+        return by_index(
+            path,
+            np.array([row[2] for row in rows]) if rows else np.empty((0, plan.get("n_inputs", 0))),
+            np.array([row[3] for row in rows]) if rows else np.empty((0, len(plan.get("channel", ())))),
+            index,
+            np.array([row[1] for row in rows]),
+            np.array([[row[4].get(name, np.nan) for name in names] for row in rows]) if names else None,
+            extra_names=names,
+            readout_unit=str(plan.get("readout_unit", "")),
+            channel=tuple(map(str, plan.get("channel", ()))),
+            metadata=story,
+            input_unit=str(plan.get("input_unit", "")),
+            checks=checks,
         )
-        checks += (Check(said, "note", dark=len(dark)),)
-    samples = parts["sample"]
-    u = np.array([one[1] for one in samples.values()]) if samples else np.empty((0, plan.get("n_inputs", 0)))
-    width = next((x.shape[1] for x in readouts.values()), len(plan.get("channel", ())))
-    x = readouts.get("sample", np.empty((0, width)))
-    again, gap = dict(zip(parts["repeat"], readouts.get("repeat", ()), strict=True)), np.full(width, np.nan)
-    repeats = np.array([again.get(index, gap) for index in samples], x.dtype).reshape(x.shape) if again else None
-    names = tuple(dict.fromkeys(name for row in samples.values() for name in row[3]))
-    extra = np.array([[row[3].get(name, np.nan) for name in names] for row in samples.values()]) if names else None
-    if told and found.clock_is_right:
-        ends = [datetime.fromtimestamp(time, UTC) for time in (min(told.values()), max(told.values()))]
-        story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
-    return Recording(
-        u,
-        x,
-        np.array(list(samples), dtype=int),
-        str(plan.get("readout_unit", "")),
-        tuple(map(str, plan.get("channel", ()))),
-        story,
-        str(plan.get("input_unit", "")),
-        acquired=times["sample"],
-        repeats=repeats,
-        noise=readouts.get("noise"),
-        reference=readouts.get("reference"),
-        reference_acquired=times["reference"] if parts["reference"] else None,
-        checks=checks,
-        extra=extra,
-        extra_names=names,
-    )
 
 
 def records(path: Path) -> Iterator[tuple[Any, ...]]:

@@ -9,14 +9,14 @@ import re
 import warnings
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .._files import blame, readable, refuse_too_large
+from .._files import blame, read_text
 from ..errors import DataError
 from ..typing import Floats
 
@@ -25,13 +25,9 @@ if TYPE_CHECKING:
 
 COMMENT = ("#", "%")
 MISSING = ("", "nan", "na", "n/a", "null", "none", "#n/a")
-# Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
-EXPANSION = 26
 LONGEST = 100_000  # Characters of a comment that may hold names; Python's csv takes no cells above 131,072.
 SAMPLED = 50  # Lines that are looked at to find the separator and the columns of numbers; more tell the same.
-# Characters from which on a table may be read by pandas at once, and in which its head must end: shorter ones take less
-# than 0.1 s either way.
-LONG = 100_000
+LONG = 100_000  # Characters from which on pandas may read a table at once; shorter ones take less than 0.1 s anyway.
 # What a number looks like, to find where they are; pandas reads them. Groups are of three digits, as in 1,234.5.
 PLAIN = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"
 GROUPED = r"[+-]?[1-9]\d{{0,2}}(?:{1}\d{{3}})+(?:{0}\d*)?"
@@ -76,19 +72,15 @@ class Sheet:
         cells = self.columns[column].dropna()
         return len(cells) > 0 and 2 * len(self._wrong(column)) > len(cells)
 
-    def numbers(self, columns: list[int]) -> np.ndarray:
-        """Columns of numbers side by side; a cell that is none is named."""
+    def numbers(self, columns: list[int], real: str = "") -> np.ndarray:
+        """Columns of numbers side by side, those of what must be `real` without complex ones; others are named."""
         for column in columns:
             for line, cell in self._wrong(column).items():
                 said = f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}"
                 raise DataError(f"{said}; give numbers only, or nothing, or name columns without it (--u, --x).")
-        return np.column_stack([self.columns[column] for column in columns])
-
-    def real(self, columns: list[int], what: str) -> Floats:
-        """Columns that must be real numbers, side by side."""
-        values = self.numbers(columns)
-        if values.dtype.kind == "c":
-            raise DataError(f"{self.path} has complex numbers among its {what}; give real ones.")
+        values = np.column_stack([self.columns[column] for column in columns])
+        if real and values.dtype.kind == "c":
+            raise DataError(f"{self.path} has complex numbers among its {real}; give real ones.")
         return values
 
     def seconds(self, column: int, date: int | None = None) -> Floats | None:
@@ -103,7 +95,7 @@ class Sheet:
         if not cells.dropna().str.contains(r"\d").all():
             return None  # pandas takes "now" for a date
         in_europe = bool(cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all())  # the day comes first
-        for form in ("ISO8601", None):
+        for form in ("ISO8601", None):  # or all as the first one is written
             with warnings.catch_warnings(action="ignore"):
                 when = pd.to_datetime(cells, utc=True, errors="coerce", format=form, dayfirst=in_europe and not form)
             if when.notna().sum() == cells.notna().sum():
@@ -126,9 +118,8 @@ class Sheet:
         rows = self.numbers([k for k in range(len(self.columns)) if k not in text])
         words = [[str(self.columns[k].iloc[row]) for k in text[:2]] for row in range(len(rows))]
         labels = [_labelled(*one) if one else str(k + 1) for k, one in enumerate(words)]
-        said = f"{self.dialect}, one line per channel"
-        columns = [pd.Series(row) for row in rows]
-        return Sheet(self.path, labels, columns, bool(text), self.decimal, self.comments, said, self.checks)
+        columns, said = [pd.Series(row) for row in rows], f"{self.dialect}, one line per channel"
+        return replace(self, labels=labels, columns=columns, has_names=bool(text), dialect=said)
 
     def _wrong(self, column: int) -> pd.Series[Any]:
         """The cells that are neither numbers nor empty."""
@@ -156,82 +147,73 @@ def unit_of(name: str) -> str:
 
 def load_sheet(path: Path) -> Sheet:
     """Read a table; lines before it, names and units are told apart from it, a line of another length is named."""
-    readable(path)
-    refuse_too_large(path, "text", (path.stat().st_size,), EXPANSION)
-    text = _decoded(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
-    if len(text) > LONG and (sheet := _clean_sheet(path, text)):
-        return sheet
-    lines = text.split("\n")
-    comments = [line for line in lines if line.startswith(COMMENT)]
-    plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
-    separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
-    records = _records(path, lines, separator)
-    start, names, said = _find_rows(path, records, most=0 if separator is None else 1)
-    rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
-    width = len(next(iter(rows.values())))
-    for line, cells in rows.items():
-        if len(cells) not in (width, len(names)):
-            said = f"{path} has {len(cells)} cells in line {line} and {width} in line {records[start].line}"
-            raise DataError(f"{said}; repair the line that is wrong.")
     import pandas as pd
 
-    words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
-    words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
+    text = _decoded(path).replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    lines = text.split("\n")
+    plain = [line for line in lines if line.strip() and not line.startswith(COMMENT)]
+    separator = _separator(plain[len(plain) // 2 :][:SAMPLED])
+    columns, most = list["pd.Series[Any]"](), 0 if separator is None else 1
+    if len(text) > LONG:
+        with suppress(DataError, ValueError):  # found again below, with the line that is wrong
+            records = _records(path, lines[: 2 * SAMPLED], separator)
+            start, names, said = _find_rows(path, records, most)
+            columns = _read_at_once(lines, records[start], separator)
+            columns = columns if len(names) in (0, len(columns)) else []
     decimal, thousands, doubt = ".", "", ""
-    columns = [_parsed(words[k], decimal, thousands) for k in words]
-    others = {cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()}
-    if any(map(_looks_like_number, others)):
-        decimal, thousands, doubt = _signs(path, words)
+    if not columns:
+        records = _records(path, lines, separator)
+        start, names, said = _find_rows(path, records, most)
+        rows = {one.line: one.cells for one in records[start:] if not one.is_comment}
+        width = len(next(iter(rows.values())))
+        for line, cells in rows.items():
+            if len(cells) not in (width, len(names)):
+                said = f"{path} has {len(cells)} cells in line {line} and {width} in line {records[start].line}"
+                raise DataError(f"{said}; repair the line that is wrong.")
+        words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
+        words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
         columns = [_parsed(words[k], decimal, thousands) for k in words]
-    labels = names or [str(k + 1) for k in words]
+        others = {cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()}
+        if any(map(_looks_like_number, others)):
+            decimal, thousands, doubt = _signs(path, words)
+            columns = [_parsed(words[k], decimal, thousands) for k in words]
+    labels = names or [str(k + 1) for k in range(len(columns))]
     while len(columns) > 1 and columns[-1].isna().all() and not (names and labels[-1]):
         del columns[-1], labels[-1]  # every line ended in a separator
+    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
     signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
-    dialect = _dialect(separator, signs, said, records[start].line)
+    dialect = f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
+    comments = [line for line in lines if line.startswith(COMMENT)]
     return Sheet(path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
 
 
-def _clean_sheet(path: Path, text: str) -> Sheet | None:
-    """Let pandas read a long table at once if all below its head are numbers; return None where that is in doubt."""
+def _read_at_once(lines: list[str], first: Record, separator: str | None) -> list[pd.Series[Any]]:
+    """Let pandas read a long table if all from its first row on are numbers; return nothing where that is in doubt."""
     import pandas as pd
 
     # Versions of pandas before 3.1 lose the last digit without it; later ones give a warning where it is there.
     is_old = tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1)
     exact: dict[str, Any] = {"float_precision": "round_trip"} if is_old else {}
-    head = text[:LONG].split("\n")[: 2 * SAMPLED]
-    separator = _separator([line for line in head[SAMPLED:] if line.strip() and not line.startswith(COMMENT)])
-    with suppress(DataError, ValueError):  # the way for all other tables finds out what is wrong, and in which line
-        records = _records(path, head, separator)
-        start, names, said = _find_rows(path, records, most=0)
-        first, above = records[start].line, head[: records[start].line - 1]
-        table = pd.read_csv(
-            io.BytesIO(text[sum(len(line) + 1 for line in above) :].encode()),
-            sep=separator or r"\s+",
-            header=None,
-            dtype=float,
-            keep_default_na=False,
-            na_values=["", "nan", "NaN"],
-            skip_blank_lines=False,
-            **exact,
-        )
-        # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
-        if table.shape[1] == len(records[start].cells) and not table.iloc[:, -1].isna().any():
-            table.index = table.index + first
-            labels, comments = names or [str(k + 1) for k in table], [one for one in above if one.startswith(COMMENT)]
-            dialect = _dialect(separator, "", said, first)
-            return Sheet(path, labels, [table[k] for k in table], bool(names), ".", comments, dialect)
-    return None
-
-
-def _dialect(separator: str | None, signs: str, names: str, line: int) -> str:
-    """How a table is written, in words."""
-    between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
-    return f"text separated by {between}{signs}, {names}, numbers from line {line} on"
+    table = pd.read_csv(
+        io.BytesIO("\n".join(lines[first.line - 1 :]).encode()),
+        sep=separator or r"\s+",
+        header=None,
+        dtype=float,
+        keep_default_na=False,
+        na_values=["", "nan", "NaN"],
+        skip_blank_lines=False,
+        **exact,
+    )
+    # A line that is too short, or empty, ends in a missing value; one that is too long is an error of pandas.
+    if table.shape[1] != len(first.cells) or table.iloc[:, -1].isna().any():
+        return []
+    table.index = table.index + first.line
+    return [table[k] for k in table]
 
 
 def _decoded(path: Path) -> str:
     """The text of a file in UTF-8, UTF-16 or Latin-1, which is that of older instruments and never fails."""
-    data = path.read_bytes()
+    data = read_text(path)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         with blame(path, "text in UTF-16"):
             return data.decode("utf-16")

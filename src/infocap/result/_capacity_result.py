@@ -15,7 +15,7 @@ from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError
 from ..typing import ArrayLike, Floats, Target
-from ._target import Capacity, corrected, expand, extrapolated, sum_over
+from ._target import Capacity, corrected, expand, sum_over
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +284,8 @@ class CapacityResult:
         coefficients, power = expand(target, self.basis)
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
-            return extrapolated(coefficients, self.coordinates)
+            whole, first, second = (float(np.sum((part @ coefficients) ** 2)) for part in self.coordinates)
+            return Capacity(2 * whole - (first + second) / 2)  # extrapolated to infinite N
         measured = (self.residual_covariance, self.unbiased, self.standard_error)
         return corrected(coefficients, self.coordinates[0], *measured, self.n_samples)
 

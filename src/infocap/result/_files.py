@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._check import one_of
-from .._files import SEALED, changed, readable, refuse_too_large, replaced, save_dataset, seal, sealed
+from .._files import SEALED, changed, read_text, replaced, save_dataset, seal, sealed
 from .._hdf5 import open_hdf5
 from .._version import __version__
 from ..basis._delayed import DelayedBasis
@@ -27,7 +28,6 @@ SUFFIXES = (".csv", ".nc", ".svg", ".html")  # what `load_result` reads: tables,
 CARRIED = re.compile(rb'id="infocap-data">(.*?)</', re.DOTALL)  # the numbers in a card or a report, as JSON
 COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
-TEXT_EXPANSION = 40  # bytes of memory for each byte of text: cells are read as strings
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
 FACTORS = ("factor_input", "factor_delay", "factor_function")  # of functions of delayed inputs
 COORDINATES = ("coordinates", "coordinates_first_half", "coordinates_second_half")
@@ -124,9 +124,7 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
 def _read_csv(path: Path) -> tuple[Any, ...]:
     import pandas as pd
 
-    readable(path)
-    refuse_too_large(path, "text", (path.stat().st_size,), TEXT_EXPANSION)
-    data = path.read_bytes()
+    data = read_text(path)
     if not data.startswith(b"# {"):
         raise DataError(
             f"{path} is a CSV file without the header of an infocap result; of measured data "
@@ -143,16 +141,14 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
             f"{path} is cut short: {len(table)} of {attributes.get('n_terms')} functions are there, the last "
             "perhaps in part; the table itself can still be read with pandas.read_csv(path, comment='#')."
         )
-    if not sealed(path) and (sealed(path) is False or SEALED in attributes):
+    if not sealed(path) and SEALED in attributes:
         raise changed(path)
     indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(dtype=int)
     return attributes, indices, columns, {}, attributes.pop("metadata", {})
 
 
 def _read_page(path: Path) -> tuple[Any, ...]:
-    readable(path)
-    refuse_too_large(path, "text", (path.stat().st_size,), TEXT_EXPANSION)
-    carried = CARRIED.search(path.read_bytes())
+    carried = CARRIED.search(read_text(path))
     if carried is None:
         raise DataError(f"{path} carries no numbers of infocap; give a report or a card that infocap wrote.")
     data = json.loads(carried[1])
@@ -219,7 +215,7 @@ def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata:
 def is_result(path: str | Path) -> bool:
     """Whether a file says that it holds a result."""
     path = Path(path)
-    try:
+    with suppress(OSError, ValueError):  # not there, broken, or of another format
         if path.suffix == ".csv":
             with path.open("rb") as file:
                 return file.read(64).startswith(b'# {"format": "infocap result ')
@@ -227,5 +223,4 @@ def is_result(path: str | Path) -> bool:
             return CARRIED.search(path.read_bytes()) is not None
         with open_hdf5(path) as contents:
             return str(contents.attributes.get("format")) in FORMATS
-    except (OSError, ValueError, DataError):
-        return False  # not there, broken, or of another format
+    return False

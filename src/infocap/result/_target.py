@@ -77,12 +77,6 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     return coefficients, power
 
 
-def extrapolated(target: Floats, coordinates: tuple[Floats, ...]) -> Capacity:
-    """The raw capacity of a target with coefficients (terms,), extrapolated to infinite N from the two halves."""
-    whole, first, second = (float(np.sum((part @ target) ** 2)) for part in coordinates)
-    return Capacity(2 * whole - (first + second) / 2)
-
-
 def corrected(
     target: Floats, inside: Floats, noise: Floats, unbiased: Floats, standard_error: Floats, n_samples: int
 ) -> Capacity:
