@@ -1,6 +1,6 @@
 """What the control-variate estimator costs, relative to Algorithm 1: the paper's five-input job on one core.
 
-``python benchmarks/cost.py --write`` takes two minutes; ``--gpu`` measures larger jobs on a graphics card instead.
+``python benchmarks/cost.py --write`` takes two minutes; ``benchmarks/limits.py`` has larger jobs, on a graphics card too.
 """
 
 from __future__ import annotations
@@ -62,32 +62,6 @@ def memory() -> list[str]:
     return lines
 
 
-def card() -> list[str]:
-    """Jobs whose arrays lie on a graphics card, the best of three calls each."""
-    import torch
-
-    from scale import data, there, timed
-
-    lines = [
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}.",
-        "",
-        "| job | Algorithm 1 | control variate | ratio | card's memory |",
-        "|---|---|---|---|---|",
-    ]
-    for q, degree, n, k in ((5, 8, 8192, 71), (8, 6, 65_536, 199), (10, 8, 131_072, 499)):
-        basis, u, x = data(q, degree, n, k)
-        ut, xt, found = there(u), there(x), {}
-        torch.cuda.reset_peak_memory_stats()
-        for name in ("Algorithm 1", "control variate"):
-            found[name] = timed(partial(infocap.estimate, ut, xt, basis, **METHODS[name]), rounds=3)
-        first, second = found.values()
-        peak = torch.cuda.max_memory_allocated() / 1e9
-        job = f"N = {n:,}, K = {k + 1}, L = {len(basis):,}"
-        lines.append(f"| {job} | {first:.3f} s | {second:.2f} s | {second / first:.1f} | {peak:.1f} GB |")
-        print(lines[-1], flush=True)
-    return lines
-
-
 def child(method: str) -> None:
     """One job, then the largest resident memory in kilobytes."""
     u = infocap.draw(BASIS, 8192, seed=0)
@@ -101,14 +75,9 @@ def child(method: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the tables in RESULTS.md")
-    parser.add_argument("--gpu", action="store_true", help="on a graphics card instead")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore", infocap.errors.DataWarning)
-    if options.gpu:
-        tables = {"On a graphics card": card}
-        run_tables("Cost on a graphics card", "python benchmarks/cost.py --gpu", tables, options.write)
-        return
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     if options.child:

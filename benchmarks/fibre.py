@@ -1,7 +1,7 @@
-"""What the photonic simulation costs: `python benchmarks/fibre.py`, and with --gpu on a machine that has one.
+"""What the photonic simulation costs: `python benchmarks/fibre.py`.
 
 (a) The whole chain u -> readouts against a loop over samples at the authors' grid, (b) against the package
-gnlse at equal error, (c) every setting of the paper on one core, (d) the paper's sweep on a GPU.
+gnlse at equal error, (c) every setting of the paper on one core. The paper's sweep on a card is in `limits.py`.
 """
 
 from __future__ import annotations
@@ -142,51 +142,16 @@ def every_setting() -> list[str]:
     return lines
 
 
-def sweep_on_gpu() -> list[str]:
-    """7 powers x 2 lengths x 2 input dimensions; pulses of all powers travel together."""
-    import torch
-
-    data = {n_inputs: torch.asarray(inputs(n_inputs, degree, n), device="cuda") for n_inputs, degree, n in JOBS}
-    systems = {q: FibreSystem(power_dbm=4.5, n_inputs=q) for q in data}
-
-    def sweep() -> list:
-        out = [system.readouts(data[q], [5.0, 40.0], seed=0, powers_dbm=POWERS_DBM) for q, system in systems.items()]
-        torch.cuda.synchronize()
-        return out
-
-    sweep()
-    start = time.perf_counter()
-    readouts = sweep()
-    total = time.perf_counter() - start
-    quiet = replace(systems[5], phase_noise=None)
-    host = quiet(data[5].cpu().numpy()[:512])
-    apart = np.max(np.abs(quiet(data[5][:512]).cpu().numpy() - host) / host.max(axis=1, keepdims=True))
-    samples = sum(array.shape[0] * array.shape[1] for powers in readouts for pair in powers for array in pair) // 71
-    return [
-        f"Machine: {torch.cuda.get_device_name()}, torch {torch.__version__}.",
-        "",
-        f"- whole sweep, {samples:,} spectra: {total:.2f} s, {total / samples * 1e6:.1f} µs a spectrum",
-        f"- largest memory of the card in use: {torch.cuda.max_memory_allocated() / 1e9:.1f} GB",
-        f"- largest difference from the processor's readouts (4.5 dBm, 5 m, noise-free): {apart:.1e}",
-    ]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="update RESULTS.md")
-    parser.add_argument("--gpu", action="store_true", help="only the sweep on a GPU")
     arguments = parser.parse_args()
-    tables = (
-        {"Paper's sweep on a GPU: 7 powers, 2 lengths, 4096 and 8192 samples": sweep_on_gpu}
-        if arguments.gpu
-        else {
-            "(a) The whole chain against a loop over samples at the authors' grid": against_the_loop,
-            "(b) Against gnlse, -1.9 dBm, 40 m, q=5, noise-free, Gaussian filter": against_gnlse,
-            "(c) Every setting of the paper, 4096 (q=2) and 8192 (q=5) samples, one core": every_setting,
-        }
-    )
-    command = "python benchmarks/fibre.py" + (" --gpu" if arguments.gpu else "")
-    run_tables("Fibre on a GPU" if arguments.gpu else "Fibre", command, tables, arguments.write)
+    tables = {
+        "(a) The whole chain against a loop over samples at the authors' grid": against_the_loop,
+        "(b) Against gnlse, -1.9 dBm, 40 m, q=5, noise-free, Gaussian filter": against_gnlse,
+        "(c) Every setting of the paper, 4096 (q=2) and 8192 (q=5) samples, one core": every_setting,
+    }
+    run_tables("Fibre", "python benchmarks/fibre.py", tables, arguments.write)
 
 
 if __name__ == "__main__":

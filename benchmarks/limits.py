@@ -1,77 +1,163 @@
-"""How near the one pass comes to one matrix product: python benchmarks/limits.py 1 2 16 gpu.
+"""How near infocap comes to the limit of a machine, in one table: python benchmarks/limits.py 16 8 2 1 gpu.
 
-Each number is a number of threads, with a process of its own; `gpu` is a CUDA device with torch. Large job: q=8, degree 6,
-K=200, N = 32,768 per thread up to 262,144, and on the card q=10, degree 8, K=500, N=131,072, as a share of the rate of a
-product of square matrices. 5-D job: the paper's q=5, degree 8, K=71, N=8192, in times of its own product. The best of a few
-calls counts.
+Each number is a number of threads, with a process of its own; `gpu` is a CUDA device with torch. A job is compared with what
+limits it, measured in the same process: an estimation with a product of large square matrices, the paper's 5-D job with the
+product of its own size, the default method with Algorithm 1, functions of delayed inputs with the product of all of them, a
+fibre with the number of spectra. The best of a few calls counts. Last, some of the jobs are compared between the places.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-METHODS = ("raw", "threshold-richardson")
+import infocap
+from _common import machine
+
+POWERS_DBM = (-9.1, -6.4, -1.9, 1.0, 4.5, 6.6, 7.1)
+ALGORITHM_1 = "threshold-richardson"
+# Jobs of many threads whose time is compared with that of few.
+COMPARED = (("16", "2", "5-D, Algorithm 1"), ("16", "1", "fibre, -1.9 dBm"), ("16", "1", "fibre, 7.1 dBm"))
+Row = tuple[str, float, str]  # the job, its seconds, and what they are in terms of its limit
 
 
-def best(work: Callable[[], object], rounds: int) -> float:
-    work()
+def best(work: Callable[[], Any], rounds: int) -> float:
+    """The least time of some calls after a first one; a result on a card is waited for by fetching a number of it."""
+
+    def finished() -> None:
+        found = work()
+        if hasattr(found, "device"):
+            float(found.reshape(-1)[0])
+
+    finished()
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
-        work()
+        finished()
         times.append(time.perf_counter() - start)
     return min(times)
 
 
-def measure(where: str) -> None:
-    """Print the lines of one place."""
-    import infocap
+def noisy_network(q: int, n: int, k: int, there: Callable[[Any], Any]) -> tuple[np.ndarray, Any, Any]:
+    """Inputs on the processor; inputs and readouts of a random network where the job is done."""
+    rng = np.random.default_rng(0)
+    u = rng.uniform(-1, 1, (n, q))
+    return u, there(u), there(np.tanh(u @ rng.standard_normal((q, k))) + 0.1 * rng.standard_normal((n, k)))
 
+
+def estimations(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
+    """A large job beside the product of square matrices, the 5-D job beside its own product, the default method."""
+    on_card = where == "gpu"
+    q, degree, n, k = (10, 8, 131_072, 500) if on_card else (8, 6, 32_768 * min(int(where), 8), 200)
+    side = 8192 if on_card else 4096
+    square = there(np.random.default_rng(0).standard_normal((side, side)))
+    rate = 2 * side**3 / best(lambda: square @ square, 3)
+    _, u, x = noisy_network(q, n, k, there)
+    basis = infocap.product_basis("legendre", q, degree)
+    for name, method in (("raw", "raw"), ("Algorithm 1", ALGORITHM_1)):
+        seconds = best(partial(infocap.estimate, u, x, basis, method=method), 3)
+        share = 2.0 * n * (k + 1) * (k + 1 + len(basis)) / seconds / rate
+        yield f"N = {n:,}, K = {k}, L = {len(basis):,}, {name}", seconds, f"{share:.2f} of the product's rate"
+    if on_card:
+        base, seconds = seconds, best(partial(infocap.estimate, u, x, basis), 2)
+        yield f"N = {n:,}, K = {k}, L = {len(basis):,}, default", seconds, f"{seconds / base:.1f} times Algorithm 1"
+        (_, u, x), basis = noisy_network(8, 65_536, 199, there), infocap.product_basis("legendre", 8, 6)
+        base, seconds = (
+            best(partial(infocap.estimate, u, x, basis, **one), 3) for one in ({"method": ALGORITHM_1}, {})
+        )
+        yield f"N = 65,536, K = 199, L = {len(basis):,}, default", seconds, f"{seconds / base:.1f} times Algorithm 1"
+    (values, u, x), basis = noisy_network(5, 8192, 71, there), infocap.product_basis("legendre", 5, 8)
+    y, z = there(np.ascontiguousarray(basis(values))), there(np.ones((8192, 72)))
+    product = best(lambda: z.T @ y, 15)
+    for name, method in (("raw", "raw"), ("Algorithm 1", ALGORITHM_1)):
+        base = best(partial(infocap.estimate, u, x, basis, method=method), 15)
+        yield f"5-D, {name}", base, f"{base / product:.1f} times its product"
+    seconds = best(partial(infocap.estimate, u, x, basis), 3)
+    yield "5-D, default", seconds, f"{seconds / base:.1f} times Algorithm 1"
+
+
+def sequences(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
+    """Raw capacities of delayed inputs beside the product of all functions, given, with all readouts."""
+    n, k, windows = 50_000, 100, {1: 200, 2: 100}
+    if where == "gpu":  # the example of kubota's program
+        n, k, windows = 1_000_000, 50, {1: 2000, 2: 300, 3: 50, 4: 30, 5: 15}
+    basis, rng = infocap.delayed_basis(max_delay=windows), np.random.default_rng(0)
+    u, x = there(rng.uniform(-1, 1, (n + basis.memory, 1))), there(rng.standard_normal((n + basis.memory, k)))
+    seconds = best(partial(infocap.estimate, u, x, basis, method="raw"), 2)
+    part = len(basis) // 10
+    some, length = there(rng.standard_normal((part, 10_000))), n // 10_000
+    product = best(lambda: some @ x[:10_000, :], 3) * len(basis) / part * length
+    job = f"delays {windows}, N = {n:,}, K = {k}, L = {len(basis):,}, raw"
+    yield job, seconds, f"{seconds / product:.2f} times its product"
+
+
+def fibres(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
+    """Spectra of the photonic experiment at 40 m with five inputs; on a card all settings of the paper."""
+    fibre = infocap.systems.fibre.FibreSystem
+    if where == "gpu":
+        sizes = ((2, 14, 4096), (5, 8, 8192))
+        inputs = {q: infocap.draw(infocap.product_basis("legendre", q, degree), n, seed=1) for q, degree, n in sizes}
+        inputs = {q: there(u) for q, u in inputs.items()}
+
+        def sweep() -> Any:
+            for q, u in inputs.items():
+                out = fibre(n_inputs=q).readouts(u, [5.0, 40.0], seed=0, powers_dbm=POWERS_DBM)
+            return out[-1][-1]
+
+        count = 2 * len(POWERS_DBM) * sum(u.shape[0] for u in inputs.values())
+        seconds = best(sweep, 2)
+        yield f"fibre, the paper's sweep, {count:,} spectra", seconds, f"{seconds / count * 1e6:.1f} µs per spectrum"
+        return
+    u = infocap.draw(infocap.product_basis("legendre", 5, 8), 8192, seed=1)
+    for power in (-1.9, 7.1):
+        system = fibre(power_dbm=power, length_m=40.0, n_inputs=5)
+        seconds = best(partial(system, u, seed=0), 3)
+        yield f"fibre, {power} dBm", seconds, f"{seconds / len(u) * 1e6:.0f} µs per spectrum"
+
+
+def measure(where: str) -> None:
+    """Print the rows of one place, a line of JSON each."""
     warnings.simplefilter("ignore")
-    rng, on_card = np.random.default_rng(0), where == "gpu"
 
     def there(array: Any) -> Any:
-        if not on_card:
+        if where != "gpu":
             return array
         import torch
 
         return torch.asarray(array, device="cuda")
 
-    def finished(work: Callable[[], Any]) -> Callable[[], object]:
-        """The work, waited for: a number of its result is fetched."""
-        return lambda: float(work()[0, 0])
-
-    large = (10, 8, 131_072, 500, 3) if on_card else (8, 6, 32_768 * min(int(where), 8), 200, 3)
-    side = 8192 if on_card else 4096
-    square = there(rng.standard_normal((side, side)))
-    rate = 2 * side**3 / best(finished(lambda: square @ square), 3)
-    for q, degree, n, k, rounds in (large, (5, 8, 8192, 71, 15)):
-        basis, u = infocap.product_basis("legendre", q, degree), rng.uniform(-1, 1, (n, q))
-        x = there(np.tanh(u @ rng.standard_normal((q, k))) + 0.1 * rng.standard_normal((n, k)))
-        inputs = there(u)
-        for method in METHODS:
-            seconds = best(lambda b=basis, u=inputs, x=x, m=method: infocap.estimate(u, x, b, method=m), rounds)
-            share = f"{2.0 * n * (k + 1) * (k + 1 + len(basis)) / seconds / rate:.2f} of the product's rate"
-            if q == 5:
-                y, z = there(np.ascontiguousarray(basis(u))), there(rng.standard_normal((n, k + 1)))
-                share = f"{seconds / best(finished(lambda z=z, y=y: z.T @ y), rounds):.1f} times its product"
-            job = f"q={q}, degree {degree}, N={n:,}, K={k}, {method}"
-            print(f"| {where} | {job} | {seconds * 1e3:.1f} ms | {share} |", flush=True)
+    for jobs in (estimations, sequences, fibres):
+        for row in jobs(where, there):
+            print(json.dumps(row), flush=True)
 
 
 def main() -> None:
-    print("| threads | job | time | against the product |\n|---|---|---|---|", flush=True)
+    print(f"{machine()}\n\n| threads | job | time | against its limit |\n|---|---|---|---|", flush=True)
+    times = {}
     for where in sys.argv[1:]:
         limits = {} if where == "gpu" else {"OMP_NUM_THREADS": where, "OPENBLAS_NUM_THREADS": where}
-        subprocess.run([sys.executable, __file__, "--measure", where], check=True, env=os.environ | limits)
+        child = subprocess.Popen(
+            [sys.executable, __file__, "--measure", where], env=os.environ | limits, stdout=subprocess.PIPE, text=True
+        )
+        for line in child.stdout or ():
+            job, seconds, said = json.loads(line)
+            times[where, job] = seconds
+            print(f"| {where} | {job} | {seconds * 1e3:,.1f} ms | {said} |", flush=True)
+        if child.wait():
+            sys.exit(child.returncode)
+    for many, few, job in COMPARED:
+        if (many, job) in times and (few, job) in times:
+            ratio = times[few, job] / times[many, job]
+            print(f"\n{job}: {many} threads are {ratio:.1f} times as fast as {few} ({1 / ratio:.2f} of its time).")
 
 
 if __name__ == "__main__":

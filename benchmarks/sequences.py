@@ -314,27 +314,6 @@ def used(job: Callable[..., object], *given: object, **options: object) -> float
     return min(times)
 
 
-def card() -> list[str]:
-    """The example of kubota's program on a graphics card: 132,758 functions of a sequence of a million steps."""
-    import torch
-
-    basis = infocap.delayed_basis(max_delay={1: 2000, 2: 300, 3: 50, 4: 30, 5: 15})
-    u = 2 * torch.rand(1_002_000, 1, dtype=torch.float64, device="cuda") - 1
-    x = torch.randn(1_002_000, 50, dtype=torch.float64, device="cuda")
-    times = []
-    for _ in range(4):  # the first one makes the plan and sets the card up
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        infocap.estimate(u, x, basis, method="raw")
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    peak = torch.cuda.max_memory_allocated() / 1e9
-    return [
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}: {len(basis):,} functions, N = 1,000,000, K = 50, raw capacities with "
-        f"all checks: {min(times[1:]):.2f} s ({times[0]:.1f} s the first time), {peak:.0f} GB of the card's memory."
-    ]
-
-
 COMPARED = [
     (Linear("linear K = 20, 3 % noise", 20, noise=0.03, max_delay=((1, 60), (2, 18), (3, 1))), (1000, 4000)),
     (
@@ -354,7 +333,6 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--few", action="store_true", help="with 2 to 7 samples per function instead")
-    parser.add_argument("--gpu", action="store_true", help="on a graphics card instead")
     given = parser.parse_args()
     sets = 12 if given.quick else 120
     tables: dict[str, Callable[[], list[str]]] = {"Error bars": partial(error_bars, sets, [(one, N) for one in NINE])}
@@ -362,8 +340,6 @@ def main() -> None:
         tables |= {"Against ipc-module": agreement, "Speed": speed}
     tables["Accuracy"] = partial(accuracy, 3 if given.quick else 12)
     title, command = "Sequences", "python benchmarks/sequences.py"
-    if given.gpu:
-        title, command, tables = "Sequences on a card", f"{command} --gpu", {"A million steps": card}
     if given.few:
         title, command = "Sequences with few samples per function", f"{command} --few"
         tables = {"Error bars": partial(error_bars, sets // 2, [(one, n) for one, sizes in FEW for n in sizes])}

@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from .._array import as_like, to_numpy
 from .._parallel import parallel_map
 from ..basis._product import ProductBasis, product_basis
 from ..dimension._repeats import Repeats, dead_channels
@@ -64,7 +65,8 @@ def correlated(case: Case) -> Iterator[Check]:
         return
     means = look.epoch_sums / np.maximum(sizes, 1)[:, None]
     shifted = means[:, samples.channels] + (look.typical[samples.channels] - samples.shift)
-    means = (shifted * samples.scale - evidence.space.mean) @ evidence.space.whitening * np.sqrt(evidence.n_samples)
+    whitening = evidence.whitener["whitening"]
+    means = to_numpy(as_like(shifted * samples.scale - evidence.space.mean, whitening) @ whitening)
     if not samples.constant or samples.root_weights is not None:
         means = means - (sizes @ means) / sizes.sum()
     freedom = (len(sizes) - 1) * means.shape[1]

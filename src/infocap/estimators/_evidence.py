@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, to_numpy
+from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
 from ..basis._family import DiscreteFamily
 from ..basis._product import ProductBasis, product_basis
 from ..errors import Check
@@ -217,7 +217,7 @@ class Evidence:
     @cached_property
     def whitener(self) -> dict[str, Any]:
         """What `Samples.readouts` needs to give X~, of sample covariance 1: the mean to subtract, and a matrix."""
-        whitening = as_like(self.space.whitening * np.sqrt(self.n_samples), self.coordinates)
+        whitening = as_like(self.space.whitening * float(np.sqrt(self.n_samples)), self.coordinates)
         return {"mean": self.space.mean, "whitening": whitening}
 
     @cached_property
@@ -277,6 +277,7 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             last = min(first + step, stop)
             z = samples.readouts(first, last)
             z = z if matrix is None else z @ as_like(matrix, z)
+            z = z if on_host(z) else contiguous(z.T).T  # the order in which a card multiplies fastest
             gram = gram + z.T @ z
             yield samples.inputs(first, last), samples.weighted(z, first)
 

@@ -104,11 +104,11 @@ class Span:
 
     `frame` (readouts, rank) holds the directions in terms of q, None when q itself will do; `whitening`
     (readouts, rank) turns readout values, after `mean` is subtracted, into coordinates whose sample
-    covariance is 1 / samples. The constant is not among them.
+    covariance is 1 / samples; it may be on a device. The constant is not among them.
     """
 
     frame: Floats | None
-    whitening: Floats
+    whitening: Any
     mean: Floats
 
 
@@ -121,7 +121,7 @@ def span(summary: Summary) -> Span:
     centred = triangle[skip:, skip:]
     mean = to_numpy(triangle[0, 1:] / triangle[0, 0]) if summary.constant else np.zeros(centred.shape[1])
     if summary.inverse is not None:
-        return Span(None, to_numpy(summary.inverse)[skip:, skip:], mean)
+        return Span(None, summary.inverse[skip:, skip:], mean)
     norms = np.sqrt(np.sum(centred**2, axis=0))
     # What is left of a constant column after centring is rounding, not a direction.
     rounding = norms <= RANK_TOLERANCE * np.sqrt(np.sum(triangle[:, skip:] ** 2, axis=0))
