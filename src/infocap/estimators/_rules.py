@@ -137,7 +137,7 @@ def _estimated(
     sample mean of y² (`normalised`), so do the values.
     """
     estimate = Estimate(capacity, threshold)
-    if threshold is not None and (above := int(np.sum(threshold > 1))):
+    if threshold is not None and (above := int(np.sum(threshold > 1 + 1e-9))):  # not by rounding
         text = (
             f"the zero-capacity threshold exceeds 1 for {above} of {len(threshold)} functions: no true "
             f"capacity can pass it; lower the degree or take more samples{remedy}."
