@@ -247,18 +247,13 @@ def summaries(samples: Samples, engine: Engine, frame: Frame | None, edges: Sequ
 
 
 def frame_for(samples: Samples, look: Look) -> Frame | None:
-    """Coordinates in which the readouts are nearly uncorrelated, as far as some of the rows tell.
-
-    On a device all rows tell, at the price of one product.
-    """
-    if samples.x.on_device:
-        x = samples.readouts(0, samples.n_samples)
-        return frame_of(triangle_of_gram(_small(x.T @ x)))
-    if len(look.sample) < 2 * samples.n_columns:
+    """Coordinates in which the readouts are nearly uncorrelated, as far as some of the rows tell."""
+    if look.sample.shape[0] < 2 * samples.n_columns:
         return None
     x = samples.centred(look.sample)
-    x = np.column_stack([np.ones(len(x)), x]) if samples.constant else x
-    return frame_of(np.asarray(np.linalg.qr(x, mode="r")))
+    xp = array_namespace(x)
+    x = xp.concat([xp.ones_like(x[:, :1]), x], axis=1) if samples.constant else x
+    return frame_of(np.linalg.qr(x, mode="r") if on_host(x) else triangle_of_gram(_small(x.T @ x)))
 
 
 def _small(matrix: Any) -> Any:

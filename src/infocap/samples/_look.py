@@ -41,7 +41,7 @@ class Look:
     input_high: Floats
     epoch_sizes: Integers
     epoch_sums: Floats  # (epochs, channels), of readouts minus `typical`
-    sample: Floats  # some rows of the readouts, chosen at random
+    sample: Any  # some rows of the readouts, chosen at random, where the readouts are
 
 
 def first_look(samples: Samples, engine: Engine) -> Look:
@@ -82,10 +82,10 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
     """Check and describe the rows start to stop, some at a time; on a device all at once.
 
     Some rows are kept as a sample, several times as many of all rows together as there are channels. They are chosen at
-    random: every n-th row would do, but not on Sobol points. Of those on a device one is enough, for all can be used.
+    random: every n-th row would do, but not on Sobol points.
     """
     width = samples.x.shape[1]
-    wanted = 1 if samples.x.on_device else int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
+    wanted = int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
     generator = np.random.default_rng(samples.first_row + start)
     chosen = start + np.sort(generator.choice(stop - start, min(wanted, stop - start), replace=False))
     looks = []
@@ -116,18 +116,18 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
             member = xp.astype((place >= bounds[:-1, :]) & (place < bounds[1:, :]), xp.float64)
             sums = member @ (in_order - as_like(typical, readouts))
     sample = readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
-    found = [low, high, *ends, xp.reshape(sums, (-1,)), xp.reshape(sample, (-1,))]
-    if not on_host(readouts):  # everything is fetched from there at once
+    found = [low, high, *ends, xp.reshape(sums, (-1,))]
+    if not on_host(readouts):  # all this is fetched from there at once
         sizes = np.cumsum([part.shape[0] for part in found])[:-1]
         found = np.split(to_numpy(xp.concat(found)), sizes.tolist())
-    low, high, input_low, input_high, sums, sample = found
+    low, high, input_low, input_high, sums = found
     if np.isfinite([input_low, input_high]).all():
         rows = (start, stop)
         if samples.history:
             rows = start + samples.before(start) - samples.history, stop + samples.before(start)
         refuse_outside(samples.u, rows, input_low, input_high, samples.basis)
     by_epoch = np.diff(edges), sums.reshape(EPOCHS, -1)
-    return Look(typical, low, high, input_low, input_high, *by_epoch, sample.reshape(-1, len(low)))
+    return Look(typical, low, high, input_low, input_high, *by_epoch, sample)
 
 
 def merged(*looks: Look) -> Look:
@@ -140,7 +140,7 @@ def merged(*looks: Look) -> Look:
         np.max([one.input_high for one in looks], axis=0),
         np.sum([one.epoch_sizes for one in looks], axis=0),
         np.sum([one.epoch_sums for one in looks], axis=0),
-        np.vstack([one.sample for one in looks]),
+        array_namespace(*(one.sample for one in looks)).concat([one.sample for one in looks]),
     )
 
 
