@@ -94,7 +94,7 @@ def shim(tmp_path_factory):
     return str(library)
 
 
-@pytest.mark.parametrize(("cuts", "batch"), [(120, 1), (40, 32), pytest.param(2000, 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("cuts", "batch"), [(60, 1), (40, 32), pytest.param(2000, 1, marks=pytest.mark.slow)])
 def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -298,7 +298,7 @@ def test_no_byte_of_the_head_and_the_definitions_is_so_important_that_rows_are_l
     data, values = sound
     path = tmp_path / "run.db"
     words = data.index(b"CREATE TABLE entry")
-    places = [*range(100), *range(words - 40, words + 460, 3)]
+    places = [*range(100), *range(words - 40, words + 460, 6)]
     for place in places:
         for flip in (0x01, 0x80):
             changed = bytearray(data)

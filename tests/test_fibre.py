@@ -136,7 +136,7 @@ def test_each_stage_and_each_length_has_noise_of_its_own():
 
 
 def test_powers_that_travel_together_give_the_numbers_of_each_alone():
-    u, powers, lengths = some_inputs(2, 600), (-3.0, 6.6, 4.5), [5.0, 40.0]
+    u, powers, lengths = some_inputs(2, 520), (-3.0, 4.5, 1.0), [5.0, 40.0]  # more than one random stream is for
     system = FibreSystem(n_inputs=2, tolerance=1e-7, detector=Detector(additive_fraction=1e-3))
     together = system.readouts(u, lengths, seed=1, powers_dbm=powers)
     for power, pair in zip(powers, together, strict=True):
@@ -284,7 +284,7 @@ CORNERS = [(*corner, n_inputs) for corner in EASY for n_inputs in (2, 5)]
 def test_default_accuracy_at_every_corner_of_the_papers_range(power_dbm, length_m, steps, n_points, n_inputs):
     system = FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, encoder=SMOOTH, **QUIET)
     hard = system.nonlinear_phase > 1
-    u = some_inputs(n_inputs, 7 if hard else 16)
+    u = some_inputs(n_inputs, 5 if hard else 16)
     u[0] = 0.4  # all bins alike: a pulse that is compressed at the last corner
     error = relative_error(system(u), brute_force(system, u, steps, n_points))
     assert np.median(error) <= 1e-5
