@@ -1,5 +1,6 @@
 """Products of families: index sets, order, labels, values and moments."""
 
+import tracemalloc
 from itertools import product
 from math import comb, prod
 
@@ -48,6 +49,14 @@ def test_hyperbolic_cross_limits_the_product_of_degrees():
     rows = product_basis("legendre", 3, 7, index_set="hyperbolic").indices
     wanted = {row for row in product(range(8), repeat=3) if prod(index + 1 for index in row) <= 8}
     assert {tuple(row) for row in rows.tolist()} == wanted
+
+
+def test_a_sparse_set_is_listed_in_the_memory_of_the_set():
+    tracemalloc.start()
+    count = len(product_basis("legendre", 3, 2000, index_set="hyperbolic"))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 500 * count  # bytes; a table of all candidates would take ten times as many
 
 
 def test_cuts_by_interactions_and_by_input():

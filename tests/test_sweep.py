@@ -91,7 +91,10 @@ def test_settings_may_be_anything_and_the_table_still_can_be_saved(tmp_path):
     assert swept.at(phase_noise=None, size=(3, 4)).maximum == 8
     assert swept.to_xarray().sel(phase_noise="None", size="(3, 4)")["total"] == swept.totals[1, 1]
     swept.to_xarray().to_netcdf(tmp_path / "table.nc", engine="h5netcdf")
-    assert list(swept.to_dataframe().columns[:3]) == ["phase_noise", "size", "total"]
+    table = swept.to_dataframe()
+    assert list(table.columns[:3]) == ["phase_noise", "size", "total"]
+    assert table["phase_noise"].isna().tolist() == [False, False, True, True]
+    assert table["size"].tolist() == [(1, 2), (3, 4)] * 2
 
 
 def test_the_table_has_errors_when_the_method_gives_them():

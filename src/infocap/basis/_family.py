@@ -20,7 +20,7 @@ Recurrence = Callable[[int], tuple[Floats, Floats]]
 Quantile = Callable[[Floats], Floats]
 P = ParamSpec("P")
 MOST_OF_ONE_INPUT = 4096  # functions: the quadrature of 9000 takes half a minute
-MOST_VALUES = 10_000_000  # numbers of a table made at a time, 80 MB: a quadrature of degree 9000 would else take 3 GB
+MOST_VALUES = 10_000_000  # numbers of a table made at a time, 80 MB: a quadrature of degree 4000 would else take 1 GB
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,9 +51,10 @@ def indices_of(
     steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
-        allowed = join.outer(size, factor) <= most
-        allowed[interactions == most_joined, 1:] = False
-        row, index = np.nonzero(allowed)
+        room = most - size if join is np.add else most // size
+        counts = np.where(interactions == most_joined, 1, np.searchsorted(factor, room, side="right"))  # sizes ascend
+        row = np.repeat(np.arange(len(size)), counts)
+        index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         steps.append((row.astype(np.int32), index.astype(np.int16)))
         size, interactions = join(size[row], factor[index]), interactions[row] + (own[index] > 0)
     rows, row = np.empty((len(size), len(steps)), np.int16), np.arange(len(size))
@@ -88,11 +89,13 @@ def _counts(
     state = np.zeros((most_joined + 1 if limited else 1, end), dtype=np.int64)
     state[0, 0 if join is np.add else 1] = 1
     for own, factors in zip(own_degrees, sizes, strict=True):
-        step = np.zeros_like(state)
-        for size in range(int(factors[0]) + 1, int(factors[-1]) + 1):
-            if join is np.add:
-                step[:, size:] += state[:, : end - size]
-            else:
+        step, largest = np.zeros_like(state), int(factors[-1])
+        if join is np.add:
+            sums = np.cumsum(state, axis=1)
+            step[:, 1:] = sums[:, :-1]
+            step[:, largest + 1 :] -= sums[:, : most - largest]
+        else:
+            for size in range(2, largest + 1):
                 step[:, ::size] += state[:, : -(-end // size)]
         step *= np.count_nonzero(own == 1)
         if limited:

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import scipy
 
 from .._check import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
-from ..kernels._summary import Summary, capacities, combine
+from ..kernels._summary import Summary, combine, squares
+from ..samples._samples import Samples, row_shares
 from ..samples._table import Table
 from ..typing import Floats
 from ._evidence import Evidence, square_sums, summaries
@@ -112,11 +115,17 @@ def surrogate(
         moved = np.empty_like(u)
         moved[generator.permutation(len(u))] = u
         samples = replace(evidence.samples, u=Table(moved, "u"))
-        whole = summaries(samples, evidence.engine, evidence.frame, (0, evidence.n_samples))[-1]
-        np.maximum(largest, capacities(whole), out=largest)
+        sums = evidence.engine.fold(samples, partial(_products, **evidence.whitener))
+        np.maximum(largest, squares(sums.T / evidence.n_samples), out=largest)
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
     capacity = np.where(c > threshold * (1 + 1e-12), c, 0.0)
     return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
+
+
+def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
+    """The sums of y z over some rows, (terms, rank)."""
+    rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
+    return samples.basis.project((samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows)
 
 
 def _estimated(

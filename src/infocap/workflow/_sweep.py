@@ -119,7 +119,8 @@ class Sweep:
         table = self.to_xarray()
         totals = table[[name for name in (*TOTALS, "maximum") if name in table]].to_dataframe()
         by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
-        return totals.join(by_degree).reset_index()
+        given = {name: [point[name] for point in self.points] for name in self.settings}  # of their own types
+        return totals.join(by_degree).reset_index().assign(**given)
 
 
 def sweep(
