@@ -52,7 +52,9 @@ def functions(result: CapacityResult) -> Markup:
     """The strongest functions; the script adds searching and all the others."""
     order = np.argsort(-result.capacity, kind="stable")
     chosen = [int(one) for one in order[:STRONGEST] if result.capacity[one] > 0]
-    said = f"{len(chosen)} of {np.sum(result.capacity > 0)} functions above zero, of {len(result.basis)} in the basis."
+    held, there = np.sum(result.capacity > 0), len(result.basis)
+    said = f"The {len(chosen)} strongest of {held} functions above zero, of {there} in the basis."
+    said = said if chosen else "No function has a capacity above zero."
     tested = ["p-value"] if result.p_value is not None else []
     names = ["function", "capacity", "", *tested, "degree", "variables"]
     rows = []
