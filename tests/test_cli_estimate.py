@@ -243,6 +243,15 @@ def test_show_marks_warnings_and_notes_of_a_saved_result(infocap_says, tmp_path)
         assert "note: dead channels were dropped (column 7)" in text
 
 
+def test_show_heeds_strict_and_quiet_for_recordings_as_for_results(infocap_says, tmp_path):
+    u = np.linspace(-1, 1, 8)[:, None]
+    checks = ("a cable was loose", infocap.errors.Check("a door was open", "note"))
+    infocap.Recording(u, u, np.arange(8), checks=checks).save(tmp_path / "told.nc")
+    code, out, _ = infocap_says("show", tmp_path / "told.nc", "--strict", "--quiet")
+    assert (code, out) == (1, "warning: a cable was loose\n")
+    assert infocap_says("show", tmp_path / "told.nc")[0] == 0
+
+
 def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     code, out, _ = infocap_says("show", "run.nc")
     text = " ".join(out.split())
