@@ -192,7 +192,7 @@ WRONG = {
     "too large": (["estimate", "many.nc", "--degree", "12"], 2, "lower --degree, or cut with --max-interactions or --index-set"),
     "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` writes and draws"),
     "compare one": (["compare", "result.nc"], 2, "two results or more"),
-    "compare a recording": (["compare", "result.nc", "run.nc"], 3, "is not an 'infocap result"),
+    "compare a recording": (["compare", "result.nc", "run.nc"], 3, "`infocap estimate run.nc -o result.nc` makes one"),
     "compare with too few names": (["compare", "result.nc", "other.nc", "--names", "a"], 2, "2 different names"),
 }  # fmt: skip
 
