@@ -192,7 +192,7 @@ WRONG = {
     "too large": (["estimate", "many.nc", "--degree", "12"], 2, "lower --degree, or cut with --max-interactions or --index-set"),
     "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` writes and draws"),
     "compare one": (["compare", "result.nc"], 2, "two results or more"),
-    "compare a recording": (["compare", "result.nc", "run.nc"], 3, "is not an 'infocap result"),
+    "compare a recording": (["compare", "result.nc", "run.nc"], 3, "`infocap estimate run.nc -o result.nc` makes one"),
     "compare with too few names": (["compare", "result.nc", "other.nc", "--names", "a"], 2, "2 different names"),
 }  # fmt: skip
 
@@ -241,6 +241,15 @@ def test_show_marks_warnings_and_notes_of_a_saved_result(infocap_says, tmp_path)
         text = " ".join(out.split())
         assert "warning: only 7 of 8 readouts are linearly independent" in text
         assert "note: dead channels were dropped (column 7)" in text
+
+
+def test_show_heeds_strict_and_quiet_for_recordings_as_for_results(infocap_says, tmp_path):
+    u = np.linspace(-1, 1, 8)[:, None]
+    checks = ("a cable was loose", infocap.errors.Check("a door was open", "note"))
+    infocap.Recording(u, u, np.arange(8), checks=checks).save(tmp_path / "told.nc")
+    code, out, _ = infocap_says("show", tmp_path / "told.nc", "--strict", "--quiet")
+    assert (code, out) == (1, "warning: a cable was loose\n")
+    assert infocap_says("show", tmp_path / "told.nc")[0] == 0
 
 
 def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):

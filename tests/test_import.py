@@ -481,6 +481,22 @@ def test_files_of_a_folder_count_by_their_numbers(tmp_path):
     assert found.channel == ("0", "1", "2")
 
 
+def test_each_file_of_a_folder_may_hold_one_plain_array(tmp_path):
+    (tmp_path / "shots").mkdir()
+    for number in range(4):
+        np.save(tmp_path / "shots" / f"{number}.npy", number + np.arange(3))
+    np.save(tmp_path / "u.npy", np.linspace(-1, 1, 4))
+    assert infocap.read(tmp_path / "u.npy", tmp_path / "shots").readouts.tolist() == [
+        [number, number + 1, number + 2] for number in range(4)
+    ]
+
+
+def test_counts_below_the_dark_level_are_negative(tmp_path):
+    x = np.array([[100], [98], [103]], dtype=np.uint16)
+    np.savez(tmp_path / "a.npz", u=np.zeros((3, 1)), x=x, index=[-3, 0, 1])
+    assert infocap.read(tmp_path / "a.npz").readouts.tolist() == [[-2], [3]]
+
+
 @pytest.mark.parametrize("spoil", ["gap", "length", "another", "columns"])
 def test_folders_that_do_not_fit_are_refused(tmp_path, spoil):
     inputs, folder = shots(tmp_path, [1, 2, 4] if spoil == "gap" else [1, 2, 3])

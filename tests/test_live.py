@@ -162,6 +162,13 @@ def test_what_cannot_be_watched_is_refused_at_once(tmp_path):
         pass
 
 
+def test_a_terminal_is_watched_without_matplotlib(complete):
+    run = f"from infocap.cli import main; main(['watch', {str(complete)!r}, '--once'], standalone_mode=False)"
+    code = f"import sys; {run}; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.endswith("all that was planned is stored.\nFalse\n")
+
+
 def test_the_command_tells_the_address_and_ends_with_ctrl_c(complete):
     import signal
 

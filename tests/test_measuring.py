@@ -142,6 +142,35 @@ def test_readings_of_different_length_have_no_mean(tmp_path):
         assert "the instrument failed 1 times and was asked again" in recording.checks[0]
 
 
+def test_a_reading_that_fails_is_asked_for_again_without_the_others_of_its_mean(tmp_path):
+    class Shaky:
+        count = 0
+
+        def measure(self, u):
+            self.count += 1
+            if self.count % 10 == 0:
+                raise OSError("no answer")
+            return u
+
+    plan, device = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=100), Shaky()
+    recording = acquire(plan, device, tmp_path / "run.db", wait_s=0, progress=False)
+    assert_allclose(recording.readouts, plan.inputs, rtol=1e-12)
+    assert device.count < 1800  # a tenth of all failed
+
+
+def test_an_instrument_that_never_gives_the_same_number_of_channels_is_given_up(tmp_path):
+    class Flickering:
+        count = 0
+
+        def measure(self, u):
+            self.count += 1
+            return u[: 1 + self.count % 2]
+
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1, averages=4)
+    with pytest.raises(DataError, match="failed 4 times at sample"):
+        acquire(plan, Flickering(), tmp_path / "run.db", wait_s=0, progress=False)
+
+
 def test_a_driver_may_average_and_wait_by_itself(tmp_path):
     asked = []
 
@@ -279,6 +308,15 @@ def test_extra_values_of_a_mean_are_those_of_its_last_reading(tmp_path):
     recording = acquire(plan, Warm(), tmp_path / "run.db", progress=False)
     room = recording.extra[:, recording.extra_names.index("Room [K]")]
     assert_allclose(np.sort(room), 293 + 0.01 * 3 * np.arange(1, 9))
+
+
+def test_extra_values_of_dark_levels_alone_are_none_of_the_samples(tmp_path):
+    class Cold(Detector):
+        def dark(self):
+            return super().dark(), {"Shutter [K]": 4.0}
+
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, dark_every=8)
+    assert acquire(plan, Cold(), tmp_path / "run.db", progress=False).extra_names == ()
 
 
 def test_several_nights_are_one_source_with_error_bars_and_their_extra_values(tmp_path):

@@ -43,8 +43,8 @@ class Drawn:
         "--family",
         multiple=True,
         help="Family of the inputs: legendre (uniform), hermite (normal), chebyshev, fourier, laguerre, "
-        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: that of the "
-        "plan, else legendre]",
+        "bernoulli, 'jacobi(1, 1)', 'binomial(8, 0.5)'; once for all inputs or once for each.  [default: that of a "
+        "plan in FILES, else legendre]",
     )
     domain: tuple[tuple[float, float], ...] = option(
         "--domain", type=(float, float), multiple=True, help="Range of the inputs, once for all or once for each."

@@ -104,7 +104,7 @@ def show(source: Source, top: int, out: _outputs.Out) -> None:
         raise ParameterError(f"{source} is a recording; `infocap estimate` writes and draws what it finds in it.")
     else:
         recording = source.read()
-        say(_outputs.describe(recording), recording.checks, [])
+        out.tell(_outputs.describe(recording), recording.checks)
 
 
 @click.command()

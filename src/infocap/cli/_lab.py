@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..experiment import _acquire
 from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
-from ..experiment._status import Status, status
+from ..experiment._status import Status, counts, pace, status
 from ..experiment._store import Store
 from ..recording._read import STORES, read
 from ..result._capacity_result import CapacityResult
@@ -161,8 +161,6 @@ def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port
 
 
 def _screen(now: Status) -> str:
-    from ..report._live import counts, pace  # with matplotlib, which is heavy
-
     title = f" · {now.plan.title}" if now.plan.title else ""
     share = now.stored / now.planned
     full = int(BAR * share)

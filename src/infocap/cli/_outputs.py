@@ -14,7 +14,7 @@ import numpy as np
 
 from .._check import positive
 from .._words import counted, decimals, listed, with_error
-from ..errors import DataError, ParameterError
+from ..errors import Check, DataError, ParameterError
 from ..experiment._plan import Plan
 from ..recording._own_file import WRITERS
 from ..recording._recording import Recording
@@ -70,7 +70,7 @@ class Out:
         check_pictures([*self.plot, *self.bars], self.files)
 
     def finish(self, result: CapacityResult, lines: Iterable[str]) -> None:
-        """Write the files that are wanted, say what was found, and end with 1 if that is wanted for warnings."""
+        """Write the files that are wanted, and say what was found."""
         fitting = "capacity_matrix" if result.basis.n_inputs == 2 else "capacity_bars"
         fitting = "memory_function" if result.basis.memory else fitting
         for path in self.output:
@@ -78,11 +78,16 @@ class Out:
         for kind, paths in ((fitting, self.plot), ("capacity_bars", self.bars)):
             for path in paths:
                 save_picture(kind, result, path, self.width)
+        self.tell(lines, result.checks)
+
+    def tell(self, lines: Iterable[str], checks: Iterable[str]) -> None:
+        """Say what was found, as much of it as is wanted, and end with 1 if that is wanted for warnings."""
+        warned = [one for one in checks if not isinstance(one, Check) or one.kind == "warning"]
         if not self.quiet:
-            say(lines, result.checks, self.files)
-        elif result.warnings:
-            echo("\n".join(check_lines(result.warnings)))
-        if self.strict and result.warnings:
+            say(lines, checks, self.files)
+        elif warned:
+            echo("\n".join(check_lines(warned)))
+        if self.strict and warned:
             click.get_current_context().exit(1)
 
 

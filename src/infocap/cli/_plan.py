@@ -131,10 +131,8 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
     lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
     balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
-    reason, least = (
-        f"4 for each of {len(expected.basis)} functions and {expected.maximum} readouts",
-        expected.least_samples,
-    )
+    least = expected.least_samples
+    reason = f"4 for each of {len(expected.basis)} functions and {expected.maximum} readouts"
     if least > 4 * max(len(expected.basis), expected.maximum):
         reason = "some functions are so large at the edge that few samples decide"
     lines += ["", *_table(expected, basis, n, wish), ""]

@@ -79,7 +79,8 @@ class Careful:
         one, many = (getattr(self.instrument, name, None) for name in ("measure", "measure_many"))
         if not callable(one) and not callable(many):
             said = f"`instrument={self.instrument!r}` has no method measure(u)"
-            raise ParameterError(f"{said}; give one, or wrap a simulator: experiment.SimulatedBench(system).")
+            cure = "give one, or a function of nothing or of `plan` that makes one"
+            raise ParameterError(f"{said}; {cure}, or wrap a simulator: experiment.SimulatedBench(system).")
         self.name = str(getattr(self.instrument, "identity", None) or type(self.instrument).__name__)
         self.batch = whole_number("batch", getattr(self.instrument, "batch", BATCH), 1) if callable(many) else 1
         self._many = self.batch > 1 or not callable(one)
@@ -101,22 +102,22 @@ class Careful:
     def measure(self, some: Sequence[Measurement]) -> Rows:
         """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
 
-        After as many attempts as allowed the last failure is an error that names the measurements.
+        After as many attempts as allowed for one reading the last failure is an error that names the measurements.
         """
         method = self.instrument.dark if some[0].kind == "dark" else self._method
         times = 1 if "averages" in parameters(method) else self.store.plan.averages
         name = " to ".join(dict.fromkeys(f"{one.kind} {one.number}" for one in (some[0], some[-1])))
-        failures = 0
-        while True:
+        rows, failures = list[Floats](), 0
+        while len(rows) < times * len(some):
             try:
                 if failures:
                     self.call("recover")
-                readings = [self._ask(partial(self._reading, method, some, k)) for k in range(times)]
-                rows = self.store.checked([*some] * times, [row for readouts, _ in readings for row in readouts])
-                means = np.mean(np.reshape(rows, (times, len(some), -1)), axis=0)
-                if np.isfinite(means).any(axis=1).all():
-                    return list(means), readings[-1][1]
-                raise OSError("it gave no finite number")
+                k, first = len(rows) // len(some), rows[:1]
+                found, extra = self._ask(partial(self._reading, method, some, k))
+                fit = self.store.checked([*some[: len(first)], *some], [*first, *found])[len(first) :]
+                if not all(np.isfinite(one).any() for one in fit):
+                    raise OSError("it gave no finite number")
+                rows, failures = rows + fit, 0 if rows else failures
             except MISTAKES as problem:
                 problem.add_note(
                     f"This is a mistake in the instrument's driver, met at {name}; everything before is safe."
@@ -128,12 +129,14 @@ class Careful:
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 failures += 1
                 self.failures += 1
+                rows = [] if len(rows) == len(some) else rows  # of the first two readings either may be too short
                 self.store.note(FAILURE, at=name, reason=in_one_line(problem))
                 if failures > self.retries or self.stop.wait(self.wait_s):
                     raise DataError(
                         f"the instrument failed {failures} times at {name} ({in_one_line(problem)}); everything before "
                         "is safe. Set it right, then give the same command again: it goes on from there."
                     ) from problem
+        return list(np.mean(np.reshape(rows, (times, len(some), -1)), axis=0)), extra
 
     def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
         """What the instrument gives when it is asked for the k-th time."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._check import positive
 from .._files import blame
+from .._words import duration
 from ..errors import DataError, DataWarning, InfocapError
 from ..recording._recording import Recording
 from ..recording._store import BEGUN, ENDED, MEASURED, StoreContents, read_entries, to_recording
@@ -186,3 +187,20 @@ def _advice(
     if result.unreliable:
         return f"the total is unreliable: {result.unreliable}."
     return f"go on: the interval is {width(result):.2f} wide, {until:g} is wanted."
+
+
+def counts(now: Status) -> str:
+    """What is stored and planned of each kind of measurement, in words."""
+    names = {"noise": "noise"} | ({"sample": "runs", "repeat": "repeated runs"} if now.plan.runs else {})
+    return ", ".join(f"{have}/{wanted} {names.get(kind, f'{kind}s')}" for kind, (have, wanted) in now.counts.items())
+
+
+def pace(now: Status) -> str:
+    """How fast a run goes, how long it will take, and when something came last, in words."""
+    what = "run" if now.plan.runs else "row"
+    said = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {what}s/s"
+    if not now.complete and now.seconds_left is not None:
+        said += f", {duration(now.seconds_left)} left"
+    if now.last_row_age_s is not None:
+        said += f", last {what} {duration(now.last_row_age_s)} ago"
+    return said

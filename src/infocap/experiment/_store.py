@@ -283,7 +283,7 @@ class Store:
                 raise DataError(f"{name} shape {values.shape} and type {values.dtype}; give one vector of numbers.")
             expected = expected or len(values)
             if len(values) != expected:
-                known = f"this store has {expected // steps}, or the plan says how many (n_readouts)"
+                known = f"this store has {expected // steps} (a plan may say how many: n_readouts)"
                 raise DataError(f"{name} {len(values) // steps} channels; {known}.")
             out.append(values)
         return out

@@ -268,7 +268,7 @@ def folder_rows(folder: Path, words: list[list[str]], x: str | None) -> Rows:
     if tables[0].shape[1:] == (2,) and all(np.array_equal(one[:, 0], tables[0][:, 0]) for one in tables):
         axis, tables = tables[0][:, 0], [one[:, 1:] for one in tables]  # such as wavelengths, the same in all files
     for file, one in zip(files, tables, strict=True):
-        if one.shape != tables[0].shape or 1 not in one.shape:
+        if one.shape != tables[0].shape or one.size != max(one.shape):
             said = f"{file} has readouts of shape {one.shape}, and {files[0].name} of {tables[0].shape}"
             raise DataError(f"{said}; name the column of readouts by x=... (--x), or take the file out.")
     rows = Rows(folder, x=np.stack([one.ravel() for one in tables]))

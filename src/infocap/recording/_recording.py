@@ -222,7 +222,8 @@ def by_index(
     if (dark := index == DARK).any():
         order = np.argsort(when[dark], kind="stable")
         latest = np.searchsorted(when[dark][order], when, side="right") - 1
-        x = x - x[dark][order[np.maximum(latest, 0)]]
+        # Counts of a converter without a sign must not wrap around below the dark level.
+        x = np.subtract(x, x[dark][order[np.maximum(latest, 0)]], dtype=np.result_type(x, np.float32))
     order = np.argsort(index, kind="stable")
     order = order[index[order] >= 0]
     points, start, count = np.unique(index[order], return_index=True, return_counts=True)

@@ -289,7 +289,7 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
         if n_dark := int(np.sum(index == DARK)):
             said = f"{n_dark} measurements with the source off: from each other one, the latest before it"
             checks += (Check(f"{said} was subtracted.", "note", dark=n_dark),)
-        names = tuple(dict.fromkeys(name for row in rows for name in row[4]))
+        names = tuple(dict.fromkeys(name for row in rows if row[0] >= 0 for name in row[4]))
         return by_index(
             path,
             np.array([row[2] for row in rows]) if rows else np.empty((0, plan.get("n_inputs", 0))),

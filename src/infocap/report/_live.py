@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from threading import Lock, Thread
 
-from .._words import duration, percent
+from .._words import percent
 from ..errors import Check, InfocapError
-from ..experiment._status import Status, status
+from ..experiment._status import Status, counts, pace, status
 from ..result._capacity_result import CapacityResult
 from ._html import Markup, element, filled, plain, together
 from ._page import body, embedded, framed
@@ -108,20 +108,3 @@ def progress(now: Status, every_s: float, problem: str) -> Markup:
         facts=together(element("div", element("dt", name), element("dd", text)) for name, text in facts.items()),
         time=time.strftime("%H:%M:%S"),
     )
-
-
-def counts(now: Status) -> str:
-    """What is stored and planned of each kind of measurement, in words."""
-    names = {"noise": "noise"} | ({"sample": "runs", "repeat": "repeated runs"} if now.plan.runs else {})
-    return ", ".join(f"{have}/{wanted} {names.get(kind, f'{kind}s')}" for kind, (have, wanted) in now.counts.items())
-
-
-def pace(now: Status) -> str:
-    """How fast a run goes, how long it will take, and when something came last, in words."""
-    what = "run" if now.plan.runs else "row"
-    said = "no rate yet" if now.rate_hz is None else f"{now.rate_hz:.3g} {what}s/s"
-    if not now.complete and now.seconds_left is not None:
-        said += f", {duration(now.seconds_left)} left"
-    if now.last_row_age_s is not None:
-        said += f", last {what} {duration(now.last_row_age_s)} ago"
-    return said

@@ -159,7 +159,8 @@ def _read_page(path: Path) -> tuple[Any, ...]:
 
 def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
     if attributes.get("format") not in FORMATS:
-        raise DataError(f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}.")
+        said = f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}"
+        raise DataError(f"{said}; of measured data `infocap estimate {path} -o result.nc` makes one.")
 
 
 def attributes(result: CapacityResult) -> dict[str, Any]:
