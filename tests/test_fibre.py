@@ -284,7 +284,7 @@ CORNERS = [(*corner, n_inputs) for corner in EASY for n_inputs in (2, 5)]
 def test_default_accuracy_at_every_corner_of_the_papers_range(power_dbm, length_m, steps, n_points, n_inputs):
     system = FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, encoder=SMOOTH, **QUIET)
     hard = system.nonlinear_phase > 1
-    u = some_inputs(n_inputs, 5 if hard else 16)
+    u = some_inputs(n_inputs, 7 if hard else 16)
     u[0] = 0.4  # all bins alike: a pulse that is compressed at the last corner
     error = relative_error(system(u), brute_force(system, u, steps, n_points))
     assert np.median(error) <= 1e-5
