@@ -48,7 +48,7 @@ def all_cores() -> Iterator[int]:
 
 
 def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1) -> list[Outcome]:
-    """function(item) for every item, in order, on all cores, or one in so many of them.
+    """function(item) for every item, in order, on all cores; with `one_in=8` on one core in eight.
 
     Inside another such call the items come one after the other.
     """

@@ -213,7 +213,7 @@ EXPLAINS = {
 
 
 def mistakes(samples: Samples, look: Look, one_in: int = 1) -> dict[str, list[Check]]:
-    """What is wrong with the data in all stretches, by its cause, looked for by one core in so many."""
+    """What is wrong with the data in all stretches, by its cause; `one_in` as for `parallel_map`."""
     parts, found = stretches(samples), dict[str, list[Check]]()
     seen = partial(_in_stretch, samples, look, 1 / len(parts))
     with np.errstate(under="ignore"):
