@@ -1,5 +1,7 @@
 """Arrays of other libraries: the same numbers, computed where the arrays are. The strict library allows nothing else."""
 
+from threading import current_thread, main_thread
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -59,6 +61,33 @@ def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
     assert [(str(one), one.found) for one in beside.checks] == [(str(one), one.found) for one in after.checks]
+
+
+def test_of_very_many_channels_on_a_device_some_are_looked_at_under_their_own_names(there, monkeypatch):
+    x = X.copy()
+    x[5::97, 10] = -9999.0
+    monkeypatch.setattr("infocap.checks._stretch.WIDEST", 5)  # of 25: 0, 5, 10, 15, 20
+    with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+        (found,) = infocap.estimate(there(U), there(x), BASIS, method="raw").warnings
+    assert found.found["channels"] == ["column 10"]
+
+
+def test_mistakes_are_found_while_many_cores_work(monkeypatch):
+    """What some cores look for beside the others' work is what all look for after it."""
+    threads, looked_at = [], infocap.checks._checks._in_stretch
+    told = lambda *given: threads.append(current_thread()) or looked_at(*given)  # noqa: E731
+    monkeypatch.setattr("infocap.checks._checks._in_stretch", told)
+    monkeypatch.setattr("infocap.checks._stretch.LONGEST", 512)
+    x, found = X.copy(), []
+    x[5::97, 3] = -9999.0
+    for least in (1000, 1):
+        monkeypatch.setattr("infocap.workflow._estimate.MANY_CORES", least)
+        with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+            checks = infocap.estimate(U, x, BASIS, method="raw").checks
+        found.append([(str(one), one.found) for one in checks])
+    assert found[0] == found[1]
+    assert len(threads) == 8
+    assert main_thread() not in threads[4:]
 
 
 def test_data_are_looked_at_once_for_several_methods(monkeypatch):

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap import draw, estimate, product_basis
-from infocap.kernels import Moments, capacities, combine, coordinates, summarise
+from infocap.kernels import Moments, capacities, combine, coordinates, span, summarise
 from infocap.kernels._summary import GOOD_CONDITION, condition_bound
 from infocap.samples import Engine
 from infocap.systems import RandomFeatures
@@ -114,7 +114,7 @@ def test_coordinates_are_those_of_the_projection(rng):
     x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 3))
     summary = summarise(x, y)
     fit = x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    inside = coordinates(summary)
+    inside = coordinates(summary, span(summary))
     assert_allclose(inside.T @ inside, fit.T @ fit / 100, atol=1e-12)
 
 

@@ -116,12 +116,13 @@ class Evidence:
     @cached_property
     def coordinates(self) -> Any:
         """The targets in an orthonormal frame of that space, (rank, terms)."""
-        return coordinates(self.whole)
+        return coordinates(self.whole, self.space)
 
     @cached_property
     def half_coordinates(self) -> tuple[Any, Any]:
         """Coordinates of the targets from the first half of the samples alone, and from the second."""
-        return coordinates(self.halves[0]), coordinates(self.halves[1])
+        first, second = (coordinates(half, span(half)) for half in self.halves)
+        return first, second
 
     @property
     def readout_weights(self) -> Floats:

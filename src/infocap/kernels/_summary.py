@@ -137,22 +137,21 @@ def span(summary: Summary) -> Span:
     return Span(left[:, :rank], whitening, mean)
 
 
-def coordinates(summary: Summary) -> Any:
+def coordinates(summary: Summary, space: Span) -> Any:
     """The targets' coordinates in an orthonormal frame of the readouts' space: (rank, terms).
 
     Their squares, summed over the frame, are the capacities.
     """
     skip, inside = int(summary.constant), summary.projection
-    frame = None if summary.inverse is not None else span(summary).frame
-    if frame is not None:
-        rest = as_like(frame.T, inside) @ inside[skip:, :]
+    if space.frame is not None:
+        rest = as_like(space.frame.T, inside) @ inside[skip:, :]
         inside = array_namespace(inside).concat([inside[:skip, :], rest], axis=0)
     return inside / float(np.sqrt(summary.n_samples))
 
 
 def capacities(summary: Summary) -> Floats:
     """The raw empirical capacities C_N of all targets, with the exact normalisation E[y²] = 1."""
-    return squares(coordinates(summary))
+    return squares(coordinates(summary, span(summary)))
 
 
 def squares(values: Any) -> Floats:
