@@ -263,7 +263,7 @@ def fibre(name: str, degree: int, noise: float, nodes: int) -> Known:
     the quadrature.
     """
     basis = infocap.product_basis("legendre", 2, degree)
-    system = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2, phase_noise=None)
+    system = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2, phase_noise=None)
     s, w = np.polynomial.legendre.leggauss(nodes)
     s, w = (s + 1) / 2, w / 2  # on [0, 1]
     u, weight = np.concatenate([-(s[::-1] ** 2), s**2]), np.concatenate([(w * s)[::-1], w * s])

@@ -19,7 +19,7 @@ from scipy.stats import qmc
 import infocap
 from _common import run_tables
 from _devices import SYSTEMS
-from infocap.checks import CHECKS
+from infocap.diagnostics import CHECKS
 from infocap.systems import FibreSystem, RandomFeatures
 
 Array = np.ndarray
@@ -247,8 +247,8 @@ def alarms(runs: int) -> list[str]:
             order = np.arange(n) if run % 2 else generator.permutation(n)
             x = make(run)(u[order], generator)  # measured in that order
             back = np.argsort(order)
-            recording = infocap.Recording(u, x[back], np.arange(n), acquired=back)
-            found = infocap.inspect(recording, basis).checks
+            recording = infocap.Recording(u, x[back], np.arange(n), time=back)
+            found = infocap.diagnose(recording, basis=basis).checks
             causes = {one.kind: [] for one in found}
             for one in found:
                 causes[one.kind].append(one.found.get("cause", str(one)[:30]))

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 import infocap
 from _common import run_tables
-from infocap.systems.fibre import Encoder, FibreSystem
+from infocap.photonics import Encoder, FibreSystem
 
 POWERS_DBM = (-9.1, -6.4, -1.9, 1.0, 4.5, 6.6, 7.1)
 JOBS = ((2, 14, 4096), (5, 8, 8192))

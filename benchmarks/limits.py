@@ -102,7 +102,7 @@ def sequences(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
 
 def fibres(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
     """Spectra of the photonic experiment at 40 m with five inputs; on a card all settings of the paper."""
-    fibre = infocap.systems.fibre.FibreSystem
+    fibre = infocap.photonics.FibreSystem
     if where == "gpu":
         sizes = ((2, 14, 4096), (5, 8, 8192))
         inputs = {q: infocap.draw(infocap.product_basis("legendre", q, degree), n, seed=1) for q, degree, n in sizes}

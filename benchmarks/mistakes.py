@@ -267,7 +267,7 @@ def noticed() -> list[str]:
                 cells.append("–")
                 continue
             u, x = make(device)
-            found = infocap.inspect(infocap.Recording(u, x, np.arange(len(u))), device.basis).checks
+            found = infocap.diagnose(infocap.Recording(u, x, np.arange(len(u))), basis=device.basis).checks
             causes = [str(one.found.get("cause", one))[:40] for one in found]
             named = bool(right & set(causes))
             silent += not causes

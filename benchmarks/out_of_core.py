@@ -1,7 +1,7 @@
 """Eleven gigabytes of readouts on disk under a budget of one: time, and the largest memory of the process.
 
 ``python benchmarks/out_of_core.py --write`` makes the data under a temporary folder (``--folder`` says where), which
-needs 13 GB of disk, and removes them. ``--samples 1000000`` makes it short.
+needs 13 GB of disk, and removes them. ``--n-samples 1000000`` makes it short.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def child(folder: Path, n_samples: int, budget: str) -> None:
     u = np.memmap(folder / "u.bin", float, "r", shape=(n_samples, INPUTS))
     x = np.memmap(folder / "x.bin", float, "r", shape=(n_samples, READOUTS))
     before, start = memory(), time.perf_counter()
-    result = infocap.estimate(u, x, BASIS, method=METHOD, memory=budget)
+    result = infocap.estimate(u, x, BASIS, method=METHOD, memory_limit=budget)
     seconds = time.perf_counter() - start
     print(seconds, before["VmRSS"], memory()["VmHWM"], result.total)
 
@@ -72,7 +72,7 @@ def table(folder: Path, n_samples: int, budgets: list[str]) -> list[str]:
             budget,
             "--folder",
             str(folder),
-            "--samples",
+            "--n-samples",
             str(n_samples),
         ]
         found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
@@ -86,7 +86,7 @@ def table(folder: Path, n_samples: int, budgets: list[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the table in RESULTS.md")
-    parser.add_argument("--samples", type=int, default=20_000_000)
+    parser.add_argument("--n-samples", type=int, default=20_000_000)
     parser.add_argument("--folder", type=Path, help="where to put the data")
     parser.add_argument("--child", metavar="BUDGET", help=argparse.SUPPRESS)
     options = parser.parse_args()

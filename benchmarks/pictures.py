@@ -149,10 +149,10 @@ def report(count: int) -> None:
 
     n = 4096 if count > 1 else 1024
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
-    device = infocap.systems.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
+    device = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     u = infocap.draw(basis, n, seed=1)
     recording = infocap.Recording(u, device(u, seed=1), range(n), repeats=device(u, seed=2))
-    text = infocap.report.page(infocap.analyse(recording, basis, growth=False), title="Fibre, 40 m at 4.5 dBm")
+    text = infocap.report.page(infocap.estimate(recording, basis=basis, growth=False), title="Fibre, 40 m at 4.5 dBm")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 1030})
@@ -164,10 +164,10 @@ def report(count: int) -> None:
 def demand(count: int) -> None:
     """What Two Spirals need beside what 40 m of fibre at 7.1 dBm give (docs/tasks.md); fewer samples for a small `count`."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
-    device = infocap.systems.FibreSystem(power_dbm=7.1, length_m=40.0, n_inputs=2, tolerance=1e-3)
+    device = infocap.photonics.FibreSystem(power_dbm=7.1, length_m=40.0, n_inputs=2, tolerance=1e-3)
     needed = infocap.tasks.demand(infocap.tasks.two_spirals(), basis)
     with plt.rc_context(infocap.plot.STYLE):
-        ax = infocap.plot.demand_supply(needed, infocap.probe(device, basis, 4096 if count > 1 else 1024, seed=1))
+        ax = infocap.tasks.plot.demand_supply(needed, infocap.probe(device, basis, 4096 if count > 1 else 1024, seed=1))
         ax.figure.savefig(IMAGES / "demand-supply.png", dpi=200)
 
 

@@ -214,9 +214,9 @@ def accuracy(sets: int) -> list[str]:
             u = rng.uniform(-1, 1, (sets, WASHOUT + n))
             found: dict[str, list[infocap.CapacityResult]] = {name: [] for name in methods}
             for inputs, x in zip(u, system(u, rng), strict=True):
-                seen = infocap.evidence(inputs, x, system.basis, washout=WASHOUT)
+                seen = infocap.estimators.gather_evidence(inputs, x, system.basis, washout=WASHOUT)
                 for name in methods:
-                    found[name].append(infocap.conclude(seen, name))
+                    found[name].append(infocap.estimators.conclude(seen, name))
             cells = [f"{system.name}, {len(system.basis)} functions, {system.exact.sum():.2f}", str(n)]
             for results in found.values():
                 values = np.array([one.capacity for one in results])

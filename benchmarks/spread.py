@@ -120,7 +120,7 @@ def off(a: object, b: object) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the table in RESULTS.md")
-    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--n-samples", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     warnings.simplefilter("ignore", infocap.errors.DataWarning)

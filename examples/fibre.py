@@ -28,7 +28,7 @@ def main(n_samples: int = 4096, max_degree: int = 12, plot: str | None = None) -
 
 def profile(power_dbm: float, basis: infocap.ProductBasis, n_samples: int) -> infocap.CapacityResult:
     """Measure every input twice: what differs is noise."""
-    system = infocap.systems.FibreSystem(power_dbm=power_dbm, length_m=40.0, n_inputs=2, tolerance=1e-3)
+    system = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=40.0, n_inputs=2, tolerance=1e-3)
     u = infocap.draw(basis, n_samples, seed=1)
     return infocap.estimate(u, system(u, seed=1), basis, repeats=system(u, seed=2))
 

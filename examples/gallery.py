@@ -40,7 +40,7 @@ def devices(small: bool = False) -> Iterator[Device]:
     """All devices of the gallery, asked for few functions if `small`."""
     two, three = infocap.product_basis("legendre", 2, 4 if small else 10), infocap.product_basis("legendre", 3, 6)
     for power in (-9.1, 1.0, 6.6):
-        system = infocap.systems.FibreSystem(power_dbm=power, length_m=40.0, n_inputs=2, tolerance=1e-3)
+        system = infocap.photonics.FibreSystem(power_dbm=power, length_m=40.0, n_inputs=2, tolerance=1e-3)
         what = "Picosecond pulse in 40 m of fibre, 71 spectral channels"
         cost = f"{10 ** (power / 10) / system.pulse.repetition_mhz:.2g} nJ of light"
         yield Device(f"fibre{power:+g}dBm", f"Fibre, {power:g} dBm".replace("-", "−"), what, system, two, cost=cost)
@@ -88,8 +88,8 @@ def main(folder: Path = OUTPUT, quick: bool = False) -> None:
         result = measure(device, 512 if quick else 4096)
         print(f"{device.name}: {result.total:.2f} of {result.maximum}", flush=True)
         about = {"what": device.what, "cost per inference": device.cost} if device.cost else {"what": device.what}
-        infocap.report.save_card(result, folder / f"{device.file}.html", device.name, about)
-    infocap.report.save_gallery(folder, folder / "index.html")
+        infocap.report.card(result, folder / f"{device.file}.html", device.name, about)
+    infocap.report.gallery(folder, folder / "index.html")
     print(f"Written: {folder / 'index.html'}")
 
 

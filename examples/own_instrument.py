@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import infocap
-from infocap.experiment import Plan, acquire
+from infocap.lab import Plan, acquire
 
 OUTPUT = Path("example-output")
 
@@ -87,7 +87,7 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     recording = acquire(plan, make(), OUTPUT / "run.db")  # once more, and it goes on where it ended
     print(recording)
-    print(infocap.analyse(recording, plan.basis))
+    print(infocap.estimate(recording, basis=plan.basis))
 
 
 if __name__ == "__main__":

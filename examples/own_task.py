@@ -36,7 +36,7 @@ def main(n_samples: int = 4096) -> None:
         reach = demand.reachable(result)
         print(f"\n{name}: total capacity {result.total:.1f}, {reach:.0%} of the target is reachable")
         print(score)
-        figure = infocap.plot.demand_supply(demand, result).figure
+        figure = infocap.tasks.plot.demand_supply(demand, result).figure
         figure.savefig(OUTPUT / f"demand-supply-{name}.png")
         print(f"Written: {OUTPUT / f'demand-supply-{name}.png'}")
 

@@ -18,7 +18,7 @@ def main(powers_dbm: tuple[float, ...] = POWERS_DBM, max_degree: int = 14, n_sam
     """The photonic system at several powers and two lengths; stop it and start it again as you like."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=max_degree)
     task = infocap.tasks.two_spirals()
-    make_system = functools.partial(infocap.systems.FibreSystem, n_inputs=2, tolerance=1e-3)
+    make_system = functools.partial(infocap.photonics.FibreSystem, n_inputs=2, tolerance=1e-3)
 
     # Finished settings stay in the folder; executor=ProcessPoolExecutor() would use all cores.
     settings = {"power_dbm": powers_dbm, "length_m": [5, 40]}
@@ -31,7 +31,7 @@ def main(powers_dbm: tuple[float, ...] = POWERS_DBM, max_degree: int = 14, n_sam
     print(relation)
     print(relation.to_xarray().to_dataframe().round(3))
 
-    figure = infocap.plot.capacity_accuracy(relation, against="power_dbm").figure
+    figure = infocap.tasks.plot.capacity_accuracy(relation, against="power_dbm").figure
     figure.savefig(OUTPUT / "capacity-accuracy.png")
     print(f"Written: {OUTPUT / 'capacity-accuracy.png'}")
 

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import infocap
-from infocap.systems.fibre import Detector, FibreSystem, Pulse
+from infocap.photonics import Detector, FibreSystem, Pulse
 
 from ._work import Work
 

@@ -89,7 +89,7 @@ def draw(data: xr.Dataset) -> Figure:
 def check(data: xr.Dataset) -> list[Line]:
     """Sizes, totals and profiles next to those of the experiment."""
     functions = [data.sizes[f"term_q{q}"] for q in (2, 5)]
-    most = [len(infocap.systems.FibreSystem(n_inputs=q).wavelength_nm) + 1 for q in (2, 5)]
+    most = [len(infocap.photonics.FibreSystem(n_inputs=q).wavelength_nm) + 1 for q in (2, 5)]
     lines = [
         line(
             "The basis has 120 functions of 2 inputs (degree 14) and 1287 of 5 (degree 8)",

@@ -114,7 +114,7 @@ def followed(
     """Raw capacities of the fibre from the first N samples."""
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
     u = infocap.draw(basis, n_samples, seed=seed, blocks=HALVES)
-    x = infocap.systems.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=seed)
+    x = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=seed)
     curve = infocap.convergence(u, x, basis)
     return xr.Dataset({"raw_against_n": (("n", "term"), curve.raw)}, coords={"n": curve.n_samples})
 
@@ -123,9 +123,9 @@ def of_fibre(n_inputs: int, seed: int, *, power_dbm: float, length_m: float) -> 
     """Totals and numbers of functions that both algorithms find in the fibre with one seed: "for our case"."""
     basis = infocap.product_basis("legendre", n_inputs, SWEEP["max_degree"][n_inputs])
     u = infocap.draw(basis, SWEEP["n_samples"][n_inputs], seed=seed, blocks=HALVES)
-    x = infocap.systems.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=1000 + seed)
-    evidence = infocap.evidence(u, x, basis)
-    found = [infocap.conclude(evidence, method) for method in ALGORITHMS]
+    x = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=1000 + seed)
+    evidence = infocap.estimators.gather_evidence(u, x, basis)
+    found = [infocap.estimators.conclude(evidence, method) for method in ALGORITHMS]
     return xr.Dataset(
         {
             f"fibre_total_q{n_inputs}": (("algorithm", "fibre_seed"), [[one.total] for one in found]),
@@ -193,8 +193,8 @@ def estimates(
         u = np.random.default_rng(number).permutation(u)
     with warnings.catch_warnings():  # that some methods' totals exceed the maximum is what is shown here
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        evidence = infocap.evidence(u, system(u), basis)
-        return system.exact(), [infocap.conclude(evidence, method) for method in methods]
+        evidence = infocap.estimators.gather_evidence(u, system(u), basis)
+        return system.exact(), [infocap.estimators.conclude(evidence, method) for method in methods]
 
 
 def example(**mixture: int) -> xr.Dataset:

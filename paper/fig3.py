@@ -36,7 +36,7 @@ PARAMETERS: dict[str, Any] = SWEEP | {
     "models": ["plain"],
 }
 QUICK = {name: QUICK_SWEEP[name] for name in ("n_samples", "seeds", "quick")}
-SHOWN = infocap.systems.FibreSystem(power_dbm=6.6, length_m=5.0, n_inputs=2)
+SHOWN = infocap.photonics.FibreSystem(power_dbm=6.6, length_m=5.0, n_inputs=2)
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
@@ -53,7 +53,7 @@ def draw(data: xr.Dataset) -> Figure:
     """The stages (a), capacities before (b) and after propagation (c)."""
     figure = canvas(172)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.55, 1])
-    panels = infocap.plot.fibre_stages(SHOWN, PARAMETERS["shown"], seed=PARAMETERS["seeds"][0], figure=top).axes
+    panels = infocap.photonics.plot.stages(SHOWN, PARAMETERS["shown"], seed=PARAMETERS["seeds"][0], figure=top).axes
     lettered(panels[0], "a", "spectra for $u_1$ = 0.9, $u_2$ = 0.5")
     panels[1].set_title("pulses in time", loc="left")
     panels[2].set_title("what the encoder does", loc="left")
@@ -71,7 +71,7 @@ def draw(data: xr.Dataset) -> Figure:
 def check(data: xr.Dataset) -> list[Line]:
     """The laser's numbers, and what propagation adds."""
     width, laser = SHOWN.pulse.duration_ps, 61.0
-    average_dbm = 10 * np.log10(laser / infocap.systems.fibre.Pulse(power_dbm=0.0).peak_power_w)
+    average_dbm = 10 * np.log10(laser / infocap.photonics.Pulse(power_dbm=0.0).peak_power_w)
     data = data.sel(model="plain")
     by_degree = data["by_degree_q5"].mean("seed")
     before, after = (by_degree.sel(length_m=length).values.ravel() for length in (0.0, 5.0))

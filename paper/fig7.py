@@ -119,12 +119,12 @@ def draw(data: xr.Dataset) -> Figure:
         ("plain", "noisy_digits"),
     ]
     for ax, letter, (model, name) in zip(axes.flat, "abcde", shown, strict=False):
-        infocap.plot.capacity_accuracy(relation(data.sel(model=model), name), ax, against="power_dbm")
+        infocap.tasks.plot.capacity_accuracy(relation(data.sel(model=model), name), ax, against="power_dbm")
         ax.set_title(f"({letter}) {ax.get_title(loc='left')}, {model}", loc="left")
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + 0.14 * (high - low))  # room for the legend
         ax.legend(loc="upper left", ncols=2, handlelength=1.6)
-    ax = infocap.plot.capacity_accuracy(relation(data.sel(model="twin"), "digits"), axes[2, 1])
+    ax = infocap.tasks.plot.capacity_accuracy(relation(data.sel(model="twin"), "digits"), axes[2, 1])
     ax.set_title(f"(f) {ax.get_title(loc='left')}, twin", loc="left")
     return figure
 

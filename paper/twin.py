@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 import infocap
-from infocap.systems.fibre import Encoder, Fibre, FibreSystem
+from infocap.photonics import Encoder, Fibre, FibreSystem
 
 from ._common import (
     HALVES,

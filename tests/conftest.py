@@ -1,6 +1,5 @@
 """Shared by all tests: no screen, what a machine may lack, and which tests were left out for want of it."""
 
-import os
 import shutil
 from collections import Counter
 from itertools import count as counting
@@ -11,14 +10,14 @@ import pytest
 from hypothesis import settings
 
 import infocap
+from support import IN_CI, absent
 
 matplotlib.use("Agg")
-IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 # A busy machine is no reason to fail, and the same commit passes or fails every time where a change is judged.
 settings.register_profile("patient", deadline=None, derandomize=IN_CI)
 settings.load_profile("patient")
 
-collect_ignore = ["crash"]  # scripts that the crash tests run as processes of their own
+collect_ignore = ["lab/crash"]  # scripts that the crash tests run as processes of their own
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -29,13 +28,6 @@ def pytest_terminal_summary(terminalreporter):
     causes = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     for cause, count in causes.most_common():
         terminalreporter.write_line(f"{count} {'test' if count == 1 else 'tests'} skipped: {cause}")
-
-
-def absent(what):
-    """Leave a test out for want of something; a continuous integration installs it and so must have it."""
-    if IN_CI:
-        pytest.fail(f"{what} is not installed, and CI=true promises that no test is left out", pytrace=False)
-    pytest.skip(f"{what} is not installed")
 
 
 @pytest.fixture(autouse=True)

@@ -1,39 +1,35 @@
 """Information processing capacity: what does a physical system compute, and how sure are we?"""
 
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-from . import basis, checks, dimension, errors, estimators, experiment, systems, tasks, theory
+from . import basis, diagnostics, dimension, errors, estimators, systems, theory
 from ._version import __version__
 from .basis import DelayedBasis, ProductBasis, delayed_basis, inputs, product_basis
 from .designs import draw, draw_weighted
-from .estimators import ESTIMATORS, Estimate, Evidence
-from .experiment import inspect
-from .recording import Recording, read
+from .recording import Recording
 from .result import CapacityResult, load_result
-from .workflow import Comparison as _Comparison
-from .workflow import analyse, calibrate, compare, conclude, convergence, estimate, evidence, explore, probe, sweep
+from .workflow import calibrate, compare, convergence, diagnose, estimate, explore, probe, sweep
 
 __all__ = [
-    "ESTIMATORS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording", "__version__",
-    "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "delayed_basis", "dimension",
-    "draw", "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore", "inputs",
-    "inspect", "load_result", "plot", "probe", "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
+    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate",
+    "compare", "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension", "draw", "draw_weighted", "errors",
+    "estimate", "estimators", "explore", "inputs", "lab", "load_result", "photonics", "plot", "probe",
+    "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
-
-def _repr_html_(shown: Any) -> str:
-    """What notebooks show of a result, a comparison, a recording, a plan or a basis."""
-    return str(import_module(".report._notebook", __name__).notebook(shown))
+# Imported when they are first used: matplotlib, SQLite and the command line are heavy, and an estimation needs none.
+IMPORTED_ON_FIRST_USE = ("lab", "photonics", "plot", "report", "tasks")
 
 
-for _kind in (CapacityResult, _Comparison, ProductBasis, Recording, experiment.Plan):
-    _kind._repr_html_ = _repr_html_  # type: ignore[union-attr]
-
-
-def __getattr__(name: str) -> ModuleType:
-    """Import `infocap.plot` and `infocap.report` when they are first used: matplotlib is heavy."""
-    if name in ("plot", "report"):
+def __getattr__(name: str) -> Any:
+    """Import the laboratory, the applications and the pictures when they are first used."""
+    if name in IMPORTED_ON_FIRST_USE:
         return import_module(f".{name}", __name__)
+    if name == "read":
+        return import_module(".lab", __name__).read
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._words import listed
+from ._formatting import listed
 from .errors import DataError, InfocapError
 
 if TYPE_CHECKING:

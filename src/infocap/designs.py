@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from ._check import made_by, one_of, whole_number
+from ._validation import made_by, one_of, whole_number
 from .basis._family import DiscreteFamily, Family
 from .basis._product import ProductBasis
 from .errors import ParameterError, renamed, warn
@@ -107,7 +107,7 @@ def draw_weighted(
     Polynomials of high degree are largest at the edge of the inputs, where few samples fall and then decide every mean.
     Here each input is drawn from the density p(u) mean_i y_i(u)² over its functions (Cohen and Migliorati, SMAI J.
     Comput. Math. 3, 181, 2017; the arcsine density for Legendre polynomials of high degree), and weights p / density
-    give back the capacities under p: pass them on as ``estimate(u, x, basis, weights=weights)``. Worth it for smooth,
+    give back the capacities under p: pass them on as ``estimate(u, x, basis, sample_weight=weights)``. Worth it for smooth,
     stationary systems with little noise, such as simulations, and for normal inputs beyond degree 4. The arguments are
     those of `draw`.
 
@@ -136,6 +136,24 @@ def weights_at(basis: ProductBasis, u: Floats) -> Floats:
             cell = np.searchsorted(family.quantile(edges[1:-1]), column, side="right")
             weights *= (np.diff(edges) / np.diff(cumulative))[cell]
     return weights
+
+
+def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
+    """The inputs that a plan describes, (samples, inputs); of a sequence all time steps of all its runs."""
+    n_samples = plan["n_samples"]
+    if runs := plan.get("runs"):
+        steps_per_run = plan.get("washout", 0) + -(-n_samples // runs)
+        return draw(basis, runs * steps_per_run, seed=plan["seed"])
+    settings: dict[str, Any] = {
+        "design": plan.get("design", "sobol"),
+        "seed": plan["seed"],
+        "blocks": plan.get("blocks"),
+    }
+    if plan.get("weighted"):
+        return draw_weighted(basis, n_samples, **settings)[0]
+    if not plan.get("shuffled"):
+        return former_draw(basis, n_samples, settings["design"], settings["seed"], settings["blocks"] or 1)
+    return draw(basis, n_samples, **settings)
 
 
 def needs_weights(basis: ProductBasis, n_samples: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._check import one_of, positive, probability, whole_number
+from .._validation import one_of, positive, probability, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
 from ._family import FAMILIES, Family, FourierFamily, built_in, discrete, no_recurrence, restore

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace
-from .._check import whole_number
-from .._words import name_and_unit
+from .._arrays import array_namespace
+from .._formatting import name_and_unit
+from .._validation import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats, Integers
 from ._classical import find_families, legendre

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, ParamSpec
 import numpy as np
 import scipy
 
-from .._array import array_namespace, as_like, to_numpy
-from .._check import one_of
+from .._arrays import array_namespace, as_like, to_numpy
+from .._validation import one_of
 from ..errors import ParameterError
 from ..typing import Floats, Integers
 

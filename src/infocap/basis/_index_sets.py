@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import one_of
+from .._validation import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Integers
 

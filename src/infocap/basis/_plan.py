@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._array import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
+from .._arrays import array_namespace, as_like, contiguous, multiplier, on_host, take_rows
 from ..typing import Integers
 from ._family import Family
 

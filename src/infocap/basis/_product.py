@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 from math import prod
 from typing import Any, Self, cast
 
 import numpy as np
 
-from .._array import array_namespace, as_like, contiguous, multiplier, on_host, to_numpy
-from .._check import whole_number
-from .._words import name_and_unit
+from .._arrays import array_namespace, as_like, contiguous, multiplier, on_host, to_numpy
+from .._formatting import name_and_unit
+from .._validation import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
@@ -315,3 +315,9 @@ def product_basis(
         max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)
     return ProductBasis(families, indices_of(families, max_degree, index_set, max_interactions, limits))
+
+
+@lru_cache(maxsize=8)
+def lowest(basis: ProductBasis, most: int) -> ProductBasis:
+    """So many functions of lowest degree of the inputs of a basis."""
+    return product_basis(basis.families, max_degree=0).extended(most)

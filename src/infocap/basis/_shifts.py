@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .._array import array_namespace, as_like, on_host, take_rows, transforms
+from .._arrays import array_namespace, as_like, on_host, take_rows, transforms
 from ..typing import Integers
 from ._family import Family
 from ._plan import Places, Sizes

@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
-from .._check import probability, yes_or_no
-from .._words import listed, with_error
+from .._formatting import listed, with_error
+from .._validation import probability, yes_or_no
 from ..errors import Check, DataError, warn
 from ..kernels._summary import span, summarise
 from ..samples._samples import DEAD, density_ratios

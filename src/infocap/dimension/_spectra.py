@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._check import one_of
-from .._words import listed
+from .._formatting import listed
+from .._validation import one_of
 from ..errors import Check, DataError, ParameterError, warn
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats

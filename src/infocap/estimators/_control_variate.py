@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy
 
-from .._check import one_of, probability
+from .._validation import one_of, probability
 from ..errors import Check
 from ..kernels._summary import TINY, benjamini_hochberg, squares, stretch_error
 from ._evidence import GROUPS, Evidence

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, contiguous, on_host, to_numpy
+from .._arrays import array_namespace, as_like, contiguous, on_host, to_numpy
 from ..basis._family import DiscreteFamily
-from ..basis._product import ProductBasis, product_basis
+from ..basis._product import ProductBasis, lowest
 from ..errors import Check
 from ..kernels._summary import (
     GOOD_CONDITION,
@@ -59,7 +59,7 @@ class Evidence:
     """Summaries of the whole and of its two ordered halves, and the way back to the data.
 
     Estimators are functions of this. What needs another pass over the data is computed when first asked for.
-    `infocap.evidence(u, x, basis)` gives one.
+    `infocap.estimators.gather_evidence(u, x, basis)` gives one.
 
     >>> basis = infocap.product_basis("legendre", n_inputs=1, max_degree=2)
     >>> def mine(evidence):
@@ -335,9 +335,3 @@ def _leverage_squares(samples: Samples, start: int, stop: int, **whitened: Any) 
     weights = samples.weights(start, stop)
     leverage = leverage if weights is None else leverage * weights
     return samples.basis.sum_over(samples.inputs(start, stop), leverage, power=2)
-
-
-@lru_cache(maxsize=8)
-def lowest(basis: ProductBasis, most: int) -> ProductBasis:
-    """So many functions of lowest degree of the inputs of a basis."""
-    return product_basis(basis.families, max_degree=0).extended(most)

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._array import array_namespace, as_like, take_rows, times, to_numpy
+from .._arrays import array_namespace, as_like, take_rows, times, to_numpy
 from ..basis._product import ProductBasis
 from ..kernels._summary import Ridge, Sums, squares
 from ..samples._samples import Samples

@@ -42,8 +42,8 @@ class Method:
     Calling it calls the function. `extra_bytes` and `extra_work` say how much memory and how many operations it takes
     beside the passes over the data, from the numbers of samples, readouts and functions (and of threads).
 
-    >>> from infocap import ESTIMATORS
-    >>> ESTIMATORS["raw"].corrects_bias
+    >>> from infocap import METHODS
+    >>> METHODS["raw"].corrects_bias
     False
     """
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._check import one_of, probability, whole_number
+from .._validation import one_of, probability, whole_number
 from ..errors import Check, DataError, ParameterError
 from ..kernels._summary import Summary, combine, squares
 from ..samples._samples import Samples, row_shares

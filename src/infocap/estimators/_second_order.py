@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, on_device, times, to_numpy
+from .._arrays import array_namespace, on_device, times, to_numpy
 from ..basis._product import ProductBasis
 from ..kernels._summary import TINY, Sums, add_groups, rows_at, serial_sums
 from ..samples._samples import Samples
@@ -153,8 +153,8 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     n, places, basis = evidence.n_samples, fit.places[some], evidence.basis
     known = places >= 0  # whether functions are in the dictionary
     allowed = DEVICE_SUMS_BYTES if evidence.samples.x.on_device else SUMS_BYTES
-    if evidence.engine.memory is not None:
-        allowed = min(allowed, evidence.engine.memory // 4)
+    if evidence.engine.memory_limit is not None:
+        allowed = min(allowed, evidence.engine.memory_limit // 4)
     step = max(allowed // (8 * evidence.rank * len(edges)), 1)
     if len(places) > step:
         return _joined([second_order(evidence, fit, edges, slice(k, k + step)) for k in range(0, len(basis), step)])

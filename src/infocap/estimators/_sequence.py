@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._array import array_namespace, as_like, inverse_of_triangle, to_numpy
-from .._parallel import parallel_map
+from .._arrays import array_namespace, as_like, inverse_of_triangle, to_numpy
+from .._threads import parallel_map
 from ..basis._delayed import DelayedBasis
 from ..errors import Check
 from ..kernels._summary import TINY, benjamini_hochberg, stretch_error, triangle_of_gram
@@ -86,8 +86,8 @@ def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, 
     """The fit of all samples, then the fits without each stretch."""
     samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
     work, allowed = partial(products, **evidence.whitener), STRETCH_BYTES
-    if engine.memory is not None:
-        allowed = min(allowed, engine.memory // 4)
+    if engine.memory_limit is not None:
+        allowed = min(allowed, engine.memory_limit // 4)
     if 8 * len(controls) ** 2 * len(edges) < allowed:
         stretches: list[Products] = engine.fold(samples, work, edges=edges)
         whole = reduce(add, stretches)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._array import (
+from .._arrays import (
     array_namespace,
     as_like,
     cholesky,

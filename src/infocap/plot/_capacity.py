@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 
-from .._words import above_zero, name_and_unit, rounded, short
+from .._formatting import above_zero, name_and_unit, rounded, short
 from ..result._capacity_result import CapacityResult
 from ..result._target import sum_over
 from ..typing import Floats

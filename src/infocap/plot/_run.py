@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation
 
-from .._words import HALF_WIDTH_95, short
+from .._formatting import HALF_WIDTH_95, short
 from ..dimension._spectra import Indicator
 from ..errors import ParameterError
 from ..recording._recording import Recording
@@ -29,13 +29,13 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
 
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
-    >>> ax = infocap.plot.growth(infocap.analyse(infocap.Recording(u, u**2, range(256)), basis))
+    >>> ax = infocap.plot.growth(infocap.estimate(infocap.Recording(u, u**2, range(256)), basis=basis))
     >>> ax.get_xlabel()
     'number of samples N'
     """
     found = result.growth
     if found is None:
-        raise ParameterError("no growth with the number of samples; infocap.analyse(recording, basis) follows it.")
+        raise ParameterError("no growth with the number of samples; infocap.estimate(recording, basis) follows it.")
     n, total = np.array(found.n_samples), np.array(found.total)
     with axes(ax) as ax:
         if found.standard_error is not None and not result.unreliable:
@@ -62,7 +62,7 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
 def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = None) -> Axes:
     """Malinowski's indicator function IND on a logarithmic axis, with its minimum: the number of factors.
 
-    Takes a result of `analyse` whose recording has noise repeats, or what `infocap.dimension.indicator` gave.
+    Takes a result of `estimate` whose recording has noise repeats, or what `infocap.dimension.indicator` gave.
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 10))
@@ -75,7 +75,7 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     if factors is None:
         raise ParameterError(
             "the result has no factor analysis: its recording had no `noise`; measure one input many times, "
-            "and give infocap.analyse the recording with them."
+            "and give infocap.estimate the recording with them."
         )
     if isinstance(factors, Factors) and factors.problem is not None:
         raise ParameterError(f"the result has no indicator function: {factors.problem}")
@@ -107,14 +107,14 @@ class _PowersOfTen(LogFormatterSciNotation):
 def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """How far the reference was from its first measurement, in per cent of the readouts' standard deviation.
 
-    The dashed line is the distance that noise alone explains. The result must come from `analyse`, and its recording
+    The dashed line is the distance that noise alone explains. The result must come from `estimate`, and its recording
     must have measured a reference again and again.
 
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=3)
     >>> u = infocap.draw(basis, 256, seed=1)
     >>> again = 0.01 * np.random.default_rng(1).standard_normal((12, 2))
     >>> recording = infocap.Recording(u, u**2, range(256), reference=again)
-    >>> ax = infocap.plot.drift(infocap.analyse(recording, basis))
+    >>> ax = infocap.plot.drift(infocap.estimate(recording, basis=basis))
     >>> ax.get_xlabel()
     'number of measurement'
     """
@@ -122,7 +122,7 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
     if found is None:
         raise ParameterError(
             "the result has no drift: its recording had no `reference`; measure one input 8 times or more during "
-            "the run, and give infocap.analyse the recording with them."
+            "the run, and give infocap.estimate the recording with them."
         )
     time, called = _clock(np.array(found.time), found.clock == "s")
     percent, noise = 100 * np.array(found.moved), 100 * np.sqrt(2) * found.noise
@@ -155,7 +155,7 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
     names = recording.extra_names
     if recording.extra is None or (name or names[0]) not in names:
         raise ParameterError(f"`name={name!r}` is no extra value of this recording, which has {list(names)}.")
-    when = np.arange(len(recording.index)) if recording.acquired is None else np.asarray(recording.acquired)
+    when = np.arange(len(recording.design_index)) if recording.time is None else np.asarray(recording.time)
     order = np.argsort(when, kind="stable")
     time, called = _clock(when[order], when.dtype.kind == "f")
     with axes(ax) as ax:

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from .._check import one_of, positive
 from .._files import replaced
+from .._validation import one_of, positive
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats, Integers
 

@@ -1,6 +1,5 @@
-"""A measured or simulated data set, and the files it comes from and goes to."""
+"""A measured or simulated data set, with all that must not be separated from it."""
 
-from ._read import read
 from ._recording import Recording
 
-__all__ = ["Recording", "read"]
+__all__ = ["Recording"]

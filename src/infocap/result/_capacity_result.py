@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import one_of, probability
-from .._words import counted, rounded, with_error
+from .._formatting import counted, rounded, with_error
+from .._validation import one_of, probability
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError
@@ -85,7 +85,7 @@ class CapacityResult:
 
     `n_readouts` is the number of channels that were given. `maximum` is the largest possible total: the channels that
     change and the constant readout; `rank` is how many of those are linearly independent. `checks` holds every warning
-    raised and everything that was put right; `growth`, `factors` and `drift` are what `analyse` found in a recording.
+    raised and everything that was put right; `growth`, `factors` and `drift` are what `estimate` found in a recording.
 
     >>> basis = infocap.product_basis("legendre", n_inputs=2, max_degree=2)
     >>> result = infocap.probe(lambda u: u[:, :1] * u, basis, 256, seed=1)  # u1², u1 u2

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import one_of
 from .._files import SEALED, changed, read_text, replaced, save_dataset, seal, sealed
 from .._hdf5 import open_hdf5
+from .._validation import one_of
 from .._version import __version__
 from ..basis._delayed import DelayedBasis
 from ..basis._product import ProductBasis

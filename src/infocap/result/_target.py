@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._words import with_error
+from .._formatting import with_error
 from ..basis._product import ProductBasis
 from ..designs import draw
 from ..errors import DataError, warn

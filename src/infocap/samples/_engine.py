@@ -17,12 +17,12 @@ from os import cpu_count
 from time import sleep
 from typing import Any
 
-from .._parallel import all_cores, thread_pool
+from .._threads import all_cores, thread_pool
 from ..errors import ParameterError
 from ._samples import Samples, row_shares
 from ._sources import is_dask
 
-# Bytes of rows read from disk at a time where `memory` does not say otherwise: long enough for a disk to run at
+# Bytes of rows read from disk at a time where `memory_limit` does not say otherwise: long enough for a disk to run at
 # full speed, short enough that reading, computing and one chunk ahead stay below 0.5 GB.
 CHUNK_BYTES = 64_000_000
 # Readouts and values of functions of a share at least: fewer cost more in Python than spreading them over cores spares.
@@ -50,11 +50,11 @@ class Engine:
     """Who goes through the rows of a data set, and how much of them is read at a time.
 
     `executor` is a `concurrent.futures.Executor`, a `dask.distributed.Client`, or None for the threads of this process.
-    `memory` is the number of bytes that the user allows, of which `chunk_bytes` is read at a time by `threads` threads.
+    `memory_limit` is the number of bytes that the user allows, of which `chunk_bytes` is read at a time by `threads` threads.
     """
 
     executor: Any = None
-    memory: int | None = None
+    memory_limit: int | None = None
     chunk_bytes: int = CHUNK_BYTES
     threads: int | None = None
     share_rows: int | None = None  # None: as many rows as keep all cores busy

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_host, take_rows, to_numpy
+from .._arrays import array_namespace, as_like, on_host, take_rows, to_numpy
 from ..basis._family import DiscreteFamily, Family
 from ..basis._product import ProductBasis
 from ..errors import DataError
@@ -54,7 +54,7 @@ def first_look(samples: Samples, engine: Engine) -> Look:
             whole = samples.history and name == "u"  # with history in front of every share
             found = samples.u.gaps(0, samples.u.shape[0]) if whole else engine.fold(samples, partial(_gaps, name=name))
             counts, first = zip(*found, strict=True)
-            otherwise = "" if samples.history else ", or pass `nan='drop'` to leave such rows out"
+            otherwise = "" if samples.history else ", or pass `nan_policy='omit'` to leave such rows out"
             raise DataError(
                 f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; repair the data{otherwise}."
             )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace
-from .._check import whole_number
+from .._arrays import array_namespace
+from .._validation import whole_number
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._table import Table

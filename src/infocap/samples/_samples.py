@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_device, on_host, to_numpy
-from .._check import one_of
+from .._arrays import array_namespace, as_like, on_device, on_host, to_numpy
+from .._validation import one_of
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
@@ -52,7 +52,7 @@ class Samples:
     n_total: int
     constant: bool = False
     first_row: int = 0
-    acquired: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
+    time: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
     epochs: Integers | None = None  # which stretch of the acquisition each row is in
     root_weights: Floats | None = None
     repeats: Table | None = None  # the readouts measured a second time, with NaN where they were not
@@ -68,9 +68,9 @@ class Samples:
         basis: ProductBasis,
         *,
         complex_as: str | None = None,
-        index: ArrayLike | None = None,
-        acquired: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
+        design_index: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         repeats: ArrayLike | None = None,
         washout: int | None = None,
     ) -> Samples:
@@ -79,7 +79,7 @@ class Samples:
             raise ParameterError(f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...).")
         one_of("complex_as", complex_as, (None, "abs2", "split"))
         if basis.of_sequences:
-            for name, given in (("index", index), ("acquired", acquired), ("weights", weights)):
+            for name, given in (("design_index", design_index), ("time", time), ("sample_weight", sample_weight)):
                 if given is not None:
                     raise ParameterError(f"`{name}` has no meaning for a sequence, whose rows are times; leave it out.")
             found = cut_runs(u, x, basis, washout, complex_as, repeats)
@@ -102,9 +102,9 @@ class Samples:
             raise DataError(f"{said}; give as many columns.")
         if type(u) is not np.ndarray:  # names of pandas and xarray go into labels
             basis = basis.named(inputs.columns)
-        if index is not None:
-            _refuse_disorder(_one_per_row("index", index, n))
-        times = None if acquired is None else _one_per_row("acquired", acquired, n)
+        if design_index is not None:
+            _refuse_disorder(_one_per_row("design_index", design_index, n))
+        times = None if time is None else _one_per_row("time", time, n)
         return cls(
             inputs,
             readouts,
@@ -113,9 +113,9 @@ class Samples:
             shift=np.zeros(k),
             scale=np.ones(k),
             n_total=n,
-            acquired=times,
+            time=times,
             epochs=None if times is None else _epochs(times),
-            root_weights=None if weights is None else np.sqrt(density_ratios(weights, n)),
+            root_weights=None if sample_weight is None else np.sqrt(density_ratios(sample_weight, n)),
             repeats=None if repeats is None else _repeats(repeats, (n, k), complex_as),
         )
 
@@ -136,14 +136,14 @@ class Samples:
 
     def only(self, rows: Integers) -> Samples:
         """These rows alone, given by increasing numbers, as a data set of its own."""
-        acquired, root = (None if one is None else one[rows] for one in (self.acquired, self.root_weights))
+        time, root = (None if one is None else one[rows] for one in (self.time, self.root_weights))
         return replace(
             self,
             u=self.u.only(rows),
             x=self.x.only(rows),
             n_total=len(rows),
-            acquired=acquired,
-            epochs=None if acquired is None else _epochs(acquired),
+            time=time,
+            epochs=None if time is None else _epochs(time),
             root_weights=root,
             repeats=None if self.repeats is None else self.repeats.only(rows),
             n_dropped=self.n_samples - len(rows),
@@ -157,7 +157,7 @@ class Samples:
             u=self.u.part(start + before - self.history, stop + before),
             x=self.x.part(start, stop),
             first_row=self.first_row + start,
-            acquired=None,
+            time=None,
             epochs=None if self.epochs is None else self.epochs[start:stop],
             root_weights=None if self.root_weights is None else self.root_weights[start:stop],
             repeats=None,
@@ -266,10 +266,10 @@ def _refuse_disorder(index: Integers) -> None:
     if len(steps):
         row = int(steps[0]) + 1
         if len(np.unique(index)) < len(index):
-            raise DataError(f"index has {index[row]} more than once; keep one row per point of the design.")
+            raise DataError(f"design_index has {index[row]} more than once; keep one row per point of the design.")
         raise DataError(
-            f"index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
-            "its first and second part in index order; sort the rows with order = np.argsort(index)."
+            f"design_index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
+            "its first and second part in index order; sort the rows with order = np.argsort(design_index)."
         )
 
 
@@ -284,14 +284,14 @@ def _one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
 
 def density_ratios(weights: ArrayLike, n_rows: int) -> Floats:
     """Return weights as ratios of densities, one per row: none is negative, and their mean is 1."""
-    values = np.asarray(_one_per_row("weights", weights, n_rows), dtype=float)
+    values = np.asarray(_one_per_row("sample_weight", weights, n_rows), dtype=float)
     if not np.isfinite(values).all() or values.min() < 0:
         bad = int(np.argmax(~(np.isfinite(values) & (values >= 0))))
-        raise DataError(f"weights is {values[bad]} at row {bad}; weights are ratios of densities, 0 or more.")
+        raise DataError(f"sample_weight is {values[bad]} at row {bad}; weights are ratios of densities, 0 or more.")
     mean, error = float(values.mean()), float(values.std()) / np.sqrt(n_rows)
     if abs(mean - 1) > WEIGHT_ERRORS * error + 1e-9:
         raise DataError(
-            f"weights have the mean {mean:.4g}; the density of the basis over that of the inputs has the mean 1: "
+            f"sample_weight has the mean {mean:.4g}; the density of the basis over that of the inputs has the mean 1: "
             "normalise both densities, or use draw_weighted."
         )
     return values

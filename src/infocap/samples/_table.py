@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import array_namespace, as_like, on_device, take_rows, to_numpy
+from .._arrays import array_namespace, as_like, on_device, take_rows, to_numpy
 from ..errors import DataError
 from ..typing import ArrayLike, Floats, Integers
 from ._sources import in_memory, is_dask, read_in_place, travelling

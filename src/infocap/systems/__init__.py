@@ -1,11 +1,10 @@
 """Built-in systems to measure: callables (samples, inputs) -> (samples, readouts), with memory or without."""
 
-from . import fibre
+from ._measure import measure, parameters
 from ._networks import FeedForward, RandomFeatures
 from ._reservoirs import DelayLine, DelayReservoir, EchoState, check_fading
-from .fibre import FibreSystem
 
 __all__ = [
-    "DelayLine", "DelayReservoir", "EchoState", "FeedForward", "FibreSystem", "RandomFeatures",
-    "check_fading", "fibre",
+    "DelayLine", "DelayReservoir", "EchoState", "FeedForward", "RandomFeatures", "check_fading", "measure",
+    "parameters",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._check import Checked, Count, NotNegative, Positive, one_of, whole_number
+from .._validation import Checked, Count, NotNegative, Positive, one_of, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from .._array import to_numpy
-from .._check import Checked, Count, Finite, NotNegative, Positive, one_of, positive, whole_number
+from .._arrays import to_numpy
+from .._validation import Checked, Count, Finite, NotNegative, Positive, one_of, positive, whole_number
 from ..errors import DataError, ParameterError
 from ..typing import Floats, System
 from ._measure import measure

@@ -1,5 +1,6 @@
 """Learning tasks: what capacities are good for, and which functions a task needs."""
 
+from importlib import import_module
 from typing import Any
 
 from ._accuracy import Accuracy, CapacityAccuracy, accuracy, capacity_accuracy
@@ -9,12 +10,14 @@ from ._task import Task, digits, two_spirals
 
 __all__ = [
     "Accuracy", "CapacityAccuracy", "Demand", "SystemFeatures", "Task", "accuracy", "capacity_accuracy",
-    "channel_equalisation", "demand", "digits", "mackey_glass", "narma", "parity", "two_spirals",
+    "channel_equalisation", "demand", "digits", "mackey_glass", "narma", "parity", "plot", "two_spirals",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Import SystemFeatures when it is first used: scikit-learn is heavy, and optional."""
+    """Import SystemFeatures and the pictures when they are first used: scikit-learn and matplotlib are heavy."""
+    if name == "plot":
+        return import_module(".plot", __name__)
     if name != "SystemFeatures":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

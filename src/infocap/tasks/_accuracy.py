@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._array import to_numpy
-from .._check import probability, whole_number, yes_or_no
+from .._arrays import to_numpy
 from .._files import axis_values
+from .._validation import probability, whole_number, yes_or_no
 from ..errors import Check, DataError, ParameterError
 from ..result._capacity_result import CapacityResult
 from ..samples._table import Table

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._check import whole_number
+from .._validation import whole_number
 from ..basis._product import ProductBasis
 from ..errors import Check, ParameterError, warn
 from ..result._capacity_result import CapacityResult

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._check import number, positive, whole_number
+from .._validation import number, positive, whole_number
 from ..errors import ParameterError
 from ..typing import Floats
 from ._task import Task

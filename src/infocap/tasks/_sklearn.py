@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._array import to_numpy
-from .._check import whole_number
+from .._arrays import to_numpy
+from .._validation import whole_number
 from ..samples._table import Table
 from ..systems._measure import measure
 from ..typing import ArrayLike, Floats, System

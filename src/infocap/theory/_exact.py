@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import number, positive, whole_number
+from .._validation import number, positive, whole_number
 from ..basis._product import ProductBasis
 from ..errors import DataError, ParameterError
 from ..kernels._summary import RANK_TOLERANCE

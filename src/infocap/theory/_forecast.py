@@ -5,15 +5,15 @@ from functools import cached_property
 
 import numpy as np
 
-from .._check import made_by, number, one_of, positive, whole_number
+from .._validation import made_by, number, one_of, positive, whole_number
 from ..basis._product import ProductBasis
 from ..designs import draw, draw_weighted
 from ..errors import DataError, ParameterError
-from ..estimators import ESTIMATORS
+from ..estimators import METHODS
 from ..result._capacity_result import CapacityResult
 from ..typing import Floats
 
-METHODS = tuple(method.name for method in ESTIMATORS.values() if method.forecast)
+FORECAST_METHODS = tuple(method.name for method in METHODS.values() if method.forecast)
 # More samples than this are not recommended: a lower degree or less noise helps sooner.
 MOST_SAMPLES = 2**24
 # With fewer samples per function, error bars are several times too long (docs/choosing.md).
@@ -83,8 +83,8 @@ class Forecast:
     def at(self, n_samples: int, method: str = "control-variate") -> ExpectedError:
         """The expected error of the total with so many samples."""
         n, terms = whole_number("n_samples", n_samples, 1), len(self.basis)
-        one_of("method", method, METHODS)
-        if ESTIMATORS[method].forecast == "threshold":
+        one_of("method", method, FORECAST_METHODS)
+        if METHODS[method].forecast == "threshold":
             # Functions below the threshold are lost, and few samples weigh much.
             total = self.maximum - self.unexplained
             lost = min(self.maximum * max(terms - total, 0.0) / n, total)  # at most as much as the raw bias
@@ -168,7 +168,7 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     """
     made_by("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
-    if pilot.method not in METHODS or ESTIMATORS[pilot.method].forecast != "residual" or error is None:
+    if pilot.method not in METHODS or METHODS[pilot.method].forecast != "residual" or error is None:
         raise DataError(f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take 'control-variate'.")
     if n < LEAST_PER_FUNCTION * terms:
         raise DataError(

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import scipy
 
-from .._check import positive
+from .._validation import positive
 from ..errors import DataError
 from ..typing import ArrayLike, Floats
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from .._check import probability
-from .._words import HALF_WIDTH_95, counted, listed, rounded, with_error
+from .._formatting import HALF_WIDTH_95, counted, listed, rounded, with_error
+from .._validation import probability
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError, warn
 from ..kernels._summary import benjamini_hochberg, stretch_error

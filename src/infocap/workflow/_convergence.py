@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from .._check import yes_or_no
+from .._validation import yes_or_no
 from ..basis._product import ProductBasis
 from ..errors import DataError
 from ..estimators._evidence import frame_for, square_sums, summaries

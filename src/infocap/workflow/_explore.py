@@ -10,22 +10,23 @@ from typing import Any
 import numpy as np
 import scipy
 
-from .._array import array_namespace, as_like, to_numpy
-from .._check import probability, whole_number
-from .._words import with_error
+from .._arrays import array_namespace, as_like, to_numpy
+from .._formatting import with_error
+from .._validation import probability, whole_number
 from ..basis._classical import find_families
 from ..basis._delayed import DelayedBasis, count_terms, joined, list_terms, sort_terms
 from ..basis._family import Family
 from ..errors import Check, DataError, DataWarning, warn
 from ..estimators._evidence import Evidence
 from ..estimators._fit import inverse_root, pieces, products
+from ..estimators._pipeline import gather_evidence
 from ..estimators._sequence import LEAST_SAMPLES, fitted
 from ..kernels._summary import TINY, benjamini_hochberg
 from ..result._capacity_result import CapacityResult
 from ..samples._runs import has_runs
 from ..samples._samples import Samples
 from ..typing import ArrayLike, Floats, Integers
-from ._estimate import estimate, evidence
+from ._estimate import estimate
 
 # Share of the functions to be tested that the first windows hold, in equal parts of every degree.
 FIRST_SHARE = 0.4
@@ -105,7 +106,7 @@ def explore(
     Parameters
     ----------
     u, x
-        A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`; its `complex_as`, `memory`
+        A sequence of inputs and the readouts, or a list of runs of each, as for `estimate`; its `complex_as`, `memory_limit`
         and `executor` may be given, too.
     family, domain
         The distribution of the inputs, as for `delayed_basis`; there are as many inputs as u has columns.
@@ -141,13 +142,13 @@ def explore(
         size = partial(lambda degree, delay: count_terms(families, {degree: delay}), degree)
         longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
         windows |= {degree: longest} if longest >= 0 else {}  # there may be too many already without delays
-    seen = evidence(u, x, nothing, **options)
+    seen = gather_evidence(u, x, nothing, **options)
     most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
     found, rounds, faint = _search(seen, rate, windows, most, most_found)
     basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
     with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
-        result = estimate(u, x, basis, repeats=repeats, false_discovery_rate=rate, **options)
+        result = estimate(u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options)
     # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
     assert result.p_value is not None
     every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._check import made_by, whole_number, yes_or_no
 from .._files import axis_values, replaced
+from .._formatting import with_error
+from .._validation import made_by, whole_number, yes_or_no
 from .._version import __version__
-from .._words import with_error
 from ..basis._product import ProductBasis
 from ..designs import block_count
 from ..errors import DataError, ParameterError
@@ -138,7 +138,8 @@ def sweep(
     method: str | Estimator = "control-variate",
     constant: bool = True,
     complex_as: str | None = None,
-    **options: Any,
+    method_options: Mapping[str, Any] | None = None,
+    washout: int | None = None,
 ) -> Sweep:
     """Probe a system at every combination of settings; each result is what `probe` gives for it alone.
 
@@ -184,6 +185,7 @@ def sweep(
         blocks = block_count(basis, n_samples, design, blocks)
     how: dict[str, Any] = {"n_samples": n_samples, "design": design, "blocks": blocks, "seed": seed}
     how |= {"method": method, "constant": constant, "complex_as": complex_as}
+    how |= {"method_options": method_options, "washout": washout}
     files, plan = list[Path](), dict[str, Any]()
     if path is not None:
         plan = how | {
@@ -192,12 +194,13 @@ def sweep(
             "indices": hashlib.sha256(np.asarray(basis.indices, dtype=np.int64).tobytes()).hexdigest()[:16],
             "n_terms": len(basis),
             "method": method if isinstance(method, str) else _name(method),
-            "options": {name: repr(value) for name, value in options.items()},
+            "method_options": {name: repr(value) for name, value in (method_options or {}).items()},
+            "washout": washout,
         }
         files = _files(Path(path), plan, points)
     found = {number: load_result(file) for number, file in enumerate(files) if file.exists()}
     missing = {number: point for number, point in enumerate(points) if number not in found}
-    measured = functools.partial(_measured, make_system, basis=basis, how=how | options)
+    measured = functools.partial(_measured, make_system, basis=basis, how=how)
     quiet = not yes_or_no("progress", progress)
     with tqdm(total=len(points), initial=len(found), desc="Sweep", disable=quiet) as bar:
         for number, result in _run(measured, missing, chosen_executor(executor)):

@@ -1,0 +1,102 @@
+"""README: its session runs, and says what it does."""
+
+import re
+import subprocess
+import sys
+from math import tanh
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import infocap
+
+pytestmark = pytest.mark.pages
+
+ROOT = Path(infocap.__file__).parents[2]
+
+
+def code_blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_session_runs_and_leaves_what_it_promises(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks = code_blocks(ROOT / "README.md")
+    assert len(blocks) == 2
+    for block in blocks:
+        assert len([line for line in block.splitlines() if line.strip()]) <= 10
+    exec(compile(blocks[0], "README.md", "exec"), {})
+    assert "CapacityResult: total" in capsys.readouterr().out
+    assert infocap.load_result("result.nc").n_readouts == 71
+    assert (tmp_path / "matrix.png").stat().st_size > 10_000
+
+
+@pytest.mark.filterwarnings("ignore:the window is too short")
+def test_the_session_with_a_reservoir_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(code_blocks(ROOT / "README.md")[1], "README.md", "exec"), names)
+    assert len(names["basis"]) == 333
+    assert names["found"].result.total > names["result"].total
+    assert "Exploration: " in capsys.readouterr().out
+    assert (tmp_path / "memory.png").stat().st_size > 10_000
+
+
+def test_the_night_in_the_lab_runs_in_six_commands_or_fewer(tmp_path):
+    (block,) = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    commands = block.splitlines()
+    assert len(commands) <= 6
+    for command in commands:
+        name, *arguments = command.split()
+        assert name == "infocap"
+        call = [sys.executable, "-c", "from infocap.lab.cli import run; run()", *arguments]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert infocap.load_result(tmp_path / "result.nc").metadata["provenance"]["plan"]["n_samples"] == 2048
+
+
+def write_table(path, names, low, high):
+    """Measured data as a physicist has them: two inputs, 20 nonlinear readouts with noise, made by plain Python."""
+    random = Random(1)
+    weights = [[random.gauss(0, 1.5) for _ in range(3)] for _ in range(20)]
+    lines = [",".join([*names, *(f"x{k + 1}" for k in range(20))])]
+    for _ in range(600):
+        u = [random.uniform(-1, 1) for _ in range(2)]
+        x = [tanh(a * u[0] + b * u[1] + c) + random.gauss(0, 0.01) for a, b, c in weights]
+        lines.append(",".join(f"{value:.6f}" for value in [*(low + (high - low) * (v + 1) / 2 for v in u), *x]))
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("names", "interval", "options"),
+    [
+        (["u1", "u2"], (-1, 1), []),
+        (["Voltage A", "Voltage B"], (0, 5), ["--u", "Voltage A,Voltage B", "--domain", "0", "5"]),
+    ],
+)
+def test_own_data_become_a_report_in_ten_commands_or_fewer(names, interval, options, tmp_path):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+    commands = block.splitlines()
+    assert len(commands) <= 10
+    write_table(tmp_path / "mine.csv", names, *interval)
+    for command in (line for line in commands if line.startswith("infocap ")):
+        _, name, *arguments = command.split()
+        extra = options if name == "estimate" else []
+        call = [sys.executable, "-c", "from infocap.lab.cli import run; run()", name, *arguments, *extra]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+    assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert 10 < infocap.load_result(tmp_path / "result.nc").total < 21
+
+
+def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile((ROOT / "examples" / "demo.py").read_text(), "demo.py", "exec"), {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert "CapacityResult: total" in said
+    for name in ("result.nc", "report.html", "capacity-matrix.png", "capacity-bars.png", "light.png"):
+        assert f"demo-output/{name}" in said
+        assert (tmp_path / "demo-output" / name).exists()

@@ -1,0 +1,60 @@
+"""The paper's algorithms written out naively: a least-squares call for each function, plain loops, no tricks."""
+
+import numpy as np
+
+import infocap
+from infocap.estimators._evidence import gather
+from infocap.samples import Samples, first_look
+
+
+def capacity(x, y):
+    """C_N of one target: the squared length of its least-squares fit, with E[y²] = 1."""
+    fit = x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    return float(fit @ fit) / len(y)
+
+
+def raw(x, targets):
+    return np.array([capacity(x, y) for y in targets.T])
+
+
+def extrapolated(x, targets):
+    half = len(x) // 2
+    first = raw(x[:half], targets[:half])
+    second = raw(x[half:], targets[half:])
+    return 2 * raw(x, targets) - (first + second) / 2
+
+
+def zero_capacity_bound(x, fourth_moments):
+    """Below this a capacity may be chance: sqrt(S_N E[y^4]) / N, with S_N the mean square of the leverage."""
+    n = len(x)
+    gram = np.linalg.inv(x.T @ x / n)
+    s_n = np.mean([(row @ gram @ row) ** 2 for row in x])
+    return np.sqrt(s_n * np.asarray(fourth_moments)) / n
+
+
+def algorithm_1(x, targets, fourth_moments):
+    c, better = raw(x, targets), extrapolated(x, targets)
+    out = []
+    for value, fitted, bound in zip(c, better, zero_capacity_bound(x, fourth_moments), strict=True):
+        if value <= bound:
+            out.append(0.0)
+        else:
+            out.append(0.0 if fitted < 0 else fitted)
+    return np.array(out)
+
+
+def algorithm_2(x, targets):
+    better = extrapolated(x, targets)
+    smallest = min(better)
+    return np.array([0.0 if value < -smallest else value for value in better])
+
+
+def with_constant(x):
+    return np.column_stack([np.ones(len(x)), x])
+
+
+def estimate_with(engine, u, x, basis, method="threshold-richardson", constant=True, **rows):
+    """`infocap.estimate`, with the engine that goes through the rows in the hands of the test."""
+    samples = Samples.of(u, x, basis, **rows)
+    look = first_look(samples, engine)
+    return infocap.estimators.conclude(gather(samples.prepared(look, constant), engine, look), method)

@@ -1,0 +1,199 @@
+"""Designs: reproducible, extensible, balanced, and distributed as the basis assumes."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap import draw, draw_weighted, product_basis
+from infocap.designs import block_count, weights_at
+from infocap.errors import DataWarning, ParameterError
+
+BASIS = product_basis("legendre", 3, 4)
+DESIGNS = ("sobol", "random", "halton", "lhs")
+EVEN = ("sobol", "halton", "lhs")
+
+
+def correlation(u, v):
+    """The largest correlation between a column of one design and a column of the other, row by row."""
+    return np.abs(np.corrcoef(u.T, v.T)[: u.shape[1], u.shape[1] :]).max()
+
+
+def binary(n_inputs):
+    return product_basis([infocap.basis.bernoulli()] * n_inputs, max_degree=2)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_the_seed_decides_the_points(design):
+    first = draw(BASIS, 64, design=design, seed=1)
+    assert np.array_equal(first, draw(BASIS, 64, design=design, seed=1))
+    assert not np.array_equal(first, draw(BASIS, 64, design=design, seed=2))
+    assert first.shape == (64, 3)
+    assert np.abs(first).max() <= 1
+
+
+@pytest.mark.parametrize("design", EVEN)
+@pytest.mark.parametrize("function", [draw, lambda *args, **options: draw_weighted(*args, **options)[0]])
+def test_further_blocks_leave_the_first_rows_as_they_are(design, function):
+    first = function(BASIS, 1024, design=design, seed=1)
+    longer = function(BASIS, 2048, design=design, blocks=16, seed=1)
+    assert np.array_equal(longer[:1024], first)
+    assert np.array_equal(function(BASIS, 384, design=design, blocks=3, seed=1), first[:384])
+    assert not np.array_equal(longer[1024:], first)
+
+
+def test_random_points_have_no_blocks():
+    u = draw(BASIS, 256, design="random", seed=1)
+    assert np.array_equal(u, draw(BASIS, 256, design="random", blocks=3, seed=1))
+    assert np.array_equal(u[:100], draw(BASIS, 100, design="random", seed=1))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "blocks"), [(1, 1), (127, 1), (128, 2), (256, 4), (500, 4), (512, 8), (8192, 8), (514, 2)]
+)
+def test_there_are_eight_blocks_where_each_gets_64_points(n_samples, blocks):
+    assert block_count(BASIS, n_samples, "sobol", None) == blocks
+
+
+@pytest.mark.parametrize(("n_inputs", "blocks"), [(6, 8), (7, 8), (8, 4), (9, 2), (10, 1), (12, 1)])
+def test_a_block_is_not_smaller_than_the_number_of_states(n_inputs, blocks):
+    assert block_count(binary(n_inputs), 1024, "sobol", None) == blocks
+    u = draw(binary(n_inputs), 1024, seed=1)
+    if n_inputs <= 10:  # every block has every state equally often
+        for block in np.split(u, blocks):
+            count = np.unique(block @ 2 ** np.arange(n_inputs), return_counts=True)[1]
+            assert np.array_equal(count, np.full(2**n_inputs, len(block) // 2**n_inputs))
+
+
+def test_blocks_smaller_than_the_number_of_states_are_warned_of():
+    with pytest.warns(DataWarning, match="`blocks=8` makes blocks of 64 points, fewer than the 128 states"):
+        draw(binary(7), 512, blocks=8, seed=1)
+    many_levels = product_basis([infocap.basis.table(range(100))] * 2, max_degree=2)
+    assert len(draw(many_levels, 512, blocks=8, seed=1)) == 512  # no warning: as good as continuous
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 8, 16])
+def test_every_sobol_block_is_balanced(blocks):
+    u = draw(BASIS, 1024, seed=5, blocks=blocks)
+    for block in np.split(u, blocks):
+        size = len(block)
+        for column in block.T:  # one point in each of `size` intervals
+            assert np.array_equal(np.sort(np.floor((column + 1) / 2 * size)), np.arange(size))
+        corners = np.unique((block > 0) @ [1, 2, 4], return_counts=True)[1]
+        assert np.array_equal(corners, np.full(8, size // 8))
+
+
+@pytest.mark.parametrize("blocks", [1, 8])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_rows_of_two_seeds_and_neighbouring_rows_are_unrelated(design, blocks):
+    """Scrambled Sobol points in their own order are images of each other: neighbours are correlated by -0.5 and more."""
+    u, v = (draw(BASIS, 4096, design=design, seed=seed, blocks=blocks) for seed in (1, 2))
+    limit = 5 / np.sqrt(4096)
+    assert correlation(u, v) < limit
+    for lag in (1, 2, 4):
+        assert correlation(u[lag:], u[:-lag]) < limit
+    pairs = np.floor((np.column_stack([u[:, 0], v[:, 0]]) + 1) * 8) @ [16, 1]  # which of 16 x 16 cells
+    count = np.bincount(pairs.astype(int), minlength=256)
+    assert np.sum((count - 16) ** 2 / 16) < 255 + 5 * np.sqrt(2 * 255)
+
+
+def test_the_noise_of_a_system_does_not_repeat_the_random_numbers_of_its_design(monkeypatch):
+    """Both have the same seed."""
+    monkeypatch.setitem(infocap.designs.DESIGNS, "sobol", lambda q, n, rng: rng.random((n, q)))
+    common = []
+
+    def system(u, seed=None):
+        common.append(np.isclose(np.sort((u + 1) / 2, axis=None), np.sort(np.random.default_rng(seed).random(u.size))))
+        return u
+
+    infocap.probe(system, BASIS, 256, blocks=1, seed=1)
+    assert np.mean(common) < 0.1
+
+
+def test_sobol_warns_when_blocks_are_not_powers_of_two():
+    with pytest.warns(DataWarning, match="8 x 125 points are not; `n_samples=1000` can be 512 or 1024"):
+        assert len(draw(BASIS, 1000, seed=1)) == 1000
+    with pytest.warns(DataWarning, match="`n_samples=1001` can be 512 or 1024"):
+        draw(BASIS, 1001, seed=1)
+    assert len(draw(BASIS, 768, seed=1, blocks=3)) == 768  # three of 256: no warning
+
+
+@pytest.mark.parametrize("family", ["legendre", "hermite", "laguerre", "chebyshev", "fourier"])
+def test_weights_are_found_again_from_the_inputs(family):
+    basis = product_basis([family, infocap.basis.bernoulli()], max_degree=6)
+    u, weights = draw_weighted(basis, 2048, seed=3)
+    rows = np.random.default_rng(0).permutation(2048)[:100]
+    assert np.array_equal(weights_at(basis, u[rows]), weights[rows])
+    moments = (weights[:, None] * basis(u) ** 2).mean(axis=0)
+    scatter = (weights[:, None] * basis(u) ** 2).std(axis=0) / np.sqrt(2048)
+    assert np.all(np.abs(moments - 1) < 5 * scatter + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the total's error bar rests on")
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.filterwarnings("ignore:the inputs are a single low-discrepancy design")  # Halton blocks
+def test_probe_draws_with_weights_where_few_samples_would_decide(design):
+    basis = product_basis("hermite", 2, 6)
+    system = infocap.systems.RandomFeatures(2, 10, gain=0.5, noise=0.01)
+    by_itself = infocap.probe(system, basis, 512, seed=1, design=design)
+    forced = infocap.probe(system, basis, 512, seed=1, design=design, weighted=True)
+    assert by_itself.total == forced.total
+    (note,) = set(by_itself.checks) - set(forced.checks)
+    assert note.kind == "note"
+    assert "more than a tenth of the 512 samples" in note
+    with pytest.warns(DataWarning, match="E\\[y\\^4\\]"):
+        plain = infocap.probe(system, basis, 512, seed=1, design=design, weighted=False)
+    assert plain.total != forced.total
+    smooth = product_basis("legendre", 2, 6)
+    said = infocap.probe(system, smooth, 512, seed=1, design=design).checks
+    assert not any("E[y^4]" in one or one.kind == "note" for one in said)
+    assert (
+        infocap.probe(system, basis, 512, seed=1, method="surrogate", method_options={"n_surrogates": 5}).n_samples
+        == 512
+    )
+
+
+def test_points_pass_through_the_quantile_of_each_input():
+    mixed = product_basis(["hermite", "laguerre", infocap.basis.bernoulli()], max_degree=2)
+    u = draw(mixed, 4096, seed=0)
+    assert np.isfinite(u).all()
+    assert_allclose(u[:, 0].std(), 1, atol=0.01)
+    assert_allclose(u[:, 1].mean(), 1, atol=0.01)
+    assert set(np.unique(u[:, 2])) == {0.0, 1.0}
+
+
+def test_low_discrepancy_integrates_better_than_chance():
+    error = {
+        design: np.sqrt(np.mean([draw(BASIS, 1024, design=design, seed=s).mean(axis=0) ** 2 for s in range(10)]))
+        for design in DESIGNS
+    }
+    assert max(error["sobol"], error["halton"], error["lhs"]) < 0.2 * error["random"]
+
+
+def test_no_point_sits_on_the_edge(monkeypatch):
+    """0 and 1 would be infinite for a normal input."""
+    monkeypatch.setitem(infocap.designs.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]]))
+    assert np.isfinite(draw(product_basis("hermite", 1, 2), 2, design="random")).all()
+
+
+def test_bad_arguments_are_refused_by_name():
+    with pytest.raises(ParameterError, match="design='sobl'"):
+        draw(BASIS, 64, design="sobl")
+    with pytest.raises(ParameterError, match="n_samples=0"):
+        draw(BASIS, 0)
+    with pytest.raises(ParameterError, match="blocks=0"):
+        draw(BASIS, 64, blocks=0)
+    with pytest.raises(ParameterError, match="cannot be shared out evenly among 3 blocks; take a multiple of 3"):
+        draw(BASIS, 1000, blocks=3)
+    with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
+        infocap.probe(lambda u: u, BASIS, 64, weighted=1)
+
+
+@pytest.mark.parametrize("function", [draw, infocap.draw_weighted])
+def test_the_former_name_of_a_design_still_works_and_says_so(function):
+    with pytest.warns(DeprecationWarning, match="`method` is now called `design`") as caught:
+        found = function(BASIS, 64, method="halton", seed=1)
+    assert caught[0].filename == __file__
+    expected = function(BASIS, 64, design="halton", seed=1)
+    assert np.array_equal(found[0], expected[0])
+    assert np.array_equal(found[1], expected[1])

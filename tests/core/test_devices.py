@@ -1,0 +1,192 @@
+"""Arrays of other libraries: the same numbers, computed where the arrays are. The strict library allows nothing else."""
+
+from threading import current_thread, main_thread
+
+import array_api_strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import infocap
+from infocap._arrays import to_numpy
+from infocap.basis._plan import DEVICE
+from infocap.errors import DataError
+from infocap.samples import Table
+
+BASIS = infocap.product_basis("legendre", n_inputs=3, max_degree=6)
+U = infocap.draw(BASIS, 2048, seed=1)
+X = infocap.systems.RandomFeatures(3, 25, gain=1.5, noise=1e-2)(U, seed=1)
+METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2", "control-variate")
+
+
+@pytest.fixture(params=["strict", "torch"])
+def there(request):
+    """What moves an array to another library; torch here on the processor."""
+    return array_api_strict.asarray if request.param == "strict" else request.getfixturevalue("torch").asarray
+
+
+@pytest.mark.parametrize("basis", [
+    BASIS,
+    infocap.product_basis(["legendre", "hermite", "fourier", "bernoulli"], None, 4),
+    infocap.product_basis("chebyshev", 1, 5),
+    infocap.product_basis("laguerre", 4, 6, index_set="hyperbolic"),
+    infocap.product_basis("legendre", 4, 6, max_interactions=2),
+], ids=repr)  # fmt: skip
+def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, there):
+    u = infocap.draw(basis, 256, seed=1)
+    few = DEVICE._replace(numbers=30 * len(basis), functions=7, least_samples=1)
+    monkeypatch.setattr("infocap.basis._product.DEVICE", few)
+    basis = infocap.ProductBasis(basis.families, basis.indices)  # one that has no plan yet
+    blocks = []
+    for block in basis.blocks(there(u)):
+        assert isinstance(block, type(there(np.ones(1))))
+        blocks.append(np.array(to_numpy(block)))
+    assert len(blocks) > 5
+    assert_allclose(np.hstack(blocks).T, basis(u), rtol=1e-12, atol=1e-12)
+    assert_allclose(basis.sum_over(there(u), power=2), basis.sum_over(u, power=2), rtol=1e-12)
+    pieces = [(u[:100], X[:100]), (u[100:], X[100:256])]
+    found = basis.project((there(np.array(a)), there(np.array(b))) for a, b in pieces)
+    assert isinstance(found, type(there(np.ones(1))))
+    assert_allclose(to_numpy(found), basis(u).T @ X[:256], rtol=1e-11, atol=1e-11)
+
+
+def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
+    """What a large job looks for beside the device's work is what a small one looks for after it."""
+    x = X.copy()
+    x[5::97, 3] = -9999.0  # which instruments write for no number
+    monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", len(X))
+    with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+        after = infocap.estimate(there(U), there(x), BASIS, method="raw")
+    monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 1e6)
+    with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+        beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
+    assert [(str(one), one.found) for one in beside.checks] == [(str(one), one.found) for one in after.checks]
+
+
+def test_of_very_many_channels_on_a_device_some_are_looked_at_under_their_own_names(there, monkeypatch):
+    x = X.copy()
+    x[5::97, 10] = -9999.0
+    monkeypatch.setattr("infocap.diagnostics._stretch.WIDEST", 5)  # of 25: 0, 5, 10, 15, 20
+    with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+        (found,) = infocap.estimate(there(U), there(x), BASIS, method="raw").warnings
+    assert found.found["channels"] == ["column 10"]
+
+
+def test_mistakes_are_found_while_many_cores_work(monkeypatch):
+    """What some cores look for beside the others' work is what all look for after it."""
+    threads, looked_at = [], infocap.diagnostics._checks._in_stretch
+    told = lambda *given: threads.append(current_thread()) or looked_at(*given)  # noqa: E731
+    monkeypatch.setattr("infocap.diagnostics._checks._in_stretch", told)
+    monkeypatch.setattr("infocap.diagnostics._stretch.LONGEST", 512)
+    x, found = X.copy(), []
+    x[5::97, 3] = -9999.0
+    for least in (1000, 1):
+        monkeypatch.setattr("infocap.workflow._estimate.MANY_CORES", least)
+        with pytest.warns(infocap.errors.DataWarning, match="-9999"):
+            checks = infocap.estimate(U, x, BASIS, method="raw").checks
+        found.append([(str(one), one.found) for one in checks])
+    assert found[0] == found[1]
+    assert len(threads) == 8
+    assert main_thread() not in threads[4:]
+
+
+def test_data_are_looked_at_once_for_several_methods(monkeypatch):
+    looks = []
+    looked_at = infocap.diagnostics._checks._in_stretch
+    monkeypatch.setattr(
+        "infocap.diagnostics._checks._in_stretch", lambda *given: looks.append(given) or looked_at(*given)
+    )
+    seen = infocap.estimators.gather_evidence(U, X, BASIS)
+    first, second = (infocap.estimators.conclude(seen, method).checks for method in ("raw", "control-variate"))
+    assert len(looks) == 1
+    assert first == second == ()
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_estimates_agree_with_those_of_numpy(method, constant, there):
+    plain = infocap.estimate(U, X, BASIS, method=method, constant=constant)
+    for inputs in (there(U), U):
+        found = infocap.estimate(inputs, there(X), BASIS, method=method, constant=constant)
+        if method == "control-variate":
+            assert_allclose(found.standard_error, plain.standard_error, rtol=0, atol=1e-10)
+            assert found.total_standard_error == pytest.approx(plain.total_standard_error, abs=1e-10)
+        assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
+        assert isinstance(found.capacity, np.ndarray)
+        assert found.rank == plain.rank
+        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(plain.capacity_of(lambda v: v[:, 0]), abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize("change", [
+    lambda x: np.column_stack([x, x[:, :2], np.full(len(x), 7.0)]),  # duplicate and constant channels
+    lambda x: x * 1e-12 + 1e-6,
+    lambda x: x.astype(np.float32),
+    lambda x: (1000 * x).astype(np.int32),
+    lambda x: np.where(np.arange(len(x))[:, None] == 5, np.nan, x),
+])  # fmt: skip
+def test_awkward_readouts_are_handled_alike(change, there):
+    x = change(X)
+    plain = infocap.estimate(U, x, BASIS, method="threshold-richardson", nan_policy="omit")
+    found = infocap.estimate(there(U), there(x), BASIS, method="threshold-richardson", nan_policy="omit")
+    assert_allclose(found.capacity, plain.capacity, rtol=1e-8, atol=1e-10)
+    assert found.checks == plain.checks
+
+
+@pytest.mark.filterwarnings("ignore:the capacities sum to")
+def test_weights_and_complex_readouts_work_there_too(there):
+    u, weights = infocap.draw_weighted(BASIS, 1024, seed=1)
+    x = np.column_stack([u + 1j * u**2, np.sin(u) + 0j])
+    for as_real in ("abs2", "split"):
+        options = {"method": "raw", "weights": weights, "complex_as": as_real}
+        found = infocap.estimate(there(u), there(x), BASIS, **options)
+        assert_allclose(found.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("few", [0, 256])
+@pytest.mark.parametrize("rows", [50, 2000])
+def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
+    plain = infocap.estimate(U, X, BASIS, method="raw")
+    sizes = DEVICE._replace(functions=rows, most_samples=300)
+    monkeypatch.setattr("infocap.basis._product.DEVICE", sizes)
+    monkeypatch.setattr("infocap.estimators._evidence.FEW_READOUTS", few)
+    basis = infocap.ProductBasis(BASIS.families, BASIS.indices)  # one that has no plan yet
+    found = infocap.estimate(there(U), there(X), basis, method="raw")
+    assert_allclose(found.raw, plain.raw, rtol=1e-12, atol=1e-14)
+
+
+def test_the_arrays_stay_where_they_are(there):
+    assert Table(there(X), "x").on_device
+    assert isinstance(Table(there(X), "x").read(0, 5), type(there(np.ones(1))))
+    assert not Table(X, "x").on_device
+
+
+@pytest.mark.parametrize(("x", "message"), [
+    (np.where(X > 1e9, X, np.nan), "NaN or infinite values, the first nan at row 0, column 0"),
+    (X[:5], "unequal numbers of samples"),
+    (X[:, 0], "give two dimensions"),
+    (X + 1j, "x is complex"),
+])  # fmt: skip
+def test_bad_arrays_are_refused_in_the_same_words(x, message, there):
+    with pytest.raises(DataError, match=message):
+        infocap.estimate(there(U), there(x), BASIS, method="raw")
+
+
+def test_inputs_and_readouts_may_come_from_different_places(there):
+    plain = infocap.estimate(U, X, BASIS, method="raw").raw
+    other = array_api_strict.asarray if there is not array_api_strict.asarray else np.asarray
+    assert_allclose(infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12)
+    single = infocap.estimate(U, X.astype(np.float32), BASIS, method="raw").raw
+    found = infocap.estimate(U, there(X.astype(np.float32)), BASIS, method="raw").raw
+    assert_allclose(found, single, rtol=1e-10, atol=1e-12)
+
+
+def test_a_model_that_could_still_be_trained_is_measured(torch):
+    x = torch.asarray(X).requires_grad_()
+    found = infocap.estimate(torch.asarray(U), x, BASIS, method="raw").raw
+    assert_allclose(found, infocap.estimate(U, X, BASIS, method="raw").raw, rtol=1e-10, atol=1e-12)
+
+
+def test_a_budget_does_not_hold_on_a_device_and_is_refused(there):
+    with pytest.raises(infocap.errors.ParameterError, match="is for work in the processor's memory"):
+        infocap.estimate(there(U), there(X), BASIS, method="raw", memory_limit="1GB")

@@ -1,0 +1,322 @@
+"""Summaries: independent of the split, of units, offsets, order and mixing, and of where the data live."""
+
+from itertools import pairwise
+
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from reference import estimate_with
+
+import infocap
+from infocap import draw, estimate, product_basis
+from infocap.kernels import Moments, capacities, combine, coordinates, span, summarise
+from infocap.kernels._summary import GOOD_CONDITION, condition_bound
+from infocap.samples import Engine
+from infocap.systems import RandomFeatures
+
+BASIS = infocap.product_basis("legendre", 2, 6)
+
+
+def normal_tables(n, readouts, terms, seed):
+    generator = np.random.default_rng(seed)
+    x = generator.normal(size=(n, readouts)) * np.logspace(-3, 3, readouts)
+    return x, generator.normal(size=(n, terms))
+
+
+def split_rows(x, y, sizes):
+    edges = np.cumsum([0, *sizes])
+    return [(x[a:b], y[a:b]) for a, b in pairwise(edges)]
+
+
+@given(sizes=st.lists(st.integers(1, 60), min_size=2, max_size=5), seed=st.integers(0, 999))
+def test_capacities_do_not_depend_on_the_split(sizes, seed):
+    sizes = [*sizes, 20]
+    x, y = normal_tables(sum(sizes), readouts=7, terms=11, seed=seed)
+    parts = [summarise(*block) for block in split_rows(x, y, sizes)]
+    assert_allclose(capacities(combine(*parts)), capacities(summarise(x, y)), rtol=1e-10)
+
+
+def test_combining_does_not_depend_on_the_order():
+    x, y = normal_tables(90, 5, 8, 0)
+    a, b, c = (summarise(*block) for block in split_rows(x, y, [30, 30, 30]))
+    assert_allclose(capacities(combine(c, a, b)), capacities(combine(combine(a, b), c)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_the_bound_on_the_condition_number_holds_and_is_close(size, rng):
+    for spread in (0.0, 0.1, 2.0):
+        triangle = np.linalg.qr(rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size)))[1]
+        bound, exact = condition_bound(triangle, np.linalg.inv(triangle)), np.linalg.cond(triangle)
+        assert exact * (1 - 1e-12) <= bound <= size**0.25 * exact * (1 + 1e-12)
+
+
+MOMENTS = product_basis("legendre", 2, 5)
+
+
+def device(kind, n=3000, k=12):
+    """Readouts of random features, spoilt in some way."""
+    u = draw(MOMENTS, n, design="random", seed=3)
+    x = RandomFeatures(2, k, gain=1.5, noise=1e-3)(u, seed=3)
+    rng = np.random.default_rng(0)
+    if kind == "mixed":  # condition number 1e5 and more, offsets and units
+        x = x @ (np.linalg.qr(rng.normal(size=(k, k)))[0] * np.logspace(0, -5, k)) * 1e-9 + 1e-3
+    elif kind == "outlier":  # no sample of the rows knows of this one
+        x[1234] += 1e7
+    elif kind == "asleep":  # most rows show almost nothing
+        x[: n - 200] *= 1e-6
+    elif kind == "dependent":
+        x[:, 3] = x[:, 4] + x[:, 5]
+    elif kind == "nearly":
+        x[:, 3] = x[:, 4] * (1 + 1e-9 * rng.normal(size=n))
+    return u, x
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["plain", "mixed", "outlier", "asleep", "dependent", "nearly"])
+@pytest.mark.parametrize("method", ["raw", "threshold-richardson"])
+def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, monkeypatch):
+    u, x = device(kind)
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, len(u))
+    weights /= weights.mean()
+    options = [{}, {"constant": False}, {"weights": weights}]
+    fast = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
+    monkeypatch.setattr("infocap.estimators._evidence.frame_for", lambda samples, look: None)
+    slow = [estimate(u, x, MOMENTS, method=method, **some) for some in options]
+    for a, b in zip(fast, slow, strict=True):
+        assert a.rank == b.rank
+        assert_allclose(a.raw, b.raw, rtol=1e-10, atol=1e-10)
+        assert_allclose(a.capacity, b.capacity, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+@pytest.mark.parametrize(
+    ("kind", "by_products"),
+    [("plain", True), ("mixed", True), ("outlier", False), ("dependent", False), ("nearly", False)],
+)
+def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(kind, by_products, monkeypatch):
+    found, plain = [], Moments.summary
+
+    def watched(self, frame, constant):
+        found.append(plain(self, frame, constant))
+        return found[-1]
+
+    monkeypatch.setattr(Moments, "summary", watched)
+    estimate(*device(kind), MOMENTS, method="raw")
+    assert (len(found) == 3 and all(bound < GOOD_CONDITION for _, bound in found)) == by_products
+
+
+def test_coordinates_are_those_of_the_projection(rng):
+    x, y = rng.normal(size=(100, 4)), rng.normal(size=(100, 3))
+    summary = summarise(x, y)
+    fit = x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    inside = coordinates(summary, span(summary))
+    assert_allclose(inside.T @ inside, fit.T @ fit / 100, atol=1e-12)
+
+
+def system(u):
+    generator = np.random.default_rng(1)
+    return np.tanh(u @ generator.normal(size=(2, 12)) + generator.normal(size=12)) + 0.01 * u[:, :1] ** 3
+
+
+U = infocap.draw(BASIS, 1024, seed=2)
+X = system(U) + 1e-3 * np.random.default_rng(3).normal(size=(1024, 12))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """The answer of arrays in memory, all at once."""
+    return infocap.estimate(U, X, BASIS, method="threshold-richardson")
+
+
+MIX = np.random.default_rng(4).normal(size=(12, 12))
+
+CHANGED = {
+    "times 1e-12": X * 1e-12,
+    "times 1e+12": X * 1e12,
+    "times 1e-200": X * 1e-200,
+    "offset 1e6": X + 1e6,
+    "12 decades of scales": X * np.logspace(-6, 6, 12),
+    "offset and scales": (X + 1e3 * np.arange(12)) * np.logspace(6, -6, 12),
+    "reversed order": X[:, ::-1],
+    "mixed": X @ MIX,
+    "mixed, scaled, shifted": (X @ MIX) * 1e-9 + 1e-7,
+    "constant column already there": np.column_stack([X, np.full(1024, 3.3)]),
+}
+
+
+@pytest.mark.parametrize("x", CHANGED.values(), ids=CHANGED.keys())
+def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, whole):
+    result = infocap.estimate(U, x, BASIS, method="threshold-richardson")
+    assert_allclose(result.raw, whole.raw, atol=1e-8)
+    assert_allclose(result.capacity, whole.capacity, atol=1e-8)
+    assert result.maximum == result.rank == 13
+
+
+def test_a_duplicated_channel_adds_nothing(whole):
+    with pytest.warns(infocap.errors.DataWarning, match="only 13 of 14 readouts"):
+        result = infocap.estimate(U, np.column_stack([X, -2 * X[:, 3]]), BASIS, method="threshold-richardson")
+    assert_allclose(result.capacity, whole.capacity, atol=1e-10)
+
+
+def test_without_the_constant_scales_do_not_matter_either(whole):
+    plain = infocap.estimate(U, X, BASIS, constant=False)
+    assert plain.n_readouts == 12
+    scaled = infocap.estimate(U, X * np.logspace(-6, 6, 12), BASIS, constant=False)
+    assert_allclose(scaled.raw, plain.raw, atol=1e-10)
+    ones = infocap.estimate(U, np.column_stack([np.ones(1024), X]), BASIS, constant=False)
+    assert_allclose(ones.raw, whole.raw, atol=1e-10)
+
+
+def test_small_shares_give_the_same_answer(whole):
+    result = estimate_with(Engine(share_rows=37), U, X, BASIS)
+    assert_allclose(result.raw, whole.raw, rtol=1e-10)
+    assert_allclose(result.capacity, whole.capacity, rtol=1e-10)
+    assert_allclose(result.threshold, whole.threshold, rtol=1e-10)
+
+
+def sources(folder):
+    """The same readouts in every container people use."""
+    import dask.array
+    import zarr
+
+    np.save(folder / "x.npy", X)
+    with h5py.File(folder / "x.h5", "w") as file:
+        file["x"] = X
+    stored = zarr.create_array(str(folder / "x.zarr"), shape=X.shape, chunks=(100, 12), dtype=float)
+    stored[:] = X
+    return {
+        "list": X.tolist(),
+        "memmap": np.load(folder / "x.npy", mmap_mode="r"),
+        "h5py": h5py.File(folder / "x.h5")["x"],
+        "zarr": stored,
+        "dask": dask.array.from_array(X, chunks=(100, 5)),
+        "pandas": pd.DataFrame(X, columns=[f"ch{i}" for i in range(12)]),
+        "xarray": xr.DataArray(X, dims=("sample", "channel")),
+        "fortran order": np.asfortranarray(X),
+        "a view": np.repeat(X, 2, axis=0)[::2],
+    }
+
+
+def test_any_container_is_read_in_chunks(tmp_path, whole):
+    for name, source in sources(tmp_path).items():
+        result = estimate_with(Engine(chunk_bytes=12_000, share_rows=50), U, source, BASIS)
+        assert_allclose(result.capacity, whole.capacity, rtol=1e-10, err_msg=name)
+
+
+def test_nothing_larger_than_a_chunk_is_read(monkeypatch):
+    class Watched:
+        shape = X.shape
+        most = 0
+
+        def __getitem__(self, rows):
+            block = X[rows]
+            Watched.most = max(Watched.most, len(block))
+            return block
+
+    monkeypatch.setattr("infocap.diagnostics._stretch.SHORT", 100)
+    estimate_with(Engine(chunk_bytes=1, share_rows=64), U, Watched(), BASIS)
+    assert 0 < Watched.most <= 100
+
+
+def noise_free(n=2048):
+    """Smooth features whose scaled triangle has a condition number of about 1e9: the last directions matter."""
+    u = infocap.draw(BASIS, n, seed=0)
+    generator = np.random.default_rng(0)
+    return u, np.tanh(0.2 * u @ generator.normal(size=(2, 25)) + generator.normal(size=25))
+
+
+def test_nearly_dependent_readouts_keep_all_their_directions():
+    u, x = noise_free()
+    result = infocap.estimate(u, x, BASIS)
+    frame = np.linalg.svd(np.column_stack([np.ones(len(x)), x]), full_matrices=False)
+    assert frame[1][-1] < 1e-8 * frame[1][0]
+    exact = np.sum((frame[0].T @ BASIS(u)) ** 2, axis=0) / len(x)
+    assert result.rank == 26
+    assert_allclose(result.raw, exact, atol=1e-6)
+
+
+def test_a_large_offset_costs_no_more_digits_than_it_must():
+    """Readouts rounded at offset 1e6 keep 1e-10; an unshifted factorisation would lose the small directions."""
+    u, x = noise_free()
+    x = np.round(x * 2**20) / 2**20  # so that adding and subtracting 2^20 is exact
+    plain, moved = infocap.estimate(u, x, BASIS), infocap.estimate(u, x + 2**20, BASIS)
+    assert_allclose(moved.raw, plain.raw, atol=1e-9)
+    assert moved.rank == plain.rank
+
+
+@pytest.mark.parametrize(("noise", "rank"), [(1e-13, 14), (1e-17, 13)])
+def test_the_rank_is_decided_near_rounding(noise, rank, recwarn):
+    copy = X[:, 0] + noise * np.random.default_rng(0).normal(size=len(X))
+    assert infocap.estimate(U, np.column_stack([X, copy]), BASIS).rank == rank
+
+
+def test_several_threads_at_once_give_the_same_answer_and_leave_the_library_alone():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    with ThreadPoolExecutor(6) as pool:
+        results = list(pool.map(lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30)))
+    assert all(np.array_equal(one.raw, results[0].raw) for one in results)
+    assert threads() == before
+
+
+FORKED = """
+import multiprocessing, numpy as np, infocap
+basis = infocap.product_basis("legendre", 2, 4)
+u = infocap.draw(basis, 4096, seed=0)
+x = infocap.systems.RandomFeatures(2, 20)(u)
+def total(_):
+    return infocap.estimate(u, x, basis, method="threshold-richardson").total
+here = total(0)
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    assert pool.map(total, range(2)) == [here, here]
+"""
+
+
+def test_a_forked_process_can_estimate_too():
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=60)
+
+
+def test_a_source_that_is_no_array_is_read_by_one_thread_at_a_time(whole):
+    import time
+
+    class Careful:
+        shape, busy = X.shape, False
+
+        def __getitem__(self, rows):
+            assert not self.busy
+            self.busy = True
+            time.sleep(1e-3)
+            self.busy = False
+            return X[rows]
+
+    engine = Engine(chunk_bytes=1, share_rows=64)
+    assert_allclose(estimate_with(engine, U, Careful(), BASIS).raw, whole.raw, rtol=1e-10)
+
+
+def test_narrow_types_are_computed_in_double():
+    single = X.astype(np.float32)
+    assert_allclose(
+        infocap.estimate(U, single, BASIS).raw,
+        infocap.estimate(U, single.astype(float), BASIS).raw,
+        rtol=1e-12,
+    )
+    levels = np.round(X * 1000).astype(np.int16)
+    assert_allclose(
+        infocap.estimate(U, levels, BASIS).raw,
+        infocap.estimate(U, levels.astype(float), BASIS).raw,
+        rtol=1e-12,
+    )

@@ -1,0 +1,258 @@
+"""Acquisitions in processes of their own: signals, crashes, drivers with mistakes, and what the device is left in."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import infocap
+from infocap.errors import DataError, DataWarning
+from infocap.lab import Plan, SimulatedBench, Store, acquire, status
+
+PLAN = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1)
+DRIVER = """
+import os, sys, time
+import numpy as np
+
+class Device:
+    def __init__(self):
+        self.count = 0
+        self.tell("made")
+
+    def tell(self, word):
+        with open("calls", "a") as file:
+            file.write(word + "\\n")
+
+    def measure(self, u):
+        self.count += 1
+        self.tell("measure")
+        what = os.environ.get("MISTAKE", "") if self.count == 5 else ""
+        if what == "typo":
+            return u.summ()
+        if what == "exit":
+            sys.exit(0)
+        if what == "abort":
+            os.abort()
+        if what == "error":
+            raise OSError("the laser is warm")
+        time.sleep(float(os.environ.get("LATENCY", 0)))
+        return np.append(u, u**2)[: 3 if what == "short" or (self.count == 1 and "FIRST" in os.environ) else 4]
+
+    def recover(self):
+        self.tell("recover")
+
+    def safe(self):
+        self.tell("safe")
+
+    def close(self):
+        self.tell("close")
+
+class Other(Device):
+    pass
+
+def exits():
+    sys.exit(5)
+"""
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A folder with a plan and a driver; the device writes down what is done to it."""
+    PLAN.save(tmp_path / "plan.toml")
+    (tmp_path / "driver.py").write_text(DRIVER)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*options, instrument="driver:Device", **environment):
+    words = ["acquire", "plan.toml", "--instrument", instrument, "-o", "run.db", "--quiet", "--wait", "0", *options]
+    settings = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])} | environment
+    program = [sys.executable, "-P", "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
+    return subprocess.Popen(program, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def calls():
+    return Path("calls").read_text().split()
+
+
+def wait_for_rows(count):
+    for _ in range(150):
+        if Path("calls").exists() and calls().count("measure") >= count:
+            return
+        time.sleep(0.1)
+    raise AssertionError("nothing was measured")
+
+
+@pytest.mark.parametrize("kind", ["SIGHUP", "SIGTERM", "SIGINT"])
+def test_every_signal_that_ends_a_run_leaves_the_device_safe_and_the_rows_stored(lab, kind):
+    process = command(LATENCY="0.05")
+    wait_for_rows(5)
+    process.send_signal(getattr(signal, kind))
+    code, out, _ = ended(process)
+    assert (code, "interrupted" in out) == (130, True)
+    assert calls()[-2:] == ["safe", "close"]
+    assert len(infocap.read("run.db").index) == calls().count("measure")
+
+
+def test_a_run_under_nohup_outlives_its_terminal(lab):
+    process = command(LATENCY="0.02")
+    process.kill()
+    ended(process)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        process = command(LATENCY="0.02")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_for_rows(5)
+    process.send_signal(signal.SIGHUP)
+    assert ended(process)[0] == 0
+    assert len(infocap.read("run.db").index) == 64
+
+
+@pytest.mark.parametrize("way", ["kill", "abort"])
+def test_after_a_crash_the_device_is_made_safe_at_the_next_start(lab, way):
+    process = command(LATENCY="0.05", MISTAKE="abort" if way == "abort" else "")
+    if way == "kill":
+        wait_for_rows(5)
+        process.kill()
+    ended(process)
+    assert "safe" not in calls()
+    Path("calls").unlink()
+    assert ended(command())[0] == 0
+    assert calls()[:4] == ["made", "safe", "recover", "measure"]
+    Path("calls").unlink()
+    assert ended(command())[0] == 0
+    assert not Path("calls").exists()  # nothing was left to measure, so no instrument was made
+
+
+def test_a_mistake_in_the_driver_stops_at_once_with_its_line(lab):
+    code, _, err = ended(command(MISTAKE="typo"))
+    assert code == 3
+    assert "AttributeError" in err
+    assert "return u.summ()" in err
+    assert "driver.py" in err
+    assert "everything before is safe" in err
+    assert (calls().count("measure"), calls()[-2:]) == (5, ["safe", "close"])
+    assert len(infocap.read("run.db").index) == 4
+
+
+@pytest.mark.parametrize("options", [(), ("--timeout", "20")])
+def test_sys_exit_in_a_driver_is_an_error(lab, options):
+    code, _, err = ended(command(*options, MISTAKE="exit"))
+    assert code == 3
+    assert "driver ended the program at sample" in err
+    assert calls()[-2:] == ["safe", "close"]
+    code, _, err = ended(command(*options, instrument="driver:exits"))
+    assert (code, "SystemExit: 5" in err) == (3, True)
+
+
+def test_failures_are_kept_and_shown_by_watch_and_report(lab):
+    assert ended(command(MISTAKE="error"))[0] == 0
+    recording = infocap.read("run.db")
+    (note,) = recording.checks
+    assert note.kind == "note"
+    assert note.found == {"failures": 1, "reasons": {"OSError: the laser is warm": 1}}
+    now = status("run.db")
+    assert note in now.checks
+    result = infocap.estimate(infocap.read(recording.save("run.nc")), basis=PLAN.basis, growth=False)
+    kept = next(check for check in result.checks if "laser" in check)
+    assert (kept, kept.kind) == (note, "note")
+    assert "the laser is warm" in infocap.report.page(result)
+
+
+def test_two_processes_cannot_drive_one_instrument_through_a_link(lab):
+    first = command(LATENCY="0.1")
+    wait_for_rows(2)
+    os.symlink(lab, lab / "link")
+    os.symlink("run.db", "other.db")
+    for name in ("link/run.db", "other.db"):
+        with pytest.raises(DataError, match="another process is acquiring"):
+            acquire(PLAN, SimulatedBench(lambda u: u), name, progress=False)
+    first.terminate()
+    assert ended(first)[0] == 130
+
+
+def test_a_store_deleted_during_the_run_is_noticed_at_the_next_row(lab):
+    process = command(LATENCY="0.1")
+    wait_for_rows(8)
+    for name in ("run.db", "run.db-wal", "run.db-shm"):
+        Path(name).unlink(missing_ok=True)
+    code, _, err = ended(process)
+    assert code == 3
+    assert "was deleted, moved or replaced" in err
+    (rescued,) = lab.glob("run-rescued-*.db")
+    assert len(infocap.read(rescued).index) == calls().count("measure") - 1
+    assert calls()[-2:] == ["safe", "close"]
+
+
+def test_another_instrument_is_refused_unless_it_is_meant(lab):
+    first = command(LATENCY="0.05")
+    wait_for_rows(5)
+    first.terminate()
+    ended(first)
+    code, _, err = ended(command(instrument="driver:Other"))
+    assert code == 3
+    assert "measured with the instrument 'Device' so far, and this is 'Other'" in err
+    assert "--other-instrument" in err
+    assert ended(command("--other-instrument", instrument="driver:Other"))[0] == 0
+
+
+def test_a_short_first_spectrum_does_not_fix_the_number_of_channels(lab):
+    assert ended(command(FIRST="1"))[0] == 0
+    recording = infocap.read("run.db")
+    assert recording.readouts.shape == (64, 4)
+    np.testing.assert_allclose(recording.readouts, np.column_stack([recording.inputs, recording.inputs**2]))
+
+
+def test_the_plan_may_tell_the_number_of_readouts(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=8, n_readouts=3)
+    assert Plan.load(plan.save(tmp_path / "plan.toml")) == plan
+    with pytest.raises(DataError, match="have 2 channels; this store has 3"):
+        acquire(plan, SimulatedBench(lambda u: u), tmp_path / "run.db", retries=0, progress=False)
+
+
+def test_a_clock_that_is_set_back_does_not_change_the_order(tmp_path):
+    with Store(tmp_path / "run.db", PLAN) as store:
+        order = [index for index, _ in store.pending()]
+        for k, (index, u) in enumerate(store.pending()):
+            store.record(index, u, measured=1e9 + k - (3600 if k > 30 else 0))
+        assert status(tmp_path / "run.db").rate_hz == pytest.approx(1.0)
+    recording = infocap.read(tmp_path / "run.db")
+    assert np.argsort(recording.time).tolist() == order
+    assert "the clock jumped back" in recording.checks[0]
+
+
+def test_what_lies_beside_the_plan_does_not_take_the_place_of_what_is_installed(lab):
+    (lab / "numpy.py").write_text("raise RuntimeError('not this one')")
+    (lab / "sqlite3.py").write_text("raise RuntimeError('not this one')")
+    process = command()
+    code, _, err = ended(process)
+    assert (code, err) == (0, "")
+
+
+def test_a_device_that_cannot_be_made_safe_is_told(tmp_path):
+    class Stuck(SimulatedBench):
+        def safe(self):
+            raise OSError("the interlock does not answer")
+
+    with pytest.warns(DataWarning, match=r"safe\(\)` of the instrument failed .*check by hand what it left on"):
+        acquire(PLAN, Stuck(lambda u: u), tmp_path / "run.db", progress=False)
+
+
+def test_events_are_plain_data_in_the_store(lab):
+    assert ended(command())[0] == 0
+    with Store("run.db") as store:
+        assert [event["what"] for event in store.events] == ["begun", "ended"]
+        assert store.last_instrument == "Device"
+        assert json.loads(json.dumps(store.events)) == store.events

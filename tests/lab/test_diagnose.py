@@ -1,0 +1,364 @@
+"""Data that look good and give a wrong answer: what the checks find, what the doctor says, and what it repairs."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import infocap
+from infocap.diagnostics._checks import DATA, EXPLAINS
+from infocap.lab import Plan
+from infocap.lab.cli import main
+
+pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
+BASIS = infocap.product_basis("legendre", 2, 8)
+N = 2048
+U = infocap.draw(BASIS, N, seed=3)
+SYSTEM = infocap.systems.RandomFeatures(2, 20, noise=1e-3, seed=5)
+X = SYSTEM(U, seed=7)
+RNG = np.random.default_rng(1)
+
+
+def late(x, lag=1, rows=slice(None)):
+    out = x.copy()
+    out[rows] = np.roll(x, lag, axis=0)[rows]
+    return out
+
+
+def with_cells(value, count=20):
+    out = X.copy()
+    out[RNG.integers(0, N, count), RNG.integers(0, 20, count)] = value
+    return out
+
+
+def stale():
+    out = X.copy()
+    for row in range(50, N, 101):
+        out[row] = out[row - 1]
+    return out
+
+
+def glitched():
+    out = X.copy()
+    out[[70, 400, 800, 1300, 1900]] += RNG.standard_normal((5, 20))
+    return out
+
+
+def wandering():
+    return 20 + 0.01 * np.cumsum(RNG.standard_normal(N))
+
+
+def correlated():
+    u = U.copy()
+    u[::3, 1] = u[::3, 0]
+    return u
+
+
+NORMAL = 0.8 * np.tanh(RNG.standard_normal((N, 2)))
+MISTAKES = {
+    "memory": lambda: (U, SYSTEM(U + 0.3 * np.roll(U, 1, axis=0), seed=7)),
+    "a slip": lambda: (U, late(X, 1, slice(700, 1400))),
+    "a slip backwards to the end": lambda: (U, late(X, -2, slice(1000, N))),
+    "a large slip": lambda: (U, late(X, 300)),
+    "reversed": lambda: (U, X[::-1]),
+    "late channels": lambda: (U, np.hstack([X[:, :10], late(X[:, 10:])])),
+    "another seed": lambda: (infocap.draw(BASIS, N, seed=4), X),
+    "SCPI's code": lambda: (U, with_cells(9.91e37, 1)),
+    "-9999": lambda: (U, with_cells(-9999.0)),
+    "glitches": lambda: (U, glitched()),
+    "stale": lambda: (U, stale()),
+    "clipped": lambda: (U, np.clip(X, -0.5, 0.5) + 1e-4 * RNG.standard_normal(X.shape)),
+    "mV for V": lambda: (U, np.where(RNG.random(X.shape) < 0.2, 1000 * X, X)),
+    "rounded readouts": lambda: (U, np.round(16 * X) / 16),
+    "rounded inputs": lambda: (np.round(U, 1), X),
+    "gain": lambda: (0.92 * U, X),
+    "shape": lambda: (NORMAL, SYSTEM(NORMAL, seed=7)),
+    "correlated": lambda: (correlated(), SYSTEM(correlated(), seed=7)),
+    "no effect": lambda: (np.column_stack([U[:, 0], RNG.permutation(U[:, 1])]), X),
+    "stacked": lambda: (np.vstack([U, U]), np.vstack([X, X])),
+    "repeats": lambda: (np.vstack([U, U]), np.vstack([X, SYSTEM(U, seed=8)])),
+    "hum": lambda: (U, X + 0.01 * np.sin(0.3117 * np.arange(N)[:, None] + np.arange(20))),
+    "counter": lambda: (U, np.column_stack([X, np.arange(N)])),
+    "temperature": lambda: (U, np.column_stack([X, wandering()])),
+    "gap": lambda: (U, SYSTEM(np.where((np.arange(N) // 200 == 4)[:, None], 0.3, U), seed=7)),
+    "unsteady": lambda: (U, X * np.where(np.arange(N) < 900, 1, 1.1)[:, None]),
+}
+CAUSES = {
+    "a slip": "shift", "a slip backwards to the end": "shift", "a large slip": "shift", "reversed": "shift",
+    "another seed": "nothing", "SCPI's code": "codes", "-9999": "codes", "mV for V": "units", "gain": "domain",
+    "shape": "shape of inputs", "correlated": "correlated inputs", "counter": "no readout",
+    "temperature": "no readout",
+}  # fmt: skip
+
+
+def recorded(u, x, **more):
+    return infocap.Recording(u, x, np.arange(len(u)), **more)
+
+
+def causes(inspection):
+    return [one.found["cause"] for one in inspection.checks]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_noticed_once_with_its_cause(mistake):
+    found = infocap.diagnose(recorded(*MISTAKES[mistake]()), basis=BASIS)
+    assert causes(found) == [CAUSES.get(mistake, mistake)]
+    (check,) = found.checks
+    assert check.found["looked_for"] in DATA
+    assert check.found["looked_for"] not in found.fit
+    assert json.loads(json.dumps(check.found)) == check.found  # plain data, for files
+
+
+@pytest.mark.parametrize("n", [256, 2048, 20_000])
+@pytest.mark.parametrize("design", ["sobol", "random"])
+def test_clean_data_are_fit_in_every_respect(n, design):
+    u = infocap.draw(BASIS, n, design=design, seed=n)
+    when = np.random.default_rng(0).permutation(n)
+    found = infocap.diagnose(recorded(u, SYSTEM(u, seed=1), acquired=when), basis=BASIS)
+    assert found.checks == ()
+    assert ("readouts not clipped" in found.skipped) == (n < 1000)
+    assert len(found.fit) + len(found.skipped) == len(DATA) + 3  # without a plan
+    assert found.repaired() is None
+    assert "fit: no hum" in repr(found)
+
+
+def test_estimate_tells_the_same_and_qualifies_the_total():
+    u, x = MISTAKES["a slip"]()
+    result = infocap.estimate(u, x, BASIS, method="threshold-richardson")
+    np.testing.assert_allclose(result.warnings[0].found["shifts"], [[700, 1400, 1]], atol=2)
+    assert result.unreliable == "readouts shifted against the inputs"
+    assert result.warnings[0] == infocap.diagnose(recorded(u, x), basis=BASIS).checks[0]
+
+
+def test_mistakes_are_found_in_the_order_of_acquisition_and_in_late_stretches():
+    n = 20_000
+    u = infocap.draw(BASIS, n, design="random", seed=1)
+    order = np.random.default_rng(0).permutation(n)
+    x = SYSTEM(u, seed=1)
+    moved = x.copy()
+    moved[order[15_000:15_400]] = x[order[14_999:15_399]]
+    when = np.argsort(order)
+    (check,) = infocap.diagnose(recorded(u, moved, acquired=when), basis=BASIS).checks
+    ((start, stop, lag),) = check.found["shifts"]
+    assert (abs(start - 15_000) < 4, abs(stop - 15_400) < 4, lag) == (True, True, 1)
+    assert set(check.found["rows"]) <= set(order[14_990:15_410].tolist())
+
+
+@pytest.mark.parametrize("mistake", ["a slip", "-9999", "gap", "glitches", "stale", "stacked", "repeats", "reversed"])
+def test_what_was_repaired_is_clean_and_has_the_right_total(mistake, tmp_path):
+    repaired = infocap.diagnose(recorded(*MISTAKES[mistake]()), basis=BASIS).repaired()
+    assert infocap.diagnose(repaired, basis=BASIS).checks == ()
+    assert len(repaired.metadata["repairs"]) == 1
+    again = infocap.read(repaired.save(tmp_path / "repaired.nc"))
+    total = infocap.estimate(again, basis=BASIS, method="threshold-richardson", growth=False).total
+    assert total == pytest.approx(infocap.estimate(U, X, BASIS, method="threshold-richardson").total, abs=0.15)
+
+
+def test_memory_is_told_with_its_delays():
+    x = SYSTEM(U, seed=7)
+    (check,) = infocap.diagnose(recorded(U, x + 0.3 * np.roll(x, 2, axis=0)), basis=BASIS).checks
+    assert check.found["delays"] == [2]
+    assert check.found["capacity"] > 1
+    assert "delayed_basis" in check
+
+
+def test_inputs_in_sobol_order_are_noted():
+    qmc = pytest.importorskip("scipy.stats").qmc
+    u = 2 * qmc.Sobol(2, rng=1).random(1024) - 1
+    (check,) = infocap.diagnose(recorded(u, SYSTEM(u, seed=1)), basis=BASIS).checks
+    assert (check.kind, check.found["cause"]) == ("note", "order of inputs")
+
+
+def test_inputs_that_are_not_those_of_the_plan_are_noticed():
+    plan = Plan(n_inputs=2, max_degree=4, n_samples=1024, seed=3)
+    u = infocap.draw(plan.basis, 1024, seed=4)
+    found = infocap.diagnose(recorded(u, SYSTEM(u, seed=1), metadata={"plan": plan.to_dict()}))
+    assert causes(found) == ["another design"]
+
+
+def test_the_doctor_prints_what_is_fit_and_writes_a_new_file(tmp_path):
+    path = recorded(*MISTAKES["a slip"]()).save(tmp_path / "run.nc")
+    before = path.read_bytes()
+    new = str(tmp_path / "new.nc")
+    ran = CliRunner().invoke(main, ["diagnose", str(path), "--fix", "-o", new, "--strict"])
+    said = " ".join(ran.output.split())
+    assert ran.exit_code == 1
+    assert "Looked at and in order: inputs of the declared range" in said
+    assert re.search(r"shifted by \+1 samples against the inputs in measurements (69|70)\d to 1(39|40)\d", said)
+    assert "no warning is left" in said
+    assert path.read_bytes() == before
+    assert "realigned" in infocap.read(new).metadata["repairs"][0]
+    ran = CliRunner().invoke(main, ["diagnose", new, "--strict"])
+    assert (ran.exit_code, "Nothing wrong was found." in ran.output) == (0, True)
+    assert isinstance(CliRunner().invoke(main, ["diagnose", new, "--fix"]).exception, infocap.errors.ParameterError)
+
+
+def test_readouts_of_another_design_are_refused(tmp_path):
+    plans = [Plan(n_inputs=2, max_degree=4, n_samples=64, seed=seed) for seed in (1, 2)]
+    ours, theirs = (plan.write_inputs(tmp_path / f"{plan.seed}.csv") for plan in plans)
+    lines = theirs.read_text(encoding="utf-8").splitlines()
+    table = [lines[0], "index,x1,x2", *(",".join([line.split(",")[0], "1", "2"]) for line in lines[2:])]
+    theirs.write_text("\n".join(table), encoding="utf-8")
+    with pytest.raises(infocap.errors.DataError, match=rf"design {plans[0].design_fingerprint} \(seed 1\)"):
+        infocap.read(ours, theirs)
+    assert plans[0].design_fingerprint in plans[0].save(tmp_path / "plan.toml").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=8, n_samples=N, seed=3)
+    x = SYSTEM(plan.inputs, seed=7)
+    recording = recorded(plan.inputs, late(x, 1, slice(700, 1400)), metadata={"plan": plan.to_dict()})
+    result = infocap.estimate(recording, basis=BASIS, method="threshold-richardson", growth=False)
+    page = infocap.report.page(infocap.load_result(result.save(tmp_path / "result.nc")))
+    assert "Where readouts do not fit their inputs" in page
+    assert plan.design_fingerprint in page
+    picture = result.warnings[0].found["picture"]
+    inside, outside = picture["levels"][0][45:80], picture["levels"][0][:38]
+    assert sum(map(int, inside)) > 3 * len(inside) > 0 == sum(map(int, outside)) // len(outside)
+    clean = infocap.estimate(recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson", growth=False)
+    assert "Where readouts do not fit" not in infocap.report.page(clean)
+
+
+def test_no_cause_explains_itself_and_every_cause_is_known():
+    known = {one for others in EXPLAINS.values() for one in others} | set(EXPLAINS)
+    assert all(cause not in others for cause, others in EXPLAINS.items())
+    assert known >= {"memory", "shift", "codes", "stale"}
+
+
+WIDE = infocap.product_basis("legendre", 3, 4)
+CHANNELS, OFFSETS = np.random.default_rng(1).standard_normal((3, 12)), np.random.default_rng(9).uniform(-1, 1, 12)
+
+
+def steps(n, seed=5):
+    """Readouts that jump at an edge, which some of them cross rarely."""
+    u = infocap.draw(WIDE, n, seed=seed, design="random")
+    return u, np.sign(u @ CHANNELS + OFFSETS) + 0.02 * np.random.default_rng(3).standard_normal((n, 12))
+
+
+def warned(u, x, basis, **options):
+    checks = infocap.estimate(u, x, basis, **options).checks
+    return {check.found["cause"] for check in checks if check.kind == "warning" and "cause" in check.found}
+
+
+@pytest.mark.parametrize("seed", [77, 78])
+def test_rare_steps_are_not_hum(seed):
+    assert "hum" not in warned(*steps(120_000, seed), WIDE)
+
+
+@pytest.mark.parametrize("lag", [-1, 1, 3])
+def test_shifted_readouts_with_rare_steps_are_shifted_and_not_glitched(lag):
+    u, x = steps(4096)
+    assert warned(u, np.roll(x, lag, axis=0), WIDE) == {"shift"}
+
+
+def test_what_a_mistake_explains_is_not_told_again():
+    u = infocap.draw(WIDE, 2048, seed=5, design="random")
+    x = np.tanh(u @ CHANNELS + 0.3 * CHANNELS[0])
+    assert warned(u, x + 0.4 * np.roll(x, 1, axis=0), WIDE) == {"memory"}
+
+
+LINE = infocap.delayed_basis("legendre", max_delay={1: 6, 2: 3})
+
+
+def delay_line(seed=1):
+    u = infocap.draw(LINE, 4000, seed=seed)
+    z = np.stack([np.roll(u[:, 0], delay) for delay in (0, 1, 2, 4)], axis=1)
+    return u, np.tanh(z) + 0.1 * np.random.default_rng(3).standard_normal(z.shape)
+
+
+HUM = 0.2 * np.sin(0.3117 * np.arange(4000))[:, None]
+SEQUENCE_MISTAKES = {
+    "none": (lambda u, x: (u, x), set()),
+    "inputs of another run": (lambda u, x: (delay_line(2)[0], x), {"nothing"}),
+    "hum": (lambda u, x: (u, x + HUM), {"hum"}),
+    "saturated": (lambda u, x: (u, np.clip(x, -0.3, 0.5)), {"clipped"}),
+}
+
+
+@pytest.mark.parametrize("mistake", SEQUENCE_MISTAKES)
+def test_a_mistake_with_a_sequence_is_noticed_once_with_its_cause(mistake):
+    make, causes = SEQUENCE_MISTAKES[mistake]
+    assert warned(*make(*delay_line()), LINE, washout=20) == causes
+
+
+@pytest.mark.parametrize(("decay", "n"), [(0.98, 8000), (0.995, 1500)])
+def test_a_resonant_device_does_not_hum(decay, n):
+    basis = infocap.delayed_basis("legendre", max_delay={1: 60})
+    for seed in range(4):
+        u = infocap.draw(basis, n, seed=seed)[:, 0]
+        state, x = 0j, np.empty((n, 2))
+        for step, value in enumerate(u):
+            state = decay * np.exp(0.7j) * state + value
+            x[step] = state.real, state.imag
+        assert "hum" not in warned(u, x + 0.01 * RNG.standard_normal(x.shape), basis, washout=500)
+
+
+def test_a_faint_function_is_not_nothing():
+    u = infocap.draw(LINE, 4000, seed=1)
+    x = 0.15 * np.roll(u, 1, axis=0) + np.random.default_rng(2).standard_normal((4000, 1))
+    assert "nothing" not in warned(u, x, LINE, washout=20)
+
+
+def rings(u, seed, finesse=60.0, k=16):
+    """Dips of ring resonators, narrow compared with the range of the inputs."""
+    g = np.random.default_rng(seed)
+    phase = u @ (2 * g.standard_normal((u.shape[1], k))) + 2 * np.pi * g.random(k)
+    return 1 - 1 / (1 + (2 * finesse / np.pi * np.sin(phase / 2)) ** 2) + 1e-3 * g.standard_normal(phase.shape)
+
+
+@pytest.mark.parametrize("n", [512, 4096])
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_resonances_are_no_mistakes_and_glitches_among_them_are(n, seed):
+    basis = infocap.product_basis("legendre", 2, 8)
+    u = infocap.draw(basis, n, seed=seed, design="random")
+    x = rings(u, seed)
+    assert warned(u, x, basis, method="threshold-richardson") == set()
+    g = np.random.default_rng(seed)
+    x[g.choice(n, 12, replace=False)] += 3 * g.standard_normal((12, x.shape[1]))
+    assert warned(u, x, basis, method="threshold-richardson") == {"glitches"}
+
+
+def test_a_tenth_of_the_input_before_is_memory():
+    u = infocap.draw(BASIS, 4096, seed=21)
+    x = SYSTEM(u + 0.1 * np.roll(u, 1, axis=0), seed=1)
+    (check,) = (one for one in infocap.diagnose(recorded(u, x), basis=BASIS).checks if one.kind == "warning")
+    assert (check.found["cause"], check.found["delays"]) == ("memory", [1])
+
+
+def test_binary_data_stacked_twice_are_noticed_and_equal_states_are_not():
+    basis = infocap.product_basis("bernoulli", 6, 3)
+    u = infocap.draw(basis, 600, seed=2, design="random")
+    x = infocap.systems.RandomFeatures(6, 12, noise=1e-3, seed=4)(u, seed=1)
+    assert warned(u, x, basis, method="threshold-richardson") == set()
+    twice = warned(np.vstack([u, u]), np.vstack([x, x]), basis, method="threshold-richardson")
+    assert twice == {"stacked"}
+
+
+def test_an_input_that_acts_by_high_degrees_alone_has_an_effect():
+    basis = infocap.product_basis("legendre", 2, 12)
+    u = infocap.draw(basis, 4096, seed=3)
+    g = np.random.default_rng(1)
+    high = np.cos(10 * np.arccos(u[:, 1:]))  # of degree 10
+    x = np.tanh(u[:, :1] @ g.standard_normal((1, 8))) + 0.5 * high * g.standard_normal((1, 8))
+    x += 1e-3 * g.standard_normal(x.shape)
+    causes_of = [one.found.get("cause") for one in infocap.estimate(u, x, basis).checks]
+    assert "no effect" not in causes_of
+    assert "no effect" in [one.found["cause"] for one in infocap.diagnose(recorded(u, x), basis=basis).checks]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: infocap.draw(3, 100),
+        lambda: infocap.probe(SYSTEM, 3, 100),
+        lambda: infocap.estimators.conclude(3),
+        lambda: infocap.diagnose(3),
+        lambda: infocap.theory.forecast_from(3),
+        lambda: infocap.theory.linear_memory([[np.nan]], [[1.0]]),
+    ],
+)
+def test_what_is_something_else_is_one_clear_error(call):
+    with pytest.raises(infocap.errors.InfocapError):
+        call()

@@ -1,0 +1,491 @@
+"""Files that are made to do harm, or are damaged where nobody looks: one clear error each, soon and without memory."""
+
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import scipy.io
+import zarr
+from test_files import ARRAYS, U, X, broken, examples, read_anything, recording, write_foreign
+
+import infocap
+from infocap.errors import DataError, InfocapError, ParameterError
+from infocap.lab import Plan, Store, status
+from infocap.lab.experiment._store_file import SCHEMA, Entry, pack
+
+PLAN = Plan(n_inputs=2, max_degree=3, n_samples=16, seed=1)
+
+
+def zarr_folder(path, **settings):
+    group = zarr.create_group(path, zarr_format=2)
+    group.create_array("u", data=U)
+    group.create_array("x", data=X, chunks=(4, 3), **settings)
+    return path / "x" / "1.0"  # one of its chunks
+
+
+def fifo(path):
+    chunk = zarr_folder(path)
+    chunk.unlink()
+    os.mkfifo(chunk)
+
+
+def endless(path):
+    chunk = zarr_folder(path)
+    chunk.unlink()
+    chunk.symlink_to("/dev/zero")
+
+
+def outside(path):
+    chunk = zarr_folder(path)
+    chunk.rename(path.parent / "elsewhere")
+    chunk.symlink_to(path.parent / "elsewhere")
+
+
+def lost_chunk(path):
+    zarr_folder(path).unlink()
+
+
+def zarr_bomb(path):
+    from numcodecs import GZip
+
+    with gzip.open(zarr_folder(path, compressors=GZip()), "wb") as file:
+        for _ in range(1000):
+            file.write(bytes(1 << 20))
+
+
+def npz_bomb(path):
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (131072, 300)})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("u.npy", "w") as file:
+            np.lib.format.write_array(file, U)
+        with archive.open("x.npy", "w") as file:
+            file.write(head.getvalue())
+            for _ in range(300):
+                file.write(bytes(1 << 20))
+
+
+def mat_bomb(path):
+    scipy.io.savemat(path, {"u": U, "x": np.zeros((1 << 18, 64))}, do_compression=True)
+
+
+def bad_sum(path):
+    scipy.io.savemat(path, {"u": U, "x": X}, do_compression=True)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def half_written(path):
+    with h5py.File(path, "w") as file:
+        file["u"] = U
+        file.create_dataset("x", (12, 3), float, chunks=(4, 3))[:4] = X[:4]
+
+
+def never_written(path):
+    with h5py.File(path, "w") as file:
+        file["u"] = U
+        file.create_dataset("x", (12, 3), float)
+
+
+def lost_source(path):
+    layout = h5py.VirtualLayout((12, 3), float)
+    layout[:] = h5py.VirtualSource("gone.h5", "x", (12, 3))
+    with h5py.File(path, "w", libver="latest") as file:
+        file["u"] = U
+        file.create_virtual_dataset("x", layout)
+
+
+def view(path):
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "CREATE VIEW entry AS WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n) "
+        "SELECT k AS id, 'sample' AS kind, k AS number, 0.0 AS time, x'00' AS data, 0 AS crc FROM n"
+    )
+    connection.commit()
+    connection.close()
+
+
+CRAFTED = {
+    "fifo.zarr": (fifo, "is no regular file"),
+    "endless.zarr": (endless, "is no regular file"),
+    "outside.zarr": (outside, "out of the folder"),
+    "lost.zarr": (lost_chunk, "2 of its 3 chunks are there, and would be read as zeros"),
+    "bomb.zarr": (zarr_bomb, "cannot be read|more memory"),
+    "bomb.npz": (npz_bomb, "measured numbers never do"),
+    "bomb.mat": (mat_bomb, "measured numbers never do"),
+    "sum.mat": (bad_sum, "incorrect data check"),
+    "half.h5": (half_written, "1 of its 3 chunks are there"),
+    "never.h5": (never_written, "nothing of it was written"),
+    "source.h5": (lost_source, "its source gone.h5 is not there"),
+    "view.db": (view, "its table is not that of a store"),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_crafted_files_are_one_clear_error(tmp_path, name):
+    make, message = CRAFTED[name]
+    make(tmp_path / name)
+    for in_memory in (True, False):
+        with pytest.raises(DataError, match=message):
+            infocap.read(tmp_path / name, in_memory=in_memory)
+
+
+def test_a_virtual_data_set_whose_sources_are_there_is_read(tmp_path):
+    write_foreign(tmp_path / "gone.h5", "h5", U, X)
+    with h5py.File(tmp_path / "gone.h5", "r+") as file:
+        file["x"] = X
+    lost_source(tmp_path / "source.h5")
+    assert infocap.read(tmp_path / "source.h5").readouts.tobytes() == X.tobytes()
+
+
+def test_a_thousand_nested_groups_and_two_thousand_fields_end_soon(tmp_path):
+    fields = {f"f{k}": np.full((100, 5), k) for k in range(2000)}
+    scipy.io.savemat(tmp_path / "fields.mat", {"u": U, "x": X, "data": fields}, do_compression=True)
+    assert infocap.read(tmp_path / "fields.mat").readouts.tobytes() == X.tobytes()
+    with h5py.File(tmp_path / "nested.h5", "w") as file:
+        file["u"], file["x"], group = U, X, file
+        for _ in range(3000):
+            group = group.create_group("g")
+    with pytest.raises(DataError, match="nests groups deeper than 32"):
+        infocap.read(tmp_path / "nested.h5")
+
+
+# Our own files: checksums
+
+
+@pytest.mark.parametrize("suffix", [".nc", ".csv"])
+def test_every_flipped_byte_of_a_result_is_found(tmp_path, suffix):
+    basis = infocap.product_basis("legendre", 2, 2)
+    path = infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=0).save(tmp_path / f"result{suffix}")
+    data = path.read_bytes()
+    for place in range(0, len(data), max(1, len(data) // (300 if suffix == ".nc" else 3000))):
+        changed = bytearray(data)
+        changed[place] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(DataError):
+            infocap.load_result(path)
+    path.write_bytes(data)
+    assert infocap.load_result(path).total > 4
+
+
+def test_a_zeroed_index_of_chunks_neither_crashes_nor_reads_zeros(tmp_path):
+    path = recording(n=2000, k=300, optional=()).save(tmp_path / "run.nc")
+    data = path.read_bytes()
+    place = data.index(b"TREE")
+    for start in (place, place + 24):
+        path.write_bytes(data[:start] + bytes(64) + data[start + 64 :])
+        with pytest.raises(DataError, match="its checksum does not agree"):
+            infocap.read(path)
+        path.write_bytes(data[:start] + bytes(64) + data[start + 64 : -25])  # without the last line
+        with pytest.raises(DataError, match=r"its reader crashed|cannot be read|checksum does not agree|is not whole"):
+            infocap.read(path)
+
+
+def test_a_file_changed_by_another_program_is_refused_until_the_user_says_that_it_is_meant(tmp_path):
+    path = recording(optional=()).save(tmp_path / "run.nc")
+    with h5py.File(path, "r+") as file:
+        file["readouts"][0, 0] = 7.0
+    with pytest.raises(DataError, match="delete its attribute 'infocap_checksum'"):
+        infocap.read(path)
+    with h5py.File(path, "r+") as file:
+        del file.attrs["infocap_checksum"]
+    assert infocap.read(path).readouts[0, 0] == 7.0
+
+
+def test_a_good_file_of_ours_starts_no_process(tmp_path, monkeypatch):
+    path = recording().save(tmp_path / "run.nc")
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert len(infocap.read(path).index) == 12
+
+
+# Forged stores, results and plans
+
+
+def store_of(path, entries):
+    connection = sqlite3.connect(path)
+    connection.execute(SCHEMA)
+    for entry in entries:
+        query = "INSERT INTO entry (kind, number, time, data, crc) VALUES (?, ?, ?, ?, ?)"
+        connection.execute(query, (*entry, entry.crc))
+    connection.commit()
+    connection.close()
+
+
+STORY = {"plan": PLAN.to_dict(), "fingerprint": PLAN.fingerprint}
+
+
+def plan_entry(**changes):
+    return Entry("plan", 0, 1e9, json.dumps(STORY | changes).encode())
+
+
+ROW = Entry("sample", 3, 1e9, pack(np.zeros(2), np.ones(4)))
+FORGED = {
+    "no plan": [ROW],
+    "plan is a list": [Entry("plan", 0, 1e9, b"[]"), ROW],
+    "plan is nested": [Entry("plan", 0, 1e9, b"[" * 100_000), ROW],
+    "plan is a number": [plan_entry(plan=7), ROW],
+    "plan of words": [plan_entry(plan={"n_inputs": "two"}), ROW],
+    "huge plan": [plan_entry(plan=PLAN.to_dict() | {"n_samples": 1 << 50}), ROW],
+    "many inputs": [plan_entry(plan=PLAN.to_dict() | {"n_inputs": 1 << 40}), ROW],
+    "channel is a number": [plan_entry(plan=PLAN.to_dict() | {"channel": 5}), ROW],
+    "schedule of nothing": [plan_entry(), Entry("schedule", 0, 1e9, b""), ROW],
+    "schedule of too many": [plan_entry(), Entry("schedule", 0, 1e9, b"\xff" * 20), ROW],
+    "row of nothing": [plan_entry(), Entry("sample", 4, 1e9, b""), ROW],
+    "row of odd bytes": [plan_entry(), Entry("sample", 4, 1e9, ROW.data + b"x"), ROW],
+    "row of many inputs": [plan_entry(), Entry("sample", 4, 1e9, b"f\xff\xff\xff\x7f" + bytes(40)), ROW],
+    "rows of unequal lengths": [plan_entry(), Entry("sample", 4, 1e9, pack(np.zeros(2), np.ones(5))), ROW],
+    "rows of unequal inputs": [plan_entry(), Entry("sample", 4, 1e9, pack(np.zeros(3), np.ones(4))), ROW],
+    "time is infinite": [plan_entry(), Entry("sample", 4, float("inf"), ROW.data), ROW],
+    "time in milliseconds": [plan_entry(), Entry("sample", 4, 1.8e12, ROW.data), ROW],
+    "time before 1970": [plan_entry(), Entry("sample", 4, -1e300, ROW.data), ROW],
+    "negative index": [plan_entry(), Entry("sample", -7, 1e9, ROW.data), ROW],
+    "event is a list": [plan_entry(), Entry("event", 0, 1e9, b"[1]"), ROW],
+    "event of nothing": [plan_entry(), Entry("event", 0, 1e9, b"{}"), ROW],
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_stores_are_read_or_one_clear_error(tmp_path, name):
+    store_of(tmp_path / "run.db", FORGED[name])
+    for use in (infocap.read, status, Store):
+        with suppress(InfocapError):
+            found = use(tmp_path / "run.db")
+            if use is Store:
+                found.close()
+
+
+def test_times_in_milliseconds_are_refused_when_given_and_not_believed_when_read(tmp_path):
+    with Store(tmp_path / "run.db", PLAN) as store, pytest.raises(ParameterError, match="give seconds since 1970"):
+        store.record(0, [1.0], measured=time.time() * 1000)
+    store_of(tmp_path / "old.db", FORGED["time in milliseconds"])
+    found = infocap.read(tmp_path / "old.db")
+    assert found.time.tolist() == [1, 0]
+    assert "rows are in the order stored" in found.checks[0]
+
+
+@pytest.mark.parametrize("text", ["", "# What infocap is to measure; x\n", "n_inputs = 2", "seed = 1\nn_samples = 8"])
+def test_a_plan_that_is_not_complete_is_refused(tmp_path, text):
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(DataError, match="is not complete: it has no"):
+        Plan.load(tmp_path / "plan.toml")
+
+
+def test_a_plan_cut_anywhere_is_refused(tmp_path):
+    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, domain=(0, 5), title="night 7", metadata={"a": 1})
+    text = plan.save(tmp_path / "plan.toml").read_text()
+    assert f'fingerprint = "{plan.fingerprint}"' in text
+    for length in range(text.index("title = ") + 1):
+        (tmp_path / "plan.toml").write_text(text[:length])
+        with pytest.raises(InfocapError):
+            Plan.load(tmp_path / "plan.toml")
+    (tmp_path / "plan.toml").write_text(text.replace("5.0]", "5.5]"))
+    with pytest.warns(infocap.errors.DataWarning, match="was changed since infocap wrote it"):
+        Plan.load(tmp_path / "plan.toml")
+
+
+def test_control_characters_never_reach_the_terminal(tmp_path):
+    evil = "a\x1b]0;gone\x07\x1b[2J\x9b31m\u202e"
+    found = recording(optional=(), channel=(evil, "b", "c"), readout_unit=evil, metadata={evil: evil}, checks=(evil,))
+    found.save(tmp_path / "run.nc")
+    np.savez(tmp_path / f"{evil}.npz", **{evil: U})
+    said = [repr(found)]
+    with pytest.raises(DataError) as problem:
+        infocap.read(tmp_path / f"{evil}.npz")
+    said.append(str(problem.value))
+    source = str(Path(infocap.__file__).parents[1])
+    for words in (
+        ["show", "run.nc"],
+        ["show", f"{evil}.npz"],
+        ["estimate", "run.nc"],
+        ["import", "run.nc", "-o", "b.nc"],
+    ):
+        command = [sys.executable, "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
+        environment = os.environ | {"PYTHONPATH": source, "COLUMNS": "200"}
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment)
+        said += [ran.stdout, ran.stderr]
+    assert "gone" in "".join(said)
+    assert not set("\x1b\x07\x9b\u202e") & set("".join(said))
+
+
+# Sizes
+
+
+@pytest.mark.parametrize(("inputs", "degree"), [(2, 5000), (100_001, 1), (10, 20)])
+def test_a_basis_that_is_too_large_is_refused_before_it_is_made(inputs, degree):
+    with pytest.raises(ParameterError, match=r"functions of|as no device has|functions \(the limit is 5,000,000\)"):
+        infocap.product_basis("legendre", inputs, degree)
+
+
+def test_many_inputs_of_degree_one_are_listed_in_order():
+    basis = infocap.product_basis("legendre", 2000, 1)
+    assert (basis.indices[1:] == np.eye(2000, dtype=int)[::-1]).all()
+    assert not basis.indices[0].any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_denormal_readouts_are_estimated_also_where_underflow_is_an_error():
+    basis = infocap.product_basis("legendre", 2, 4)
+    u = infocap.draw(basis, 512, seed=1)
+    x = infocap.systems.RandomFeatures(2, 5, noise=0.01, seed=1)(u)
+    small = 1e-310 * x
+    with np.errstate(all="raise"):
+        found = infocap.estimate(u, small, basis)
+    assert found.total == pytest.approx(infocap.estimate(u, x, basis).total, abs=0.05)
+
+
+FORK = """
+import os, sys, threading, time, warnings
+import numpy as np
+import infocap
+from infocap.result._capacity_result import CapacityResult
+warnings.simplefilter("ignore")
+basis = infocap.product_basis("legendre", 2, 4)
+u = infocap.draw(basis, 512, seed=1)
+x = infocap.systems.RandomFeatures(2, 5, noise=0.01, seed=1)(u)
+held = type(basis).__dict__["degrees"]
+if hasattr(held, "lock"):  # until Python 3.11: what a thread holds while it computes a cached property
+    threading.Thread(target=lambda: (held.lock.acquire(), time.sleep(60)), daemon=True).start()
+    time.sleep(0.2)
+if os.fork() == 0:
+    basis = infocap.product_basis("legendre", 2, 4)
+    infocap.estimate(u, x, basis)
+    print("done", flush=True)
+    os._exit(0)
+os.wait()
+os._exit(0)
+"""
+
+
+def test_a_process_forked_during_an_estimate_does_not_wait_for_locks_of_its_parent():
+    environment = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])}
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=40, env=environment
+    )
+    assert ran.stdout == "done\n", ran.stderr
+
+
+def test_paused_dask_workers_are_an_error_and_not_waited_for(monkeypatch):
+    monkeypatch.setattr("infocap.samples._engine.SILENT_S", 2.0)
+    distributed = pytest.importorskip("distributed")
+    basis = infocap.product_basis("legendre", 2, 2)
+    u = infocap.draw(basis, 64, seed=1)
+
+    def pause(dask_worker):
+        from distributed import Status
+
+        dask_worker.status = Status.paused
+
+    settings = {"n_workers": 1, "processes": False, "dashboard_address": None, "memory_limit": 0}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        client.run(pause)
+        time.sleep(0.5)
+        with pytest.raises(ParameterError, match=r"do not go on: .* \(paused\)"):
+            infocap.estimate(u, u**2, basis, executor=client)
+
+
+def test_domains_and_families_are_given_once_or_once_for_each_input(tmp_path, monkeypatch):
+    from test_files import run_cli
+
+    monkeypatch.chdir(tmp_path)
+    plan = ["plan", "--n-inputs", "2", "--max-degree", "3", "--n-samples", "64", "-o", "plan.toml", "--force"]
+    assert run_cli(monkeypatch, *plan, "--domain", 0, 5, "--domain", 0, 6.283) == 0
+    domains = [family.bounds for family in Plan.load("plan.toml").basis.families]
+    assert domains == [(0.0, 5.0), (0.0, 6.283)]
+    assert run_cli(monkeypatch, *plan, *3 * ["--domain", 0, 5]) == 2
+    assert run_cli(monkeypatch, *plan, *3 * ["--family", "legendre"]) == 2
+    assert run_cli(monkeypatch, *plan, "--family", "legendre", "--family", "hermite") == 0
+    assert [family.name for family in Plan.load("plan.toml").basis.families] == ["legendre", "hermite"]
+
+
+# Damage at random
+
+MUTATED = """
+import resource, sys, time, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, sys.argv[1])
+import test_hostile
+test_hostile.mutate(test_hostile.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+"""
+
+
+def same_numbers(found, whole):
+    """Whether a result or a recording has the numbers that were saved."""
+    if isinstance(whole, infocap.Recording):
+        pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
+        return all((a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes()) for a, b in pairs)
+    return found.capacity.tobytes() == whole.capacity.tobytes() and found.total == whole.total
+
+
+def mutate(folder, count, seed):
+    """Damage files of all kinds at random; print what is worse than one clear error."""
+    import resource
+
+    rng = random.Random(seed)
+    np.save(folder / "partner.npy", U)
+    files = examples(folder / "whole")
+    with Store(folder / "whole" / "run.db", PLAN) as store:
+        for one in store.remaining():
+            store.record(one.number, np.append(one.u, one.u**2), one.kind)
+    files.append(folder / "whole" / "run.db")
+    ours = {path: read_anything(path, None) for path in files if path.name in ("run.nc", "result.nc", "result.csv")}
+    refused = 0
+    for number in range(count):
+        whole = files[number % len(files)]
+        path = folder / whole.name
+        if whole.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(whole, path)
+            target = rng.choice(sorted(one for one in path.rglob("*") if one.is_file()))
+            target.write_bytes(broken(target.read_bytes(), rng))
+        else:
+            path.write_bytes(broken(whole.read_bytes(), rng))
+        started = time.monotonic()
+        try:
+            found = read_anything(path, folder / "partner.npy")
+            if whole in ours and not same_numbers(found, ours[whole]):
+                print("wrong numbers", whole.name, number)
+            if whole.suffix == ".db" and found.checks == () and len(found.index) == PLAN.n_samples:
+                read = np.column_stack([found.inputs, found.inputs**2])
+                if read.tobytes() != found.readouts.tobytes():
+                    print("wrong numbers", whole.name, number)
+        except InfocapError as problem:
+            refused += 1
+            if "\n" in str(problem):
+                print("more than a line", whole.name, number, repr(problem))
+        except Exception as problem:
+            print("traceback", whole.name, number, repr(problem))
+        if time.monotonic() - started > 20:  # once more: a busy machine is slow, too
+            started = time.monotonic()
+            with suppress(InfocapError):
+                read_anything(path, folder / "partner.npy")
+            if time.monotonic() - started > 20:
+                print("hang", whole.name, number, time.monotonic() - started)
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        if resource.getrusage(who).ru_maxrss > 1_000_000:
+            print("memory", resource.getrusage(who).ru_maxrss)
+    print("refused", refused, "of", count)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_ten_thousand_damaged_files_of_all_kinds(tmp_path, seed):
+    command = [sys.executable, "-c", MUTATED, Path(__file__).parent, tmp_path, "1000", str(seed)]
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr  # nothing crashed
+    *worse, last = ran.stdout.strip().split("\n")
+    assert worse == []
+    assert int(last.split()[1]) > 500

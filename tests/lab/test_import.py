@@ -1,0 +1,589 @@
+"""Messy files of many makes, written here by other means than infocap's: the right total from each, in two commands."""
+
+import csv
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import infocap
+from infocap.errors import DataError, ParameterError
+from infocap.lab.cli import main
+from infocap.recording import _tables
+
+BASIS = infocap.product_basis("legendre", 2, 4)
+DEVICE = infocap.theory.random_mixture(BASIS, n_active=8, n_readouts=6, noise=0.3, seed=3)
+TOTAL = DEVICE.exact().sum()
+N = 512
+U = infocap.draw(BASIS, N, seed=5)
+X = DEVICE(U, seed=6)
+VOLTS = 2.5 + 2.5 * U  # the second input of most files, and the first, are voltages from 0 to 5 V
+START = datetime(2026, 1, 31, 23, 58)
+TIMES = [START + timedelta(seconds=0.5 * k) for k in range(N)]
+IN_VOLTS = ("--input", "Voltage A [V]:0:5", "--input", "Voltage B [V]:0:5")
+RNG = np.random.default_rng(8)
+ORDER = RNG.permutation(N)
+
+
+def write_labview(folder):
+    """Two headers, a column X_Value, and a column Comment that has a name and no cells."""
+    lines = [
+        "LabVIEW Measurement\t",
+        "Writer_Version\t2",
+        "Separator\tTab",
+        "Date\t2026/01/31",
+        "***End_of_Header***\t",
+    ]
+    lines += [
+        "\t",
+        "Channels\t8\t",
+        "Samples" + 8 * "\t512",
+        "X_Dimension" + 8 * "\tTime",
+        "***End_of_Header***" + 8 * "\t",
+    ]
+    lines.append("\t".join(["X_Value", "Voltage A", "Voltage B", *(f"PD {k}" for k in range(6)), "Comment"]))
+    for k in range(N):
+        lines.append("\t".join(f"{value:.6f}" for value in (0.5 * k, *VOLTS[k], *X[k])))
+    (folder / "run.lvm").write_text("\r\n".join(lines) + "\r\n")
+    return "run.lvm", "--u", "Voltage A,Voltage B"
+
+
+def write_oscilloscope(folder):
+    """Channels that are numbers, a row of units, every line with a comma at its end."""
+    lines = ["x-axis," + ",".join(str(k + 1) for k in range(8)) + ",", "second," + 8 * "Volt,"]
+    for k in range(N):
+        lines.append("".join(f"{value:.7e}," for value in (-1e-3 + 1e-6 * k, *VOLTS[k], *X[k])))
+    (folder / "scope.csv").write_text("\n".join(lines))
+    return "scope.csv", "--u", "1,2"
+
+
+def european(value, digits):
+    return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+def write_european(folder):
+    """Decimal commas, points between thousands, a time stamp with the day first, Latin-1."""
+    lines = [
+        "Messung;7",
+        "Bediener;Müller",
+        "",
+        "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6)),
+    ]
+    for k in range(N):
+        cells = [european(value, 5) for value in VOLTS[k]] + [european(20000 + 1000 * value, 2) for value in X[k]]
+        lines.append(";".join([f"{TIMES[k]:%d.%m.%Y %H:%M:%S},{500 * (k % 2):03d}", *cells]))
+    (folder / "messung.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
+    return "messung.csv", "--u", "Spannung*"
+
+
+def write_matlab(folder):
+    """A structure with one row per channel, and text and a nested structure beside it."""
+    import scipy.io
+
+    scipy.io.savemat(folder / "lab.mat", {"data": {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}})
+    return "lab.mat", "--u", "data.v", "--x", "data.det", "--axes", "channels,samples"
+
+
+def write_hdf5(folder):
+    """Shots, averages and channels; the shots alone are too noisy."""
+    import h5py
+
+    with h5py.File(folder / "daq.h5", "w") as file:
+        noise = RNG.normal(size=(N, 4, 6))
+        file["run1/ai"] = (X[:, None] + noise - noise.mean(axis=1, keepdims=True)).astype("f4")
+        file["run1/ai"].attrs["units"] = "mV"
+        file["run1/ao"], file["run1/temperature"] = VOLTS, 293 + RNG.random(N)
+    return "daq.h5", "--u", "run1/ao", "--x", "run1/ai", "--axes", "samples,averages,channels"
+
+
+def write_spectra(folder):
+    """One file per shot, in a table of inputs by their names, which are not in its order."""
+    (folder / "spectra").mkdir()
+    wavelengths = np.linspace(1540, 1560, 6)
+    rows = ["file,V_A,V_B,operator"]
+    for k in range(N):
+        name = f"shot{ORDER[k]}.txt"
+        head = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
+        body = "".join(f"{w:.2f}\t{value:.6f}\n" for w, value in zip(wavelengths, X[k], strict=True))
+        (folder / "spectra" / name).write_text(head + body)
+        rows.append(f"{name},{VOLTS[k, 0]:.8f},{VOLTS[k, 1]:.8f},Ada")
+    (folder / "spectra" / "dark.txt").write_text(head + body)
+    (folder / "inputs.csv").write_text("\n".join(rows))
+    return "inputs.csv", "spectra", "--u", "V_*"
+
+
+def write_excel(folder):
+    """Comments with commas and line breaks between quotes, time stamps, a counter, empty cells, UTF-16."""
+    comments = {3: "laser relocked, again", 4: 'filter 0.5"\nchanged', 9: "ok"}
+    with (folder / "book.csv").open("w", encoding="utf-16", newline="") as file:
+        file.write("sep=,\r\n")
+        table = csv.writer(file)
+        table.writerow(
+            ["Timestamp", "Set A (V)", "Set B (V)", *(f"Det {k} (mV)" for k in range(6)), "Remarks", "Checked"]
+        )
+        for k in range(N):
+            numbers = [f"{value:.9g}" for value in (*VOLTS[k], *X[k])]
+            table.writerow([f"{TIMES[k]:%m/%d/%Y %I:%M:%S %p}", *numbers, comments.get(k, ""), ""])
+    return "book.csv", "--u", "Set*"
+
+
+def write_npz(folder):
+    """Arrays under names of their own, a single array for each input, labels as text."""
+    np.savez_compressed(
+        folder / "sim.npz", va=VOLTS[:, 0], vb=VOLTS[:, 1], det=X.T.astype("f4"), labels=np.array(["a", "b"])
+    )
+    return "sim.npz", "--u", "va,vb", "--x", "det", "--axes", "channels,samples"
+
+
+def write_tabs(folder):
+    """A header in a comment as NumPy writes it, and a last column of words."""
+    lines = ["# taken with rack 2", "# u1\tu2\t" + "\t".join(f"x{k}" for k in range(6)) + "\tstatus"]
+    lines += ["\t".join([*(f"{value:.8g}" for value in (*VOLTS[k], *X[k])), "OK"]) for k in range(N)]
+    (folder / "table.txt").write_text("\n".join(lines) + "\n")
+    return ("table.txt",)
+
+
+def write_netcdf(folder):
+    """What xarray writes: dimensions, units, times since a date, packed integers, a variable beside them."""
+    import xarray as xr
+
+    data = xr.Dataset(
+        {
+            "voltage": (("shot", "input"), VOLTS, {"units": "V"}),
+            "power": (("shot", "detector"), X, {"units": "uW"}),
+            "humidity": ("shot", RNG.random(N)),
+        },
+        coords={"time": ("shot", np.array(TIMES, "M8[ns]")), "detector": list("abcdef")},
+    )
+    packed = {"power": {"dtype": "i4", "scale_factor": 1e-6, "_FillValue": -(2**31)}}
+    data.to_netcdf(folder / "bench.nc", engine="h5netcdf", encoding=packed)
+    return "bench.nc", "--u", "voltage", "--x", "power"
+
+
+def write_lines_per_channel(folder):
+    """One line per channel, its unit beside its name."""
+    rows = [["name", "unit", *(f"shot {k}" for k in range(N))]]
+    names = ["Voltage A", "Voltage B", *(f"PD{k}" for k in range(6))]
+    rows += [
+        [name, "V", *map(repr, values)]
+        for name, values in zip(names, np.column_stack([VOLTS, X]).T.tolist(), strict=True)
+    ]
+    with (folder / "wide.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return "wide.csv", "--u", "Voltage*", "--axes", "channels,samples"
+
+
+def write_counts(folder):
+    """Photon counts with commas between thousands, beside plain ones below a thousand."""
+    lines = ["shot;time;A;B;" + ";".join(f"SPAD{k}" for k in range(6))]
+    for k in range(N):
+        counts = [
+            f"{round(2_000_000 + 500_000 * value):,}" if j else f"{round(1_000 + 300 * value):,}"
+            for j, value in enumerate(X[k])
+        ]
+        lines.append(";".join([str(k + 1), f"{0.01 * k:.2f}", *(f"{value:.5f}" for value in VOLTS[k]), *counts]))
+    (folder / "counts.csv").write_text("\n".join(lines))
+    return "counts.csv", "--u", "A,B", "--x", "SPAD*"
+
+
+MAKES = {name[6:]: function for name, function in list(globals().items()) if name.startswith("write_")}
+IN_ROWS = "acquired in the order of the rows"
+DATES = f"2026-01-31 23:58:00 to 2026-02-01 00:02:15, {IN_ROWS}"
+# What the preview of each file says: how it was read, what became input, the first and the last readout, the rest.
+SEEN = {
+    "labview": (
+        "run.lvm: text separated by tabs, names in line 11, numbers from line 12 on",
+        ("Voltage A 0.013215 to 4.996", "Voltage B 0.002297 to 4.995"),
+        ("PD 0 -13.025 to 6.91", "PD 5 -5.4559 to 5.8716"),
+        (f"time X_Value: 0 to 255.5, {IN_ROWS}", "left out Comment: empty"),
+    ),
+    "oscilloscope": (
+        "scope.csv: text separated by ',', names in line 1 and units below them, numbers from line 3 on",
+        ("1 [Volt] 0.013215 to 4.996", "2 [Volt] 0.0022969 to 4.995"),
+        ("3 [Volt] -13.025 to 6.91 Volt", "8 [Volt] -5.4559 to 5.8716 Volt"),
+        (f"time x-axis [second]: -0.001 to -0.000489, {IN_ROWS}",),
+    ),
+    "european": (
+        "messung.csv: text separated by ';', decimal comma, '.' between thousands, names in line 4, numbers from line 5 on",
+        ("Spannung A [V] 0.01321 to 4.996", "Spannung B [V] 0.0023 to 4.995"),
+        ("Kanal 0 (µW) 6975.3 to 26910 µW", "Kanal 5 (µW) 14544 to 25872 µW"),
+        (f"time Zeitpunkt: {DATES}",),
+    ),
+    "matlab": (
+        "lab.mat: MATLAB, from data.v (2, 512), data.det (6, 512), readouts as channels,samples",
+        ("u1 0.013215 to 4.996", "u2 0.0022969 to 4.995"),
+        ("x1 -13.025 to 6.91", "x6 -5.4559 to 5.8716"),
+        ("left out data.who: (1,) text", "left out data.set.gain: (1, 1) float64"),
+    ),
+    "hdf5": (
+        "daq.h5: HDF5, from run1/ao (512, 2), run1/ai (512, 4, 6), readouts as samples,averages,channels",
+        ("u1 0.013215 to 4.996", "u2 0.0022969 to 4.995"),
+        ("x1 -13.025 to 6.91 mV", "x6 -5.4559 to 5.8716 mV"),
+        ("left out run1/temperature: (512,) float64",),
+    ),
+    "spectra": (
+        "inputs.csv: text separated by ',', names in line 1, numbers from line 2 on\n"
+        f"spectra: one file per sample, shot{ORDER[0]}.txt to shot{ORDER[-1]}.txt, 512 files",
+        ("V_A 0.013215 to 4.996", "V_B 0.0022969 to 4.995"),
+        ("1540 nm -13.025 to 6.91 counts", "1560 nm -5.4559 to 5.8716 counts"),
+        (f"left out file: text such as 'shot{ORDER[0]}.txt' in line 2", "left out operator: text such as 'Ada' in line 2",
+         "left out dark.txt: not named in the table"),
+    ),
+    "excel": (
+        "book.csv: text separated by ',', names in line 2, numbers from line 3 on",
+        ("Set A (V) 0.013215 to 4.996", "Set B (V) 0.0022969 to 4.995"),
+        ("Det 0 (mV) -13.025 to 6.91 mV", "Det 5 (mV) -5.4559 to 5.8716 mV"),
+        (f"time Timestamp: {DATES}", "left out Remarks: text such as 'laser relocked, again' in line 6", "left out Checked: empty"),
+    ),
+    "npz": (
+        "sim.npz: npz, from va (512,), vb (512,), det (6, 512), readouts as channels,samples",
+        ("va 0.013215 to 4.996", "vb 0.0022969 to 4.995"),
+        ("x1 -13.025 to 6.91", "x6 -5.4559 to 5.8716"),
+        ("left out labels: (2,) text",),
+    ),
+    "tabs": (
+        "table.txt: text separated by tabs, names in line 2, numbers from line 3 on",
+        ("u1 0.013215 to 4.996", "u2 0.0022969 to 4.995"),
+        ("x0 -13.025 to 6.91", "x5 -5.4559 to 5.8716"),
+        ("left out status: text such as 'OK' in line 3",),
+    ),
+    "netcdf": (
+        "bench.nc: NetCDF, from voltage (512, 2), power (512, 6)",
+        ("u1 0.013215 to 4.996 V", "u2 0.0022969 to 4.995 V"),
+        ("x1 -13.025 to 6.91 uW", "x6 -5.4559 to 5.8716 uW"),
+        (f"time time: {DATES}", "left out detector: (6,) text", "left out humidity: (512,) float64"),
+    ),
+    "lines_per_channel": (
+        "wide.csv: text separated by ',', names in line 1, numbers from line 2 on, one line per channel",
+        ("Voltage A [V] 0.013215 to 4.996", "Voltage B [V] 0.0022969 to 4.995"),
+        ("PD0 [V] -13.025 to 6.91 V", "PD5 [V] -5.4559 to 5.8716 V"),
+        (),
+    ),
+    "counts": (
+        "counts.csv: text separated by ';', ',' between thousands, names in line 1, numbers from line 2 on",
+        ("A 0.01321 to 4.996", "B 0.0023 to 4.995"),
+        ("SPAD0 -2907 to 3073", "SPAD5 -7.2796e+05 to 4.9358e+06"),
+        (f"time time: 0 to 5.11, {IN_ROWS}", "left out shot: 1 to 512, not asked for"),
+    ),
+}  # fmt: skip
+
+
+def command(*words):
+    return CliRunner().invoke(main, [str(word) for word in words], catch_exceptions=False)
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_a_messy_file_gives_the_right_total_in_two_commands(desk, make):
+    words = MAKES[make](desk)
+    assert command("import", *words, "-o", "run.nc").exit_code == 0
+    assert command("estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "--no-growth", "-o", "result.nc").exit_code == 0
+    result = infocap.load_result("result.nc")
+    assert (result.n_samples, result.n_readouts) == (N, 6)
+    assert abs(result.total - TOTAL) < 4 * result.total_standard_error < 0.3
+    (choice, *_) = result.metadata["provenance"]["read_from"]
+    assert choice["file"] == words[0]
+    assert f"{words[0]}: " in command("show", "run.nc").output
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_the_preview_shows_what_becomes_what_before_anything_is_written(desk, make):
+    words = MAKES[make](desk)
+    before = sorted(desk.rglob("*"))
+    done = command("import", "--preview", *words)
+    assert done.exit_code == 0
+    assert sorted(desk.rglob("*")) == before
+    lines = [" ".join(line.split()) for line in done.output.splitlines()]
+    how, inputs, readouts, others = SEEN[make]
+    start = how.splitlines()
+    assert lines[: len(start)] == start
+    lines = lines[len(start) :]
+    assert lines[0] == "Recording of 512 samples, 2 inputs, 6 readouts"
+    assert lines[1:3] == [f"input {one}" for one in inputs]
+    assert lines[3].startswith(f"readout {readouts[0]}")
+    assert lines[8].startswith(f"readout {readouts[1]}")
+    assert lines[9 : 9 + len(others)] == list(others)
+    said = "Nothing was written; the same command with -o run.nc in place of --preview writes it."
+    assert lines[9 + len(others) :] == ["", said]
+
+
+def test_the_page_shows_the_preview_that_is_printed(desk):
+    page = (Path(__file__).parents[2] / "docs/howto/have-a-file.md").read_text(encoding="utf-8")
+    shown = re.search(r"^```text\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)[1]
+    assert command("import", "--preview", *write_european(desk)).output.startswith(shown)
+
+
+def test_a_preview_of_names_that_are_not_there_lists_what_is(desk):
+    write_excel(desk)
+    done = CliRunner().invoke(main, ["import", "--preview", "book.csv"])
+    assert isinstance(done.exception, DataError)
+    lines = [" ".join(line.split()) for line in done.output.splitlines()]
+    assert lines[0] == "book.csv: text separated by ',', names in line 2, numbers from line 3 on"
+    assert "Timestamp text such as '01/31/2026 11:58:00 PM' in line 3" in lines
+    assert "Set A (V) 0.0132149 to 4.99598" in lines
+    write_matlab(desk)
+    done = CliRunner().invoke(main, ["import", "--preview", "lab.mat", "--u", "volts"])
+    assert "data.v (2, 512) float64" in " ".join(done.output.split())
+    assert "u='volts' is not in lab.mat" in str(done.exception)
+
+
+def test_import_writes_or_previews(desk):
+    write_tabs(desk)
+    for words in ((), ("--preview", "-o", "run.nc")):
+        with pytest.raises(ParameterError, match=r"-o run.nc, or --preview to look first: one of the two"):
+            command("import", "table.txt", *words)
+
+
+def test_columns_that_were_not_asked_for_do_not_stop_a_file_and_are_told(desk):
+    write_excel(desk)
+    named = infocap.read("book.csv", u="Set A,Set B", x="Det 0,Det 1")
+    assert named.checks == ()
+    assert list(named.metadata["read_from"][0]["left out"]) == [
+        *(f"Det {k} (mV)" for k in range(2, 6)), "Remarks", "Checked"
+    ]  # fmt: skip
+    (note,) = infocap.read("book.csv", u="Set*").checks
+    assert note.kind == "note"
+    assert note.startswith(
+        "columns of book.csv were left out: Remarks (text such as 'laser relocked, again' in line 6)"
+    )
+    with pytest.raises(DataError, match="has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only"):
+        infocap.read("book.csv", u="Set*", x="Det*,Remarks")
+
+
+def test_names_and_units_come_along(desk):
+    write_european(desk)
+    found = infocap.read("messung.csv", u="Spannung*")
+    assert found.input_names == ("Spannung A [V]", "Spannung B [V]")
+    assert found.readout_unit == "µW"
+    assert found.time[0] == START.replace(tzinfo=UTC).timestamp()
+    np.testing.assert_allclose(np.diff(found.time), 0.5)
+    np.testing.assert_allclose(found.readouts, 20000 + 1000 * X, atol=0.006)
+
+
+# Tables
+
+
+@pytest.mark.parametrize(("text", "numbers"), [
+    ("u1;a\n1.234,5;2\n3,25;1.000.000\n", [[1234.5, 2], [3.25, 1e6]]),
+    ("u1;a\n1'234.5;2\n3.25;7\n", [[1234.5, 2], [3.25, 7]]),
+    ("u1;a\n1 234,5;2\n3,25;7\n", [[1234.5, 2], [3.25, 7]]),
+    ('u1,a\n"1,234.5",2\n3.25,7\n', [[1234.5, 2], [3.25, 7]]),
+    ("u1;a\n1,5;2,5e-3\n 3;7,5 \n", [[1.5, 2.5e-3], [3, 7.5]]),
+    ("u1;a\n1,5;(1,5+2j)\n3;2-1i\n", [[1.5, 1.5 + 2j], [3, 2 - 1j]]),
+    ('u1,a\n"0,5","1,25"\n3,"7,5"\n', [[0.5, 1.25], [3, 7.5]]),
+    ("u1;a\n0.5;987\n0.25;1,234\n", [[0.5, 987], [0.25, 1234]]),
+    ("u1;a\n0,512;1,234\n0,250;9,876\n", [[0.512, 1.234], [0.25, 9.876]]),
+    ("u1 a\n0,5 1,25\n3 7,5\n", [[0.5, 1.25], [3, 7.5]]),
+    ("Tool 7\n\nu1\ta\nV\tmW\n0.5\t1\n0.25\t2\n", [[0.5, 1], [0.25, 2]]),
+    ("Operator,Ada\nSamples,2\nu1,a\n0.5,1\n0.25,2\n", [[0.5, 1], [0.25, 2]]),
+    ("# u1 a\n0.5 1\n0.25 2\n", [[0.5, 1], [0.25, 2]]),
+    ("u1 [V]  a (mW)\n0.5  1\n0.25  2\n", [[0.5, 1], [0.25, 2]]),
+    ("Time\tu1\ta\ns\tV\tmW\n\t\tof the lamp\n0\t0.5\t1\n1\t0.25\t2\n", [[0.5, 1], [0.25, 2]]),
+    ("u1,a\n0.5,1\n0.25,2\n,\n,\n", [[0.5, 1], [0.25, 2]]),
+])  # fmt: skip
+def test_numbers_are_found_however_they_are_written(tmp_path, text, numbers):
+    (tmp_path / "data.csv").write_text(text)
+    found = infocap.read(tmp_path / "data.csv")
+    np.testing.assert_array_equal(np.column_stack([found.inputs, found.readouts]), numbers)
+    assert found.checks == ()
+
+
+def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_are_not_used(tmp_path):
+    rigol = "X,u1,CH2,Start,Increment,\nSequence,Volt,Volt,-6e-3,2e-6\n0,0.5,1,,\n1,0.25,2,,\n"
+    (tmp_path / "data.csv").write_text(rigol)
+    found = infocap.read(tmp_path / "data.csv")
+    assert (found.input_names, found.channel) == (("u1 [Volt]",), ("X", "CH2 [Volt]"))
+    assert found.checks == ("columns of data.csv were left out: Start (empty), Increment (empty).",)
+    (tmp_path / "data.txt").write_text("volt a volt b\n0.5 1\n0.25 2\n")
+    with pytest.raises(DataError, match="columns are numbered from 1"):
+        infocap.read(tmp_path / "data.txt")
+
+
+def test_commas_that_may_be_either_are_told(tmp_path):
+    (tmp_path / "data.csv").write_text("u1;a\n1,512;1,234\n2,250;9,876\n")
+    found = infocap.read(tmp_path / "data.csv")
+    assert found.readouts.tolist() == [[1.234], [9.876]]
+    assert found.checks[0].startswith(
+        "commas in data.csv were taken for decimal signs, though all of them stand before"
+    )
+
+
+@pytest.mark.parametrize(("column", "times"), [
+    ("Time\n2026-01-31 10:00\n2026-01-31 10:02", 120),
+    ("Measured at\n31.01.2026 10:00:00\n01.02.2026 10:00:00", 86400),
+    ("Stamp\n01/31/2026 11:59 PM\n02/01/2026 12:01 AM", 120),
+    ("elapsed [s]\n0.5\n1.5\n2.5", 1),
+    ("t (s)\n0.5\n1.5\n2.5", 1),
+    ("Timestamp\n1769853600.5\n1769853602.5", 2),
+    ("Timestamp\n1769853600500\n1769853602500", 2),
+])  # fmt: skip
+def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, column, times):
+    name, *cells = column.split("\n")
+    rows = [f"{cell},{k / 7},{k % 2}" for k, cell in enumerate(cells)]
+    (tmp_path / "data.csv").write_text("\n".join([f"{name},u1,a", *rows]))
+    found = infocap.read(tmp_path / "data.csv")
+    assert found.channel == ("a",)
+    assert found.time[1] - found.time[0] == times
+
+
+def test_a_day_beside_the_time_counts(tmp_path):
+    (tmp_path / "data.csv").write_text("Date,Time,u1,a\n2026-01-31,23:59:59,0.1,1\n2026-02-01,00:00:01,0.2,2\n")
+    assert np.diff(infocap.read(tmp_path / "data.csv").time) == [2.0]
+
+
+# Arrays and folders
+
+
+def test_axes_are_brought_into_order_and_told_where_they_are_needed(tmp_path):
+    images = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(4, 3, 2, 5)  # averages, channels, channels, samples
+    np.savez(tmp_path / "a.npz", u=np.arange(10.0).reshape(2, 5), x=images)
+    found = infocap.read(tmp_path / "a.npz", axes="averages, channels, channels, samples")
+    np.testing.assert_array_equal(found.inputs, np.arange(10.0).reshape(2, 5).T)
+    np.testing.assert_array_equal(found.readouts, images.mean(axis=0).reshape(6, 5).T)
+    with pytest.raises(DataError, match=r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"):
+        infocap.read(tmp_path / "a.npz")
+    with pytest.raises(DataError, match="names 2 axes; name each"):
+        infocap.read(tmp_path / "a.npz", axes="channels,samples")
+    for wrong in ("shots,channels", "channels", "samples,samples"):
+        with pytest.raises(ParameterError, match=f"`axes='{wrong}'` needs samples once"):
+            infocap.read(tmp_path / "a.npz", axes=wrong)
+    np.savez(tmp_path / "b.npz", u=np.zeros((2, 9)), x=np.zeros((3, 9)))
+    with pytest.raises(DataError, match=r"agree with both transposed: .*`axes='channels,samples'`"):
+        infocap.read(tmp_path / "b.npz")
+    assert infocap.read(tmp_path / "b.npz", axes="channels,samples", in_memory=False).readouts.shape == (9, 3)
+
+
+def test_a_time_axis_of_something_else_is_left_out(tmp_path):
+    np.savez(tmp_path / "a.npz", u=np.zeros((9, 1)), x=np.ones((9, 3)), time=np.arange(1000))
+    assert infocap.read(tmp_path / "a.npz").metadata["read_from"][0]["left out"] == {"time": "(1000,) int64"}
+
+
+def shots(folder, numbers, rows=3):
+    (folder / "shots").mkdir()
+    for number in numbers:
+        lines = [f"{k}\t{number + k / 10}" for k in range(rows)]
+        (folder / "shots" / f"run7 shot{number}.dat").write_text("\n".join(lines))
+    (folder / "inputs.csv").write_text("u1\n" + "\n".join(f"{number / 100}" for number in sorted(numbers)))
+    return folder / "inputs.csv", folder / "shots"
+
+
+def test_files_of_a_folder_count_by_their_numbers(tmp_path):
+    found = infocap.read(*shots(tmp_path, [11, 9, 10, 12]))
+    assert found.readouts[:, 0].tolist() == [9, 10, 11, 12]
+    assert found.channel == ("0", "1", "2")
+
+
+def test_each_file_of_a_folder_may_hold_one_plain_array(tmp_path):
+    (tmp_path / "shots").mkdir()
+    for number in range(4):
+        np.save(tmp_path / "shots" / f"{number}.npy", number + np.arange(3))
+    np.save(tmp_path / "u.npy", np.linspace(-1, 1, 4))
+    assert infocap.read(tmp_path / "u.npy", tmp_path / "shots").readouts.tolist() == [
+        [number, number + 1, number + 2] for number in range(4)
+    ]
+
+
+def test_counts_below_the_dark_level_are_negative(tmp_path):
+    x = np.array([[100], [98], [103]], dtype=np.uint16)
+    np.savez(tmp_path / "a.npz", u=np.zeros((3, 1)), x=x, index=[-3, 0, 1])
+    assert infocap.read(tmp_path / "a.npz").readouts.tolist() == [[-2], [3]]
+
+
+@pytest.mark.parametrize("spoil", ["gap", "length", "another", "columns"])
+def test_folders_that_do_not_fit_are_refused(tmp_path, spoil):
+    inputs, folder = shots(tmp_path, [1, 2, 4] if spoil == "gap" else [1, 2, 3])
+    if spoil == "another":
+        (folder / "notes.txt").write_text("1\n2\n")
+    elif spoil != "gap":
+        cells = "0\t1\n" if spoil == "length" else "0\t1\t2\n1\t1\t2\n2\t1\t2\n"
+        (folder / "run7 shot2.dat").write_text(cells)
+    message = {"gap": "not numbered without gaps", "another": "not numbered without gaps"}.get(
+        spoil, "has readouts of shape"
+    )
+    with pytest.raises(DataError, match=message):
+        infocap.read(inputs, folder)
+
+
+def test_a_file_that_the_table_names_must_be_there(desk):
+    write_spectra(desk)
+    (desk / "spectra" / "shot7.txt").unlink()
+    with pytest.raises(DataError, match=r"spectra has no shot7\.txt, of 512 files that the table names"):
+        infocap.read("inputs.csv", "spectra", u="V_*")
+
+
+# Options
+
+
+def single_options():
+    for name, one in main.commands.items():
+        for option in one.params:
+            if option.param_type_name == "option" and not (option.multiple or option.is_flag):
+                yield name, max(option.opts, key=len), option.nargs
+
+
+@pytest.mark.parametrize(("name", "option", "values"), list(single_options()))
+def test_no_command_keeps_only_the_last_of_an_option_given_twice(name, option, values):
+    again = [option, *values * ["1"]]
+    done = CliRunner().invoke(main, [name, *again, *again])
+    assert done.exit_code == 2
+    assert f"{option} is given 2 times, and only one value can be used; give it once." in done.output
+
+
+def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_readout(tmp_path):
+    rows = [f"{k};01.03.2026;22:00:0{k};{k * k % 7},5;{k * k % 5},25" for k in range(8)]
+    (tmp_path / "run.csv").write_text("\n".join([";Datum;Uhrzeit;u1;PD [mV]", *rows]))
+    recording = infocap.read(tmp_path / "run.csv")
+    assert recording.channel == ("PD [mV]",)
+    assert np.diff(recording.time).tolist() == [1.0] * 7
+    assert datetime.fromtimestamp(recording.time[0], UTC).hour == 22
+    assert recording.metadata["read_from"][0]["left out"]["(no name)"] == "0 to 7"
+    with pytest.raises(DataError, match=r"'PD \[mV\]' of .* is named as an input and as a readout"):
+        infocap.read(tmp_path / "run.csv", u="PD*", x="PD*")
+
+
+LONG = [",".join(f"{value:.17g}" for value in row) for row in RNG.standard_normal((4000, 3))]
+LONG_TABLES = {
+    "commas": ["u1,x1,x2", *LONG],
+    "tabs, a preamble with a quote, units": ['Wafer\t5"', "", "u1\tx1\tx2", "V\tmV\tmV", *LONG],
+    "columns of white space": ["# made by hand", "  u1  x1  x2", *(f"  {row}" for row in LONG)],
+    "tabs, a name more, as LabVIEW has for comments": ["u1\tx1\tx2\tComment", *LONG],
+    "a gap and an infinity": ["u1,x1,x2", *LONG[:3000], "1,,inf", "NaN, 2 ,3"],
+}
+
+
+@pytest.mark.parametrize("name", LONG_TABLES)
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatch, name, newline):
+    separator = "\t" if "tabs" in name else "  " if "white" in name else ","
+    lines = [line.replace(",", separator) for line in LONG_TABLES[name]]
+    path = tmp_path / "long.csv"
+    path.write_bytes((newline.join(lines) + newline).encode())
+    if "a name more" not in name:
+        monkeypatch.setattr(_tables, "_parsed", lambda *_: pytest.fail("read line by line"))
+    at_once = _tables.load_sheet(path)
+    monkeypatch.undo()
+    monkeypatch.setattr(_tables, "LONG", 10**9)
+    by_line = _tables.load_sheet(path)
+    for one, other in zip(at_once.columns, by_line.columns, strict=True):
+        assert one.equals(other)
+        assert one.index.tolist() == other.index.tolist()
+    told = [(one.labels, one.has_names, one.comments, one.dialect) for one in (at_once, by_line)]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("0.1,oops,0.3", "'oops' in line 3502, column 'x1'"), ("0.1,0.2", "2 cells in line 3502"), ("1,2,3,4", "4 cells")],
+)
+def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, said):
+    (tmp_path / "long.csv").write_text("\n".join(["u1,x1,x2", *LONG[:3500], line, *LONG[3500:]]))
+    with pytest.raises(DataError, match=said):
+        infocap.read(tmp_path / "long.csv")
