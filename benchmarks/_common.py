@@ -43,13 +43,17 @@ def machine() -> str:
 
 def write_section(name: str, text: str) -> None:
     """Replace one section of RESULTS.md and leave the others."""
-    head, *sections = RESULTS.read_text(encoding="utf-8").split("\n## ") if RESULTS.exists() else ["# Results\n"]
+    head, *sections = (
+        RESULTS.read_text(encoding="utf-8").split("\n## ") if RESULTS.exists() else ["# Results\n"]
+    )
     kept = [section for section in sections if not section.startswith(f"{name} (`")]
     body = [head.rstrip("\n"), *(f"## {section.strip()}" for section in kept), text.strip()]
     RESULTS.write_text("\n\n".join(body) + "\n", encoding="utf-8")
 
 
-def run_tables(name: str, command: str, tables: dict[str, Callable[[], list[str]]], write: bool) -> None:
+def run_tables(
+    name: str, command: str, tables: dict[str, Callable[[], list[str]]], write: bool
+) -> None:
     """Make and print each table; with `write`, keep them as one section of RESULTS.md."""
     text = [f"## {name} (`{command}`)\n\n{machine()}\n"]
     for title, make in tables.items():

@@ -9,7 +9,18 @@ import numpy as np
 from scipy.special import ndtr
 
 import infocap
-from _truth import Array, Known, collinear, features, fibre, mixture, on_grid, sampled, spectral, white
+from _truth import (
+    Array,
+    Known,
+    collinear,
+    features,
+    fibre,
+    mixture,
+    on_grid,
+    sampled,
+    spectral,
+    white,
+)
 from infocap.basis import binomial
 from infocap.systems import FeedForward, FibreSystem, RandomFeatures
 
@@ -52,7 +63,9 @@ def counts(name: str) -> Known:
 def populations(name: str) -> Known:
     """Outcomes of 400 shots on a state of 20 levels: multinomial noise, and readouts that add up to one."""
     basis, generator, shots = legendre(2, 8), np.random.default_rng(52), 400
-    rotation, _ = np.linalg.qr(generator.standard_normal((20, 20)) + 1j * generator.standard_normal((20, 20)))
+    rotation, _ = np.linalg.qr(
+        generator.standard_normal((20, 20)) + 1j * generator.standard_normal((20, 20))
+    )
     angles = 1.5 * generator.standard_normal((2, 20))
 
     def mean(u: Array) -> Array:
@@ -99,7 +112,9 @@ def converter(name: str) -> Known:
 
     def observe(u: Array, generator: Generator) -> Array:
         x = clean(u)
-        return step * np.searchsorted(edges, x + step / 3 * generator.standard_normal(x.shape)).astype(float)
+        return step * np.searchsorted(
+            edges, x + step / 3 * generator.standard_normal(x.shape)
+        ).astype(float)
 
     grid = basis.quadrature(160)
     return Known(
@@ -183,7 +198,10 @@ def bits(name: str) -> Known:
 def levels(name: str) -> Known:
     """Two switches, a knob of four positions, a uniform and an arcsine input."""
     families = ["bernoulli", "bernoulli", binomial(3), "legendre", "chebyshev"]
-    basis, clean = infocap.product_basis(families, max_degree=4), RandomFeatures(5, 28, gain=0.9, seed=59)
+    basis, clean = (
+        infocap.product_basis(families, max_degree=4),
+        RandomFeatures(5, 28, gain=0.9, seed=59),
+    )
     return white(name, basis, clean, on_grid(basis, clean, basis.quadrature(40)), 0.1, common=True)
 
 
@@ -230,28 +248,49 @@ def noisy_fibre(power_dbm: float, length_m: float, q: int, degree: int) -> Calla
     return lambda name: sampled(name, legendre(q, degree), system, 2**16, 500)
 
 
-SMALL, MIDDLE, WIDE, PAPER = (256, 1024, 4096), (512, 1024, 4096), (512, 1024, 2048), (1024, 4096, 8192)
+SMALL, MIDDLE, WIDE, PAPER = (
+    (256, 1024, 4096),
+    (512, 1024, 4096),
+    (512, 1024, 2048),
+    (1024, 4096, 8192),
+)
 SYSTEMS = {
     "paper's mixture with 30 % noise": Entry(
-        lambda name: mixture(name, legendre(5, 8), 200, 71, 0.3, 0.0, 22), "mixture", PAPER, large=True
+        lambda name: mixture(name, legendre(5, 8), 200, 71, 0.3, 0.0, 22),
+        "mixture",
+        PAPER,
+        large=True,
     ),
     "paper's mixture with 10 % outside": Entry(
-        lambda name: mixture(name, legendre(5, 8), 200, 71, 0.03, 0.1, 23), "mixture", PAPER, large=True
+        lambda name: mixture(name, legendre(5, 8), 200, 71, 0.03, 0.1, 23),
+        "mixture",
+        PAPER,
+        large=True,
     ),
     "mixture with 100 % noise": Entry(
         lambda name: mixture(name, legendre(3, 7), 40, 24, 1.0, 0.0, 24), "mixture", SMALL
     ),
-    "strong tanh": Entry(lambda name: features(name, 2, 14, 71, 3.0, 1e-2, 80, 26), "features", SMALL),
-    "tanh without noise": Entry(lambda name: features(name, 4, 6, 60, 1.0, 0.0, 18, 27), "features", SMALL),
-    "sine with little noise": Entry(lambda name: features(name, 3, 7, 40, 1.5, 1e-4, 30, 28, "sin"), "features", SMALL),
-    "collinear pairs": Entry(lambda name: collinear(name, 3, 6, 24, 1e-2, 1e-4, 30, 29), "collinear", SMALL),
+    "strong tanh": Entry(
+        lambda name: features(name, 2, 14, 71, 3.0, 1e-2, 80, 26), "features", SMALL
+    ),
+    "tanh without noise": Entry(
+        lambda name: features(name, 4, 6, 60, 1.0, 0.0, 18, 27), "features", SMALL
+    ),
+    "sine with little noise": Entry(
+        lambda name: features(name, 3, 7, 40, 1.5, 1e-4, 30, 28, "sin"), "features", SMALL
+    ),
+    "collinear pairs": Entry(
+        lambda name: collinear(name, 3, 6, 24, 1e-2, 1e-4, 30, 29), "collinear", SMALL
+    ),
     "spectrum": Entry(lambda name: spectral(name, 14, 71, 1e-3, 80, 30), "spectrum", SMALL),
     "fibre with a noisy detector": Entry(lambda name: fibre(name, 14, 1e-3, 32), "fibre", SMALL),
     "photon counts": Entry(counts, "shot noise", SMALL),
     "populations": Entry(populations, "shot noise", SMALL),
     "Student t3 noise": Entry(student, "heavy tails", SMALL),
     "converter of 4 bits": Entry(converter, "quantised", SMALL),
-    "150 sine units": Entry(lambda name: features(name, 3, 5, 150, 2.0, 0.3, 24, 65, "sin"), "K near N/3", WIDE),
+    "150 sine units": Entry(
+        lambda name: features(name, 3, 5, 150, 2.0, 0.3, 24, 65, "sin"), "K near N/3", WIDE
+    ),
     "comparators": Entry(comparators, "steps", MIDDLE),
     "intensity noise": Entry(intensity, "common noise", SMALL),
     "speckle": Entry(speckle, "signal-dependent noise", MIDDLE),

@@ -194,12 +194,15 @@ def mixture(
     generator = np.random.default_rng(seed)
     wide = infocap.product_basis(basis.families, max_degree=basis.max_degree + 2)
     inside, outside = (
-        np.flatnonzero(part) for part in (wide.degrees <= basis.max_degree, wide.degrees > basis.max_degree)
+        np.flatnonzero(part)
+        for part in (wide.degrees <= basis.max_degree, wide.degrees > basis.max_degree)
     )
     active = generator.choice(inside, n_active, replace=False)
     far = generator.choice(outside, n_active // 2, replace=False)
     weights = np.zeros((n_readouts, len(wide)))
-    weights[:, active] = generator.standard_normal((n_readouts, n_active)) * np.sqrt((1 - tail) / n_active)
+    weights[:, active] = generator.standard_normal((n_readouts, n_active)) * np.sqrt(
+        (1 - tail) / n_active
+    )
     weights[:, far] = generator.standard_normal((n_readouts, len(far))) * np.sqrt(tail / len(far))
     used = np.flatnonzero(np.any(weights != 0, axis=0) | (np.arange(len(wide)) == 0))
     few = infocap.ProductBasis(wide.families, wide.indices[used])
@@ -225,10 +228,14 @@ def features(
     """Random features with white noise of one size on all readouts."""
     basis = infocap.product_basis("legendre", q, degree)
     clean = infocap.systems.RandomFeatures(q, k, activation=activation, gain=gain, seed=seed)
-    return white(name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True)
+    return white(
+        name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True
+    )
 
 
-def collinear(name: str, q: int, degree: int, k: int, eps: float, noise: float, nodes: int, seed: int) -> Known:
+def collinear(
+    name: str, q: int, degree: int, k: int, eps: float, noise: float, nodes: int, seed: int
+) -> Known:
     """Pairs of readouts that differ by eps; noise relative to that difference would drown it."""
     basis = infocap.product_basis("legendre", q, degree)
     first = infocap.systems.RandomFeatures(q, k // 2, seed=seed)
@@ -253,7 +260,9 @@ def spectral(name: str, degree: int, k: int, noise: float, nodes: int, seed: int
         phase = np.outer(u[:, 0], a) + np.outer(u[:, 1], b) + np.outer(u[:, 0] * u[:, 1], a * b) / 2
         return np.abs(np.exp(1j * phase) @ shape.T) ** 2
 
-    return white(name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True)
+    return white(
+        name, basis, clean, on_grid(basis, clean, basis.quadrature(nodes)), noise, common=True
+    )
 
 
 def fibre(name: str, degree: int, noise: float, nodes: int) -> Known:
@@ -263,7 +272,9 @@ def fibre(name: str, degree: int, noise: float, nodes: int) -> Known:
     the quadrature.
     """
     basis = infocap.product_basis("legendre", 2, degree)
-    system = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2, phase_noise=None)
+    system = infocap.photonics.FibreSystem(
+        power_dbm=4.5, length_m=40.0, n_inputs=2, phase_noise=None
+    )
     s, w = np.polynomial.legendre.leggauss(nodes)
     s, w = (s + 1) / 2, w / 2  # on [0, 1]
     u, weight = np.concatenate([-(s[::-1] ** 2), s**2]), np.concatenate([(w * s)[::-1], w * s])
@@ -273,7 +284,11 @@ def fibre(name: str, degree: int, noise: float, nodes: int) -> Known:
 
 
 def sampled(
-    name: str, basis: infocap.ProductBasis, system: Callable[..., Array], n_points: int, n_controls: int
+    name: str,
+    basis: infocap.ProductBasis,
+    system: Callable[..., Array],
+    n_points: int,
+    n_controls: int,
 ) -> Known:
     """A device with noise of its own, from two readings at each of many points, kept on disk.
 
@@ -303,10 +318,19 @@ def sampled(
     def observe(u: Array, generator: np.random.Generator) -> Array:
         return system(u, seed=int(generator.integers(2**62)))
 
-    return Known(name, basis, observe, table, lambda x: runs()["noise"], lambda: runs()["half_difference"][own])
+    return Known(
+        name,
+        basis,
+        observe,
+        table,
+        lambda x: runs()["noise"],
+        lambda: runs()["half_difference"][own],
+    )
 
 
-def _two_runs(wide: infocap.ProductBasis, system: Callable[..., Array], n_points: int) -> dict[str, Array]:
+def _two_runs(
+    wide: infocap.ProductBasis, system: Callable[..., Array], n_points: int
+) -> dict[str, Array]:
     """Coefficients of the readouts' mean and half difference; second moments of the noise, and of what is not fitted."""
     u = infocap.draw(wide, n_points, seed=99)
     first, second = (system(u, seed=seed) for seed in (101, 102))

@@ -100,7 +100,9 @@ def scores(task: Task, truth: Truth) -> list[Numbers]:
     return out
 
 
-def score(ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float) -> Numbers:
+def score(
+    ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Truth, seconds: float
+) -> Numbers:
     """One data set: errors of both methods, and shares of intervals, discoveries and warnings of ours."""
     exact, total = truth.capacity, float(truth.capacity.sum())
     active, zeros, shown = exact > ACTIVE, exact < ZERO, ours.capacity > 0
@@ -111,13 +113,18 @@ def score(ours: infocap.CapacityResult, paper: infocap.CapacityResult, truth: Tr
         "total_square": (ours.total - total) ** 2,
         "paper_total_square": (paper.total - total) ** 2,
         "total_bar": ours.total_standard_error,
-        "false": np.sum(shown & zeros) / max(shown.sum(), 1) if truth.exact and zeros.any() else np.nan,
+        "false": np.sum(shown & zeros) / max(shown.sum(), 1)
+        if truth.exact and zeros.any()
+        else np.nan,
         "missed": np.mean(~shown[exact > SEEN]),
         "warned": bool(ours.warnings),
         "seconds": seconds,
     }
     for level in (68, 95):
-        (low, high), (least, most) = ours.interval(level / 100)[active].T, ours.total_interval(level / 100)
+        (low, high), (least, most) = (
+            ours.interval(level / 100)[active].T,
+            ours.total_interval(level / 100),
+        )
         inside = (low - ROUNDING <= exact[active]) & (exact[active] <= high + ROUNDING)
         found[f"covered_{level}"] = np.mean(inside)
         found[f"total_{level}"] = least - ROUNDING <= total <= most + ROUNDING
@@ -148,7 +155,9 @@ def processes(count: int) -> ProcessPoolExecutor:
 class Accuracy:
     """The runs, in as many processes as there are jobs, and the tables made of them."""
 
-    def __init__(self, names: list[str], count: int, designs: Iterable[str], jobs: int, first_seed: int) -> None:
+    def __init__(
+        self, names: list[str], count: int, designs: Iterable[str], jobs: int, first_seed: int
+    ) -> None:
         self.names, self.count, self.designs = names, count, tuple(designs)
         self.jobs, self.first_seed = jobs, first_seed
         self.truths: dict[str, Truth] = {}
@@ -167,7 +176,13 @@ class Accuracy:
         ]
         for name, truth in self.truths.items():
             sizes, bounds = SYSTEMS[name].sizes, [truth.bound.at(n) for n in SYSTEMS[name].sizes]
-            cells = [name, SYSTEMS[name].kind, truth.terms, truth.readouts, f"{truth.capacity.sum():.3f}"]
+            cells = [
+                name,
+                SYSTEMS[name].kind,
+                truth.terms,
+                truth.readouts,
+                f"{truth.capacity.sum():.3f}",
+            ]
             cells.append(", ".join(map(str, sizes)))
             cells.append(", ".join(f"{np.sqrt(np.mean(each**2)):.1e}" for each, _ in bounds))
             cells.append(", ".join(f"{total:.3f}" for _, total in bounds))
@@ -184,14 +199,18 @@ class Accuracy:
                 for design in self.designs:
                     for start in range(0, count, chunk):
                         seeds = range(start, min(start + chunk, count))
-                        out.append(Task(name, n, design, tuple(self.first_seed + seed for seed in seeds)))
+                        out.append(
+                            Task(name, n, design, tuple(self.first_seed + seed for seed in seeds))
+                        )
         return sorted(out, key=lambda task: -task.n * self.truths[task.system].terms)
 
     def run(self) -> None:
         """Work through all tasks."""
         found: dict[tuple[str, int, str], list[Numbers]] = defaultdict(list)
         with processes(self.jobs) as pool:
-            waiting = {pool.submit(scores, task, self.truths[task.system]): task for task in self.tasks()}
+            waiting = {
+                pool.submit(scores, task, self.truths[task.system]): task for task in self.tasks()
+            }
             for finished, done in enumerate(as_completed(waiting), 1):
                 task = waiting[done]
                 print(f"\r{finished} of {len(waiting)} tasks", end="", file=sys.stderr, flush=True)
@@ -230,7 +249,10 @@ class Accuracy:
             "|---|" + "---|" * len(self.designs),
         ]
         for label, text in SUMMARY.items():
-            parts = [text([one for one in self.lines if one["design"] == design]) for design in self.designs]
+            parts = [
+                text([one for one in self.lines if one["design"] == design])
+                for design in self.designs
+            ]
             lines.append(f"| {label} | " + " | ".join(parts) + " |")
         return lines
 
@@ -249,7 +271,9 @@ def median(key: str) -> Callable[[list[Numbers]], str]:
     return lambda lines: _with_extreme(lines, key, np.median, max, "{:.2f} ({:.2f}: {}, {})", 1)
 
 
-def _with_extreme(lines: list[Numbers], key: str, centre: Callable, extreme: Callable, text: str, unit: float) -> str:
+def _with_extreme(
+    lines: list[Numbers], key: str, centre: Callable, extreme: Callable, text: str, unit: float
+) -> str:
     known = [line for line in lines if np.isfinite(line[key])]
     if not known:
         return "–"
@@ -259,8 +283,12 @@ def _with_extreme(lines: list[Numbers], key: str, centre: Callable, extreme: Cal
 
 
 SUMMARY = {
-    "95 % intervals of capacities hold, average (least); should: 93 to 98 (88)": average("covered_95", min),
-    "95 % intervals of totals hold, average (least); should: 91 to 99 (75)": average("total_95", min),
+    "95 % intervals of capacities hold, average (least); should: 93 to 98 (88)": average(
+        "covered_95", min
+    ),
+    "95 % intervals of totals hold, average (least); should: 91 to 99 (75)": average(
+        "total_95", min
+    ),
     "68 % intervals of capacities hold": average("covered_68", min),
     "68 % intervals of totals hold": average("total_68", min),
     "silent misses of the total, average (most); should: at most 5": average("silent"),
@@ -297,10 +325,16 @@ def _row(line: Numbers, name: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="keep the tables in RESULTS.md")
-    parser.add_argument("--quick", action="store_true", help="two data sets each, without the large systems")
-    parser.add_argument("--count", type=int, default=16, help="data sets of each line; a quarter for large systems")
+    parser.add_argument(
+        "--quick", action="store_true", help="two data sets each, without the large systems"
+    )
+    parser.add_argument(
+        "--count", type=int, default=16, help="data sets of each line; a quarter for large systems"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--seed", type=int, default=0, help="of the first data set: take another for fresh ones")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the first data set: take another for fresh ones"
+    )
     parser.add_argument("--only", help="names of systems, or parts of them, separated by commas")
     parser.add_argument("--designs", default=",".join(DESIGNS), help="designs, separated by commas")
     parser.add_argument("--save", type=Path, help="a file for all numbers, as JSON")
@@ -311,7 +345,11 @@ def main() -> None:
         names = [name for name in names if not SYSTEMS[name].large]
     count = 2 if options.quick else options.count
     accuracy = Accuracy(names, count, options.designs.split(","), options.jobs, options.seed)
-    tables = {"Systems": accuracy.systems, "Against the truth": accuracy.table, "In short": accuracy.summary}
+    tables = {
+        "Systems": accuracy.systems,
+        "Against the truth": accuracy.table,
+        "In short": accuracy.summary,
+    }
     run_tables("Accuracy", "python benchmarks/accuracy.py", tables, options.write)
     if options.save:
         accuracy.save(options.save)

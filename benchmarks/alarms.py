@@ -59,7 +59,9 @@ def counted(shots: int) -> Callable[[int], Device]:
     return make
 
 
-def through(change: Callable[[Array, np.random.Generator], Array], **options: object) -> Callable[[int], Device]:
+def through(
+    change: Callable[[Array, np.random.Generator], Array], **options: object
+) -> Callable[[int], Device]:
     """Sine units behind something that changes their readouts."""
 
     def make(seed: int) -> Device:
@@ -111,7 +113,11 @@ def comparators(q: int, k: int, rarest: float) -> Callable[[int], Device]:
     def make(seed: int) -> Device:
         g0 = np.random.default_rng(seed)
         w = g0.standard_normal((q, k))
-        edge = np.diag(np.quantile(g0.uniform(-1, 1, (20_000, q)) @ w, 1 - rarest * np.arange(1, k + 1), axis=0))
+        edge = np.diag(
+            np.quantile(
+                g0.uniform(-1, 1, (20_000, q)) @ w, 1 - rarest * np.arange(1, k + 1), axis=0
+            )
+        )
         return lambda u, g: (u @ w > edge) + 1e-3 * g.standard_normal((len(u), k))
 
     return make
@@ -122,7 +128,11 @@ def threshold_network(q: int, k: int, noise: float) -> Callable[[int], Device]:
 
     def make(seed: int) -> Device:
         g0 = np.random.default_rng(seed)
-        w, edge, out = g0.standard_normal((q, 30)), g0.uniform(-2, 2, 30), g0.standard_normal((30, k))
+        w, edge, out = (
+            g0.standard_normal((q, 30)),
+            g0.uniform(-2, 2, 30),
+            g0.standard_normal((30, k)),
+        )
         return lambda u, g: (u @ w > edge) @ out + noise * g.standard_normal((len(u), k))
 
     return make
@@ -152,7 +162,9 @@ def moving_lines(q: int, k: int, width: float) -> Callable[[int], Device]:
 
         def device(u: Array, g: np.random.Generator) -> Array:
             first, second = (u @ w).T[:, :, None]
-            x = 1 / (1 + ((pixels - first) / width) ** 2) + 0.5 * np.exp(-(((pixels - second**2) / width) ** 2))
+            x = 1 / (1 + ((pixels - first) / width) ** 2) + 0.5 * np.exp(
+                -(((pixels - second**2) / width) ** 2)
+            )
             return x + 1e-3 * g.standard_normal(x.shape)
 
         return device
@@ -202,18 +214,41 @@ def kinds() -> dict[str, tuple[infocap.ProductBasis, Callable[[int], Device], tu
         "large N": (legendre(3), features(3, 10), (60_000,)),
         "30 shots": (legendre(3), counted(30), (512, 4096)),
         "2000 shots": (legendre(3), counted(2000), (512, 4096)),
-        "12-bit converter": (legendre(3), through(lambda x, g: np.round(x / step) * step), (1024, 8192)),
-        "16-bit counts": (legendre(3), through(lambda x, g: np.floor(2**15 * (x + 1.2) / 1.3)), (1024, 8192)),
-        "Poisson, dark channels": (legendre(3), through(lambda x, g: 1.0 * g.poisson(np.exp(3 * x - 2))), (512, 4096)),
+        "12-bit converter": (
+            legendre(3),
+            through(lambda x, g: np.round(x / step) * step),
+            (1024, 8192),
+        ),
+        "16-bit counts": (
+            legendre(3),
+            through(lambda x, g: np.floor(2**15 * (x + 1.2) / 1.3)),
+            (1024, 8192),
+        ),
+        "Poisson, dark channels": (
+            legendre(3),
+            through(lambda x, g: 1.0 * g.poisson(np.exp(3 * x - 2))),
+            (512, 4096),
+        ),
         "harmless drift": (legendre(3), through(drifting), (1024, 8192)),
         "noise of 100 %": (legendre(3), features(3, 20, 1.0), (1024, 4096)),
-        "t3 noise": (legendre(3), through(lambda x, g: x + 0.05 * g.standard_t(3, x.shape)), (1024, 4096)),
+        "t3 noise": (
+            legendre(3),
+            through(lambda x, g: x + 0.05 * g.standard_t(3, x.shape)),
+            (1024, 4096),
+        ),
         "log-normal gain": (legendre(3), through(lambda x, g: np.exp(2 * x)), (512, 4096)),
         "narrow resonances": (legendre(2), lambda seed: sparse, (1024, 4096)),
         "lasers with a threshold": (legendre(3), lambda seed: laser, (1024, 4096)),
         "fibre": (legendre(2), fibre, (512, 2048)),
     }
-    names = ("photon counts", "populations", "converter of 4 bits", "comparators", "intensity noise", "speckle")
+    names = (
+        "photon counts",
+        "populations",
+        "converter of 4 bits",
+        "comparators",
+        "intensity noise",
+        "speckle",
+    )
     names += (
         "6 bits",
         "switches and knobs",
@@ -239,7 +274,11 @@ def alarms(runs: int) -> list[str]:
     lines = ["| device | runs | runs with a warning | warnings | notes |", "|---|---|---|---|---|"]
     warned, whole = Counter(), 0
     for kind, (basis, make, sizes) in kinds().items():
-        said, noted, count = Counter(), Counter(), max(2, runs // 4) if max(sizes) > 50_000 else runs
+        said, noted, count = (
+            Counter(),
+            Counter(),
+            max(2, runs // 4) if max(sizes) > 50_000 else runs,
+        )
         any_warning = 0
         for run in range(count):
             n, generator = sizes[run % len(sizes)], np.random.default_rng([run, 77])
@@ -257,11 +296,18 @@ def alarms(runs: int) -> list[str]:
             any_warning += bool(set(causes.get("warning", ())) - set(RIGHT))
         warned.update(said)
         whole += count
-        told = [", ".join(f"{name} {number}" for name, number in one.items()) or "none" for one in (said, noted)]
+        told = [
+            ", ".join(f"{name} {number}" for name, number in one.items()) or "none"
+            for one in (said, noted)
+        ]
         lines.append(f"| {kind} | {count} | {any_warning} | {told[0]} | {told[1]} |")
         print(lines[-1], flush=True)
     total = ", ".join(f"{name} {number}" for name, number in warned.items()) or "none"
-    return [*lines, "", f"Of {whole} clean runs of {len(kinds())} kinds, warnings by check: {total}."]
+    return [
+        *lines,
+        "",
+        f"Of {whole} clean runs of {len(kinds())} kinds, warnings by check: {total}.",
+    ]
 
 
 def cost() -> list[str]:
@@ -278,7 +324,12 @@ def cost() -> list[str]:
         CHECKS.update(kept)
         return time.process_time() - start
 
-    lines = ["N = 8192, K = 72, L = 1287.", "", "| device | without checks | with | ratio |", "|---|---|---|---|"]
+    lines = [
+        "N = 8192, K = 72, L = 1287.",
+        "",
+        "| device | without checks | with | ratio |",
+        "|---|---|---|---|",
+    ]
     devices = {
         "tanh, noise 1e-2": RandomFeatures(5, 71, noise=0.01, seed=1),
         "paper's mixture, 30 % noise": infocap.theory.random_mixture(
@@ -288,7 +339,10 @@ def cost() -> list[str]:
     for name, device in devices.items():
         x = device(u)
         rounds = np.array([(seconds(x, {}), seconds(x, kept)) for _ in range(101)])
-        (without, checked), ratio = np.median(rounds, axis=0), np.median(rounds[:, 1] / rounds[:, 0])
+        (without, checked), ratio = (
+            np.median(rounds, axis=0),
+            np.median(rounds[:, 1] / rounds[:, 0]),
+        )
         lines.append(f"| {name} | {without:.3f} s | {checked:.3f} s | {ratio:.2f} |")
     return lines
 
@@ -309,7 +363,9 @@ def main() -> None:
         for name, make in tables.items()
         if options.only in (None, *[k for k, v in names.items() if v == name])
     }
-    run_tables("False alarms and cost of the checks", "python benchmarks/alarms.py", chosen, options.write)
+    run_tables(
+        "False alarms and cost of the checks", "python benchmarks/alarms.py", chosen, options.write
+    )
 
 
 if __name__ == "__main__":

@@ -54,7 +54,9 @@ def measure(where: str) -> dict[str, float]:
         x = (u @ normal((q, k))) ** 2 + 0.1 * normal((n, k))
         for method in ("raw", "threshold-richardson"):
             job = f"{where}: q={q}, degree {degree}, N={n}, K={k}, {method}"
-            found[job] = best(lambda m=method, b=basis, u=u, x=x: infocap.estimate(u, x, b, method=m), rounds)
+            found[job] = best(
+                lambda m=method, b=basis, u=u, x=x: infocap.estimate(u, x, b, method=m), rounds
+            )
     return found
 
 
@@ -69,7 +71,9 @@ def main() -> None:
                 limits = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
                 call = [sys.executable, __file__, "--measure", where]
                 env = os.environ | limits | {"PYTHONPATH": path}
-                out = subprocess.run(call, check=True, env=env, capture_output=True, text=True).stdout
+                out = subprocess.run(
+                    call, check=True, env=env, capture_output=True, text=True
+                ).stdout
                 for job, seconds in json.loads(out.splitlines()[-1]).items():
                     times = found.setdefault(job, {})
                     times[version] = min(seconds, times.get(version, np.inf))

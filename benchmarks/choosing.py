@@ -95,13 +95,18 @@ class Check:
 
     def summary(self) -> list[str]:
         """In short."""
-        lines = ["| error that came, over that foreseen | median | largest | settings |", "|---|---|---|---|"]
+        lines = [
+            "| error that came, over that foreseen | median | largest | settings |",
+            "|---|---|---|---|",
+        ]
         for name, ratios in (
             ("control-variate, over the high end", self.inside),
             ("control-variate, over the pilot's typical", self.from_pilot),
             ("Algorithm 1, over the high end", self.paper),
         ):
-            lines.append(f"| {name} | {np.median(ratios):.2f} | {max(ratios):.2f} | {len(ratios)} |")
+            lines.append(
+                f"| {name} | {np.median(ratios):.2f} | {max(ratios):.2f} | {len(ratios)} |"
+            )
         above = np.mean(np.array(self.inside) > 1)
         return [*lines, "", f"Above the high end: {100 * above:.0f} % of the settings."]
 

@@ -50,7 +50,9 @@ def against_the_product() -> list[str]:
                 rounds=25,
             )
         ratio = found["ours"] / found["product"]
-        lines.append(f"| {threads} | {found['product'] * 1e3:.1f} ms | {found['ours'] * 1e3:.1f} ms | {ratio:.2f} |")
+        lines.append(
+            f"| {threads} | {found['product'] * 1e3:.1f} ms | {found['ours'] * 1e3:.1f} ms | {ratio:.2f} |"
+        )
     return lines
 
 
@@ -90,9 +92,14 @@ def against_others() -> list[str]:
     with threadpool_limits(1):
         times = side_by_side({name: job for name, (job, _) in jobs.items()}, rounds=3)
     each = {name: times[name] / count for name, (_, count) in jobs.items()}
-    lines = [f"| {n} samples, 72 readouts, 736 functions | time per function | relative |", "|---|---|---|"]
+    lines = [
+        f"| {n} samples, 72 readouts, 736 functions | time per function | relative |",
+        "|---|---|---|",
+    ]
     for name, value in each.items():
-        lines.append(f"| {name} | {value * 1e6:.0f} µs | {value / each['infocap, Algorithm 1']:.1f} |")
+        lines.append(
+            f"| {name} | {value * 1e6:.0f} µs | {value / each['infocap, Algorithm 1']:.1f} |"
+        )
     return lines
 
 
@@ -111,13 +118,17 @@ def growth() -> list[str]:
     found = [np.median(runs[n], axis=0) for n in SIZES]
     sizes, times = np.array(SIZES), np.array([elapsed for elapsed, _ in found])
     # a straight line through all sizes, each counting by its relative error
-    start, slope = np.linalg.lstsq(np.column_stack([1 / times, sizes / times]), np.ones(len(sizes)), rcond=None)[0]
+    start, slope = np.linalg.lstsq(
+        np.column_stack([1 / times, sizes / times]), np.ones(len(sizes)), rcond=None
+    )[0]
     lines = [
         f"| samples | time | relative to {start * 1e3:.0f} ms + {slope * 1e6:.2f} µs N | peak memory beyond inputs |",
         "|---|---|---|---|",
     ]
     for n, (elapsed, megabytes) in zip(SIZES, found, strict=True):
-        lines.append(f"| {n:,} | {elapsed:.3f} s | {elapsed / (start + slope * n):.2f} | {megabytes:.0f} MB |")
+        lines.append(
+            f"| {n:,} | {elapsed:.3f} s | {elapsed / (start + slope * n):.2f} | {megabytes:.0f} MB |"
+        )
     return lines
 
 

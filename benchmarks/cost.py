@@ -19,8 +19,12 @@ from _common import run_tables, side_by_side
 
 BASIS = infocap.product_basis("legendre", 5, 8)
 SYSTEMS = {
-    "paper's mixture, no noise": infocap.theory.random_mixture(BASIS, n_active=200, n_readouts=71, seed=1),
-    "paper's mixture, 30 % noise": infocap.theory.random_mixture(BASIS, n_active=200, n_readouts=71, noise=0.3, seed=1),
+    "paper's mixture, no noise": infocap.theory.random_mixture(
+        BASIS, n_active=200, n_readouts=71, seed=1
+    ),
+    "paper's mixture, 30 % noise": infocap.theory.random_mixture(
+        BASIS, n_active=200, n_readouts=71, noise=0.3, seed=1
+    ),
     "tanh network, noise 1e-2": infocap.systems.RandomFeatures(5, 71, noise=0.01, seed=1),
 }
 METHODS = {
@@ -42,7 +46,10 @@ def times() -> list[str]:
         for design in ("sobol", "random"):
             u = infocap.draw(BASIS, 8192, design=design, seed=0)
             x = system(u)
-            jobs = {method: partial(infocap.estimate, u, x, BASIS, **options) for method, options in METHODS.items()}
+            jobs = {
+                method: partial(infocap.estimate, u, x, BASIS, **options)
+                for method, options in METHODS.items()
+            }
             found = side_by_side(jobs, 3)
             base = found["Algorithm 1"]
             cells = [name, design, f"{base:.3f} s"]
@@ -84,7 +91,9 @@ def main() -> None:
         child(options.child)
         return
     tables = {"Time on one core": times, "Memory": memory}
-    run_tables("Cost of the control-variate estimator", "python benchmarks/cost.py", tables, options.write)
+    run_tables(
+        "Cost of the control-variate estimator", "python benchmarks/cost.py", tables, options.write
+    )
 
 
 if __name__ == "__main__":

@@ -42,7 +42,12 @@ KNOWN = [
         max_delay=((1, 40), (2, 15), (3, 8)),
         active=60,
     ),
-    Hidden("three functions of degrees 3 and 4 alone, 6 readouts", 6, noise=0.3, max_delay=((3, 9), (4, 3))),
+    Hidden(
+        "three functions of degrees 3 and 4 alone, 6 readouts",
+        6,
+        noise=0.3,
+        max_delay=((3, 9), (4, 3)),
+    ),
 ]
 
 
@@ -56,13 +61,19 @@ def searched(system: Linear, sets: int, n: int, seed: int) -> list[float]:
         start = time.process_time()
         found = infocap.explore(inputs, x, washout=WASHOUT)
         took = time.process_time() - start
-        held = {found.basis.labels[place] for place in np.flatnonzero(found.result.capacity)} - {"1"}
+        held = {found.basis.labels[place] for place in np.flatnonzero(found.result.capacity)} - {
+            "1"
+        }
         false = [label for label in held if truth.get(label, 0.0) < 1e-6]
-        missed = max([missed, *(value for label, value in truth.items() if label not in {*held, "1"})])
+        missed = max(
+            [missed, *(value for label, value in truth.items() if label not in {*held, "1"})]
+        )
         off = found.result.total - system.exact.sum()
         bar = np.hypot(found.result.total_standard_error, found.faint_standard_error)
         every = off + found.faint
-        rows.append([len(held), len(false), missed, off, every, every / bar, found.rounds[-1].tested, took])
+        rows.append(
+            [len(held), len(false), missed, off, every, every / bar, found.rounds[-1].tested, took]
+        )
     means = np.mean(rows, axis=0).tolist()
     means[2], means[5] = missed, float(np.sqrt(np.mean(np.array(rows)[:, 5] ** 2)))
     return means
@@ -80,7 +91,13 @@ def known_systems(sets: int, n: int = 2000) -> list[str]:
     ]
     for place, system in enumerate(KNOWN):
         found, false, missed, off, every, bars, tested, took = searched(system, sets, n, place)
-        cells = [system.name, f"{system.exact.sum():.2f}", f"{tested:.0f}", f"{found:.1f}", f"{false / found:.2%}"]
+        cells = [
+            system.name,
+            f"{system.exact.sum():.2f}",
+            f"{tested:.0f}",
+            f"{found:.1f}",
+            f"{false / found:.2%}",
+        ]
         cells += [f"{missed:.4f}", f"{off:+.3f}", f"{every:+.3f}", f"{bars:.2f}", f"{took:.1f}"]
         lines.append("| " + " | ".join(cells) + " |")
         print(lines[-1], flush=True)
@@ -103,20 +120,38 @@ def unknown_systems(fresh: int) -> list[str]:
         u = rng.uniform(-1, 1, 500 + 5000)
         x = network(u)
         size = noise * x[500:].std(axis=0)
-        lines.append(_row(f"echo-state network, 50 nodes, noise {noise:.0%}", u, x, size, rng, network, fresh))
+        lines.append(
+            _row(
+                f"echo-state network, 50 nodes, noise {noise:.0%}", u, x, size, rng, network, fresh
+            )
+        )
         print(lines[-1], flush=True)
     task = infocap.tasks.narma(10, 20_500, domain=(-1, 1), seed=3)
     start = time.process_time()
     found = infocap.explore(task.inputs, task.targets, washout=500)
     took, result = time.process_time() - start, found.result
     held, every = np.count_nonzero(result.capacity[1:]), result.total + found.faint
-    cells = ["NARMA10, the target as a readout", str(found.rounds[-1].tested), str(held), "", str(found.windows)]
-    cells += [f"{result.total:.4f} ± {result.total_standard_error:.4f}", "", f"{every:.4f}", "2", f"{took:.1f}"]
+    cells = [
+        "NARMA10, the target as a readout",
+        str(found.rounds[-1].tested),
+        str(held),
+        "",
+        str(found.windows),
+    ]
+    cells += [
+        f"{result.total:.4f} ± {result.total_standard_error:.4f}",
+        "",
+        f"{every:.4f}",
+        "2",
+        f"{took:.1f}",
+    ]
     lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
-def _row(name: str, u: np.ndarray, x: np.ndarray, size: np.ndarray, rng: Any, system: Any, fresh: int) -> str:
+def _row(
+    name: str, u: np.ndarray, x: np.ndarray, size: np.ndarray, rng: Any, system: Any, fresh: int
+) -> str:
     once, twice = x + size * rng.standard_normal((2, *x.shape))
     start = time.process_time()
     found = infocap.explore(u, once, washout=500, repeats=twice)
@@ -126,12 +161,21 @@ def _row(name: str, u: np.ndarray, x: np.ndarray, size: np.ndarray, rng: Any, sy
     x = system(u)
     again = infocap.estimate(u, x + size * rng.standard_normal(x.shape), basis, washout=500)
     doubtful = np.count_nonzero(again.p_value > 0.05)
-    cells = [name, str(found.rounds[-1].tested), str(len(basis) - 1), str(doubtful), str(found.windows)]
+    cells = [
+        name,
+        str(found.rounds[-1].tested),
+        str(len(basis) - 1),
+        str(doubtful),
+        str(found.windows),
+    ]
     cells += [f"{result.total:.2f} ± {result.total_standard_error:.2f}", f"{again.total:.2f}"]
     cells += [
         f"{result.total + found.faint:.2f} ± {np.hypot(result.total_standard_error, found.faint_standard_error):.2f}"
     ]
-    cells += [f"{result.noise_limited_total:.2f} ± {result.noise_limited_standard_error:.2f}", f"{took:.1f}"]
+    cells += [
+        f"{result.noise_limited_total:.2f} ± {result.noise_limited_standard_error:.2f}",
+        f"{took:.1f}",
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

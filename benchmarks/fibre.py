@@ -27,10 +27,14 @@ def inputs(n_inputs: int, degree: int, n_samples: int) -> np.ndarray:
     return infocap.draw(infocap.product_basis("legendre", n_inputs, degree), n_samples, seed=1)
 
 
-def one_sample_loop(system: FibreSystem, u: np.ndarray, step_m: float = 0.5, n_points: int = 2**14) -> None:
+def one_sample_loop(
+    system: FibreSystem, u: np.ndarray, step_m: float = 0.5, n_points: int = 2**14
+) -> None:
     """Mask and propagation of one sample after the other: 1000 ps, 2^14 points, steps of 0.5 m."""
     frequency = np.fft.fftfreq(n_points, 1 / n_points) * 1e-3
-    half = np.exp(0.25j * system.fibre.beta2_ps2_per_km * 1e-3 * (2 * np.pi * frequency) ** 2 * step_m)
+    half = np.exp(
+        0.25j * system.fibre.beta2_ps2_per_km * 1e-3 * (2 * np.pi * frequency) ** 2 * step_m
+    )
     strength = system.fibre.gamma_per_w_km * 1e-3 * step_m
     noise = np.random.default_rng(0).standard_normal((len(u), system.encoder.n_noises))
     for k in range(len(u)):
@@ -77,13 +81,22 @@ def against_gnlse() -> list[str]:
     try:
         import gnlse
     except ImportError:
-        return ["gnlse is not installed here (it needs setuptools<80 and pip install --no-build-isolation)."]
+        return [
+            "gnlse is not installed here (it needs setuptools<80 and pip install --no-build-isolation)."
+        ]
     system = FibreSystem(
-        power_dbm=-1.9, length_m=40.0, n_inputs=5, phase_noise=None, encoder=Encoder(filter="gaussian")
+        power_dbm=-1.9,
+        length_m=40.0,
+        n_inputs=5,
+        phase_noise=None,
+        encoder=Encoder(filter="gaussian"),
     )
     u = inputs(5, 8, 8192)
     exact = replace(system, tolerance=1e-10)(u[:8])
-    lines = ["| solver | rtol or tolerance | largest relative error | time per sample |", "|---|---|---|---|"]
+    lines = [
+        "| solver | rtol or tolerance | largest relative error | time per sample |",
+        "|---|---|---|---|",
+    ]
     for rtol in (1e-3, 1e-5, 1e-8):
         start = time.perf_counter()
         found = np.array([_by_gnlse(gnlse, system, row, rtol) for row in u[:8]])
@@ -98,7 +111,9 @@ def against_gnlse() -> list[str]:
             chosen(u[:2048])
             elapsed = (time.perf_counter() - start) / 2048
         error = np.max(np.abs(chosen(u[:8]) - exact) / exact.max(axis=1, keepdims=True))
-        lines.append(f"| infocap, one core | {tolerance:g} | {error:.1e} | {elapsed * 1e3:.3f} ms |")
+        lines.append(
+            f"| infocap, one core | {tolerance:g} | {error:.1e} | {elapsed * 1e3:.3f} ms |"
+        )
     return lines
 
 
@@ -112,7 +127,9 @@ def _by_gnlse(gnlse, system: FibreSystem, row: np.ndarray, rtol: float) -> np.nd
     setup.wavelength = system.pulse.wavelength_nm
     setup.fiber_length = system.length_m
     setup.nonlinearity = system.fibre.gamma_per_w_km * 1e-3
-    setup.dispersion_model = gnlse.DispersionFiberFromTaylor(0, np.array([system.fibre.beta2_ps2_per_km * 1e-3]))
+    setup.dispersion_model = gnlse.DispersionFiberFromTaylor(
+        0, np.array([system.fibre.beta2_ps2_per_km * 1e-3])
+    )
     setup.self_steepening = False
     setup.rtol = setup.atol = rtol
     before = system.stages(row[None])["before"][0]
@@ -122,7 +139,9 @@ def _by_gnlse(gnlse, system: FibreSystem, row: np.ndarray, rtol: float) -> np.nd
     setup.pulse_model = np.fft.fftshift(np.fft.fft(padded))
     solution = gnlse.GNLSE(setup).run()
     field = np.fft.ifft(np.fft.ifftshift(solution.At[-1]))
-    density = np.abs(np.concatenate([field[:512], field[-512:]]) * 1e3) ** 2 * system.pulse.density_unit
+    density = (
+        np.abs(np.concatenate([field[:512], field[-512:]]) * 1e3) ** 2 * system.pulse.density_unit
+    )
     return system.detector.read(density[None])[0]
 
 

@@ -26,7 +26,11 @@ from _common import machine
 POWERS_DBM = (-9.1, -6.4, -1.9, 1.0, 4.5, 6.6, 7.1)
 ALGORITHM_1 = "threshold-richardson"
 # Jobs of many threads whose time is compared with that of few.
-COMPARED = (("16", "2", "5-D, Algorithm 1"), ("16", "1", "fibre, -1.9 dBm"), ("16", "1", "fibre, 7.1 dBm"))
+COMPARED = (
+    ("16", "2", "5-D, Algorithm 1"),
+    ("16", "1", "fibre, -1.9 dBm"),
+    ("16", "1", "fibre, 7.1 dBm"),
+)
 Row = tuple[str, float, str]  # the job, its seconds, and what they are in terms of its limit
 
 
@@ -47,11 +51,17 @@ def best(work: Callable[[], Any], rounds: int) -> float:
     return min(times)
 
 
-def noisy_network(q: int, n: int, k: int, there: Callable[[Any], Any]) -> tuple[np.ndarray, Any, Any]:
+def noisy_network(
+    q: int, n: int, k: int, there: Callable[[Any], Any]
+) -> tuple[np.ndarray, Any, Any]:
     """Inputs on the processor; inputs and readouts of a random network where the job is done."""
     rng = np.random.default_rng(0)
     u = rng.uniform(-1, 1, (n, q))
-    return u, there(u), there(np.tanh(u @ rng.standard_normal((q, k))) + 0.1 * rng.standard_normal((n, k)))
+    return (
+        u,
+        there(u),
+        there(np.tanh(u @ rng.standard_normal((q, k))) + 0.1 * rng.standard_normal((n, k))),
+    )
 
 
 def estimations(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
@@ -66,16 +76,35 @@ def estimations(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
     for name, method in (("raw", "raw"), ("Algorithm 1", ALGORITHM_1)):
         seconds = best(partial(infocap.estimate, u, x, basis, method=method), 3)
         share = 2.0 * n * (k + 1) * (k + 1 + len(basis)) / seconds / rate
-        yield f"N = {n:,}, K = {k}, L = {len(basis):,}, {name}", seconds, f"{share:.2f} of the product's rate"
+        yield (
+            f"N = {n:,}, K = {k}, L = {len(basis):,}, {name}",
+            seconds,
+            f"{share:.2f} of the product's rate",
+        )
     if on_card:
         base, seconds = seconds, best(partial(infocap.estimate, u, x, basis), 2)
-        yield f"N = {n:,}, K = {k}, L = {len(basis):,}, default", seconds, f"{seconds / base:.1f} times Algorithm 1"
-        (_, u, x), basis = noisy_network(8, 65_536, 199, there), infocap.product_basis("legendre", 8, 6)
-        base, seconds = (
-            best(partial(infocap.estimate, u, x, basis, **one), 3) for one in ({"method": ALGORITHM_1}, {})
+        yield (
+            f"N = {n:,}, K = {k}, L = {len(basis):,}, default",
+            seconds,
+            f"{seconds / base:.1f} times Algorithm 1",
         )
-        yield f"N = 65,536, K = 199, L = {len(basis):,}, default", seconds, f"{seconds / base:.1f} times Algorithm 1"
-    (values, u, x), basis = noisy_network(5, 8192, 71, there), infocap.product_basis("legendre", 5, 8)
+        (_, u, x), basis = (
+            noisy_network(8, 65_536, 199, there),
+            infocap.product_basis("legendre", 8, 6),
+        )
+        base, seconds = (
+            best(partial(infocap.estimate, u, x, basis, **one), 3)
+            for one in ({"method": ALGORITHM_1}, {})
+        )
+        yield (
+            f"N = 65,536, K = 199, L = {len(basis):,}, default",
+            seconds,
+            f"{seconds / base:.1f} times Algorithm 1",
+        )
+    (values, u, x), basis = (
+        noisy_network(5, 8192, 71, there),
+        infocap.product_basis("legendre", 5, 8),
+    )
     y, z = there(np.ascontiguousarray(basis(values))), there(np.ones((8192, 72)))
     product = best(lambda: z.T @ y, 15)
     for name, method in (("raw", "raw"), ("Algorithm 1", ALGORITHM_1)):
@@ -91,7 +120,10 @@ def sequences(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
     if where == "gpu":  # the example of kubota's program
         n, k, windows = 1_000_000, 50, {1: 2000, 2: 300, 3: 50, 4: 30, 5: 15}
     basis, rng = infocap.delayed_basis(max_delay=windows), np.random.default_rng(0)
-    u, x = there(rng.uniform(-1, 1, (n + basis.memory, 1))), there(rng.standard_normal((n + basis.memory, k)))
+    u, x = (
+        there(rng.uniform(-1, 1, (n + basis.memory, 1))),
+        there(rng.standard_normal((n + basis.memory, k))),
+    )
     seconds = best(partial(infocap.estimate, u, x, basis, method="raw"), 2)
     part = len(basis) // 10
     some, length = there(rng.standard_normal((part, 10_000))), n // 10_000
@@ -105,7 +137,10 @@ def fibres(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
     fibre = infocap.photonics.FibreSystem
     if where == "gpu":
         sizes = ((2, 14, 4096), (5, 8, 8192))
-        inputs = {q: infocap.draw(infocap.product_basis("legendre", q, degree), n, seed=1) for q, degree, n in sizes}
+        inputs = {
+            q: infocap.draw(infocap.product_basis("legendre", q, degree), n, seed=1)
+            for q, degree, n in sizes
+        }
         inputs = {q: there(u) for q, u in inputs.items()}
 
         def sweep() -> Any:
@@ -115,7 +150,11 @@ def fibres(where: str, there: Callable[[Any], Any]) -> Iterator[Row]:
 
         count = 2 * len(POWERS_DBM) * sum(u.shape[0] for u in inputs.values())
         seconds = best(sweep, 2)
-        yield f"fibre, the paper's sweep, {count:,} spectra", seconds, f"{seconds / count * 1e6:.1f} µs per spectrum"
+        yield (
+            f"fibre, the paper's sweep, {count:,} spectra",
+            seconds,
+            f"{seconds / count * 1e6:.1f} µs per spectrum",
+        )
         return
     u = infocap.draw(infocap.product_basis("legendre", 5, 8), 8192, seed=1)
     for power in (-1.9, 7.1):
@@ -141,12 +180,18 @@ def measure(where: str) -> None:
 
 
 def main() -> None:
-    print(f"{machine()}\n\n| threads | job | time | against its limit |\n|---|---|---|---|", flush=True)
+    print(
+        f"{machine()}\n\n| threads | job | time | against its limit |\n|---|---|---|---|",
+        flush=True,
+    )
     times = {}
     for where in sys.argv[1:]:
         limits = {} if where == "gpu" else {"OMP_NUM_THREADS": where, "OPENBLAS_NUM_THREADS": where}
         child = subprocess.Popen(
-            [sys.executable, __file__, "--measure", where], env=os.environ | limits, stdout=subprocess.PIPE, text=True
+            [sys.executable, __file__, "--measure", where],
+            env=os.environ | limits,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for line in child.stdout or ():
             job, seconds, said = json.loads(line)
@@ -157,7 +202,9 @@ def main() -> None:
     for many, few, job in COMPARED:
         if (many, job) in times and (few, job) in times:
             ratio = times[few, job] / times[many, job]
-            print(f"\n{job}: {many} threads are {ratio:.1f} times as fast as {few} ({1 / ratio:.2f} of its time).")
+            print(
+                f"\n{job}: {many} threads are {ratio:.1f} times as fast as {few} ({1 / ratio:.2f} of its time)."
+            )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,13 @@ class Device:
     """A device with noise: inputs in their order of acquisition, readouts, and what a mistake needs to measure anew."""
 
     def __init__(
-        self, name: str, basis: infocap.ProductBasis, system: Callable, n: int, noise: float, seed: int
+        self,
+        name: str,
+        basis: infocap.ProductBasis,
+        system: Callable,
+        n: int,
+        noise: float,
+        seed: int,
     ) -> None:
         self.name, self.basis, self.system, self.noise, self.n = name, basis, system, noise, n
         self.generator = np.random.default_rng(seed)
@@ -134,7 +140,9 @@ def gain(d: Device, factor: float) -> Data:
 
 def hum(d: Device, size: float) -> Data:
     phase = 2 * np.pi * d.generator.random(d.x.shape[1])
-    return d.u, d.x + size * d.x.std() * np.sin(2 * np.pi * np.arange(d.n)[:, None] * 0.0517 + phase)
+    return d.u, d.x + size * d.x.std() * np.sin(
+        2 * np.pi * np.arange(d.n)[:, None] * 0.0517 + phase
+    )
 
 
 def squeezed(d: Device) -> Data:
@@ -167,7 +175,9 @@ def thousands(d: Device) -> Data:
     counts = np.round(300 + 2500 * scaled).astype(int)
     with TemporaryDirectory() as folder:
         path = Path(folder, "run.csv")
-        names = [f"u{k + 1}" for k in range(d.u.shape[1])] + [f"x{k + 1}" for k in range(counts.shape[1])]
+        names = [f"u{k + 1}" for k in range(d.u.shape[1])] + [
+            f"x{k + 1}" for k in range(counts.shape[1])
+        ]
         rows = [
             ";".join([*(f"{v:.9f}".replace(".", ",") for v in u), *(f"{v:,}" for v in x)])
             for u, x in zip(d.u, counts, strict=True)
@@ -267,18 +277,24 @@ def noticed() -> list[str]:
                 cells.append("–")
                 continue
             u, x = make(device)
-            found = infocap.diagnose(infocap.Recording(u, x, np.arange(len(u))), basis=device.basis).checks
+            found = infocap.diagnose(
+                infocap.Recording(u, x, np.arange(len(u))), basis=device.basis
+            ).checks
             causes = [str(one.found.get("cause", one))[:40] for one in found]
             named = bool(right & set(causes))
             silent += not causes
             rows.setdefault(row, []).append(named)
             others = sorted(set(causes) - right)
-            cells.append(("yes" if named else "**NO**") + (f" (and {', '.join(others)})" if others else ""))
+            cells.append(
+                ("yes" if named else "**NO**") + (f" (and {', '.join(others)})" if others else "")
+            )
         lines.append(f"| {row} | {name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     whole, tried = sum(all(one) for one in rows.values()), sum(len(one) for one in rows.values())
     found = sum(sum(one) for one in rows.values())
-    right = f"{found} of {tried} mistakes were noticed with the right cause named, {silent} were silent"
+    right = (
+        f"{found} of {tried} mistakes were noticed with the right cause named, {silent} were silent"
+    )
     return [
         *lines,
         "",

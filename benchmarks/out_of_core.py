@@ -41,7 +41,10 @@ def write(folder: Path, n_samples: int) -> None:
 def memory() -> dict[str, int]:
     """Kilobytes of this process as the kernel counts them; VmHWM is the largest resident memory ever, mapped pages included."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return {name: int(re.search(rf"{name}:\s+(\d+)", status)[1]) for name in ("VmHWM", "VmRSS", "RssAnon")}
+    return {
+        name: int(re.search(rf"{name}:\s+(\d+)", status)[1])
+        for name in ("VmHWM", "VmRSS", "RssAnon")
+    }
 
 
 def child(folder: Path, n_samples: int, budget: str) -> None:
@@ -75,7 +78,9 @@ def table(folder: Path, n_samples: int, budgets: list[str]) -> list[str]:
             "--n-samples",
             str(n_samples),
         ]
-        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+        found = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout.split()
         seconds, before, peak, total = map(float, found)
         lines.append(
             f"| {budget} | {seconds:.0f} s | {before * 1024 / 1e9:.2f} GB | {peak * 1024 / 1e9:.2f} GB | {total:.6f} |"

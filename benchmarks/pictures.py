@@ -40,13 +40,17 @@ SIZES = 2 ** np.arange(8, 15)
 def systems() -> list[Known]:
     """A sparse noisy one, a smooth one without noise, and one like a spectrometer."""
     return [
-        mixture("mixture, 30 % noise", infocap.product_basis("legendre", 3, 6), 30, 15, 0.3, 0.0, 41),
+        mixture(
+            "mixture, 30 % noise", infocap.product_basis("legendre", 3, 6), 30, 15, 0.3, 0.0, 41
+        ),
         features("tanh network, no noise", 3, 6, 30, 1.0, 0.0, 30, 42),
         spectral("spectrum, noise 1e-3", 10, 40, 1e-3, 60, 43),
     ]
 
 
-def run(system: Known, n: int, design: str, method: str, count: int) -> list[infocap.CapacityResult]:
+def run(
+    system: Known, n: int, design: str, method: str, count: int
+) -> list[infocap.CapacityResult]:
     out = []
     for seed in range(count):
         u = infocap.draw(system.basis, n, design=design, seed=900 + seed)
@@ -64,16 +68,22 @@ def error_against_n(count: int) -> None:
                 for n in SIZES.tolist():
                     found = run(system, n, design, method, count)
                     rms.append(np.sqrt(np.mean([(one.capacity - exact) ** 2 for one in found])))
-                    total.append(np.sqrt(np.mean([(one.total - exact.sum()) ** 2 for one in found])))
+                    total.append(
+                        np.sqrt(np.mean([(one.total - exact.sum()) ** 2 for one in found]))
+                    )
                 name = label if design == "sobol" else None
                 axes[0, column].loglog(SIZES, rms, line, marker="o", color=colour, label=name)
                 axes[1, column].loglog(SIZES, total, line, marker="o", color=colour)
         if np.any(system.bound.variance > 0):
             bounds = [system.bound.at(n) for n in SIZES.tolist()]
             label = "no method can do better"
-            axes[0, column].loglog(SIZES, [np.sqrt(np.mean(each**2)) for each, _ in bounds], "k--", lw=1, label=label)
+            axes[0, column].loglog(
+                SIZES, [np.sqrt(np.mean(each**2)) for each, _ in bounds], "k--", lw=1, label=label
+            )
             axes[1, column].loglog(SIZES, [total for _, total in bounds], "k--", lw=1)
-        axes[0, column].set_title(f"{system.name}\n{len(exact)} functions, total {exact.sum():.1f}", fontsize=8)
+        axes[0, column].set_title(
+            f"{system.name}\n{len(exact)} functions, total {exact.sum():.1f}", fontsize=8
+        )
         axes[1, column].set_xlabel("number of samples N")
     axes[0, 0].set_ylabel("rms error of a capacity")
     axes[1, 0].set_ylabel("rms error of the total")
@@ -102,7 +112,9 @@ def calibration(count: int) -> None:
             single, total = [], []
             for level in levels.tolist():
                 bounds = np.array([one.interval(level)[active] for one in found])
-                single.append(np.mean((bounds[..., 0] <= exact[active]) & (exact[active] <= bounds[..., 1])))
+                single.append(
+                    np.mean((bounds[..., 0] <= exact[active]) & (exact[active] <= bounds[..., 1]))
+                )
                 ends = np.array([one.total_interval(level) for one in found])
                 total.append(np.mean((ends[:, 0] <= exact.sum()) & (exact.sum() <= ends[:, 1])))
             name = f"{system.name}, {'Sobol blocks' if design == 'sobol' else 'random'}"
@@ -127,19 +139,43 @@ def zeros(count: int) -> None:
         for design, line in (("sobol", "-"), ("random", ":")):
             false, missed = [], []
             for n in sizes.tolist():
-                shown = np.array([one.capacity > 0 for one in run(system, n, design, method, count)])
-                false.append(np.mean(np.sum(shown & (exact < 1e-9), axis=1) / np.maximum(shown.sum(axis=1), 1)))
-                missed.append(np.mean(np.sum(~shown & (exact > 0.01), axis=1) / np.sum(exact > 0.01)))
-            axes[0].semilogx(sizes, false, line, marker="o", color=colour, label=label if design == "sobol" else None)
+                shown = np.array(
+                    [one.capacity > 0 for one in run(system, n, design, method, count)]
+                )
+                false.append(
+                    np.mean(
+                        np.sum(shown & (exact < 1e-9), axis=1) / np.maximum(shown.sum(axis=1), 1)
+                    )
+                )
+                missed.append(
+                    np.mean(np.sum(~shown & (exact > 0.01), axis=1) / np.sum(exact > 0.01))
+                )
+            axes[0].semilogx(
+                sizes,
+                false,
+                line,
+                marker="o",
+                color=colour,
+                label=label if design == "sobol" else None,
+            )
             axes[1].semilogx(sizes, missed, line, marker="o", color=colour)
     for ax in axes:
         ax.set_xticks(sizes, [str(n) for n in sizes.tolist()])
         ax.minorticks_off()
     axes[0].axhline(0.05, color="black", linewidth=0.8)
     axes[0].set(xlabel="number of samples N", ylabel="false among those shown", ylim=(0, None))
-    axes[1].set(xlabel="number of samples N", ylabel="missed among those above 0.01", ylim=(0, None))
+    axes[1].set(
+        xlabel="number of samples N", ylabel="missed among those above 0.01", ylim=(0, None)
+    )
     axes[0].legend(fontsize=7)
-    axes[1].text(0.97, 0.9, "solid: Sobol blocks, dotted: random", transform=axes[1].transAxes, fontsize=7, ha="right")
+    axes[1].text(
+        0.97,
+        0.9,
+        "solid: Sobol blocks, dotted: random",
+        transform=axes[1].transAxes,
+        fontsize=7,
+        ha="right",
+    )
     figure.savefig(IMAGES / "estimators-zeros.png", dpi=200)
 
 
@@ -152,9 +188,13 @@ def report(count: int) -> None:
     device = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     u = infocap.draw(basis, n, seed=1)
     recording = infocap.Recording(u, device(u, seed=1), range(n), repeats=device(u, seed=2))
-    text = infocap.report.page(infocap.estimate(recording, basis=basis, growth=False), title="Fibre, 40 m at 4.5 dBm")
+    text = infocap.report.page(
+        infocap.estimate(recording, basis=basis, growth=False), title="Fibre, 40 m at 4.5 dBm"
+    )
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         page = browser.new_page(viewport={"width": 1200, "height": 1030})
         page.set_content(text)
         page.screenshot(path=IMAGES / "report.png")
@@ -167,7 +207,9 @@ def demand(count: int) -> None:
     device = infocap.photonics.FibreSystem(power_dbm=7.1, length_m=40.0, n_inputs=2, tolerance=1e-3)
     needed = infocap.tasks.demand(infocap.tasks.two_spirals(), basis)
     with plt.rc_context(infocap.plot.STYLE):
-        ax = infocap.tasks.plot.demand_supply(needed, infocap.probe(device, basis, 4096 if count > 1 else 1024, seed=1))
+        ax = infocap.tasks.plot.demand_supply(
+            needed, infocap.probe(device, basis, 4096 if count > 1 else 1024, seed=1)
+        )
         ax.figure.savefig(IMAGES / "demand-supply.png", dpi=200)
 
 

@@ -17,7 +17,13 @@ import infocap
 from _common import run_tables
 
 N_DATA_SETS = 200
-HEAD = ["bias before correction", "bias", "scatter", "mean standard error", "95 % intervals that hold"]
+HEAD = [
+    "bias before correction",
+    "bias",
+    "scatter",
+    "mean standard error",
+    "95 % intervals that hold",
+]
 
 
 @dataclass(frozen=True)
@@ -60,20 +66,28 @@ def systems() -> dict[str, Known]:
     basis = infocap.product_basis("legendre", 5, 4)
     found = {}
     for noise in (0.3, 1.0):
-        mixture = infocap.theory.random_mixture(basis, n_active=40, n_readouts=25, noise=noise, seed=3)
+        mixture = infocap.theory.random_mixture(
+            basis, n_active=40, n_readouts=25, noise=noise, seed=3
+        )
         clean = infocap.theory.random_mixture(basis, n_active=40, n_readouts=25, seed=3)
         scale = mixture.noise_scale
         total = float(mixture.exact().sum())
         found[f"25 mixtures, {noise:.0%} noise"] = Known(clean, lambda x, s=scale: s, 5, total)
     for noise in (1e-3, 1e-2):
-        found[f"72 spectral readouts, noise {noise:g}"] = by_quadrature(spectrum, lambda x, s=noise: s)
+        found[f"72 spectral readouts, noise {noise:g}"] = by_quadrature(
+            spectrum, lambda x, s=noise: s
+        )
     features = infocap.systems.RandomFeatures(2, 30, gain=1.5, seed=5)
     found["30 tanh readouts, noise 0.001"] = by_quadrature(features, lambda x: 1e-3)
-    found["30 tanh readouts, 1 % of the value"] = by_quadrature(features, lambda x: 0.01 * np.abs(x))
+    found["30 tanh readouts, 1 % of the value"] = by_quadrature(
+        features, lambda x: 0.01 * np.abs(x)
+    )
     return found
 
 
-def measure(known: Known, n_inputs: int, repeats: int = 2, n_repeated: int = 0, sobol: bool = False) -> list[str]:
+def measure(
+    known: Known, n_inputs: int, repeats: int = 2, n_repeated: int = 0, sobol: bool = False
+) -> list[str]:
     """Bias, scatter and coverage over the data sets, as cells of a table."""
     n_repeated = n_repeated or n_inputs
     basis = infocap.product_basis("legendre", known.n_inputs, 1)
@@ -87,7 +101,11 @@ def measure(known: Known, n_inputs: int, repeats: int = 2, n_repeated: int = 0, 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*inputs are few for")
             found = infocap.dimension.from_repeats(*shots, measured_once=once)
-        errors[number] = found.raw_total - known.total, found.total - known.total, found.standard_error
+        errors[number] = (
+            found.raw_total - known.total,
+            found.total - known.total,
+            found.standard_error,
+        )
         low, high = found.interval()
         held += low <= known.total <= high
     plain, total, error = errors.T
@@ -102,7 +120,10 @@ def measure(known: Known, n_inputs: int, repeats: int = 2, n_repeated: int = 0, 
 
 
 def two_repeats() -> list[str]:
-    lines = [f"| system | true total | N | {' | '.join(HEAD)} |", "|---|---|---|" + "---|" * len(HEAD)]
+    lines = [
+        f"| system | true total | N | {' | '.join(HEAD)} |",
+        "|---|---|---|" + "---|" * len(HEAD),
+    ]
     for name, known in systems().items():
         fewest = 5 * int(name.split()[0]) + 5
         for n in (fewest, 512, 2048):
@@ -140,7 +161,11 @@ def factors() -> list[str]:
                 generator = np.random.default_rng([rank, n, number])
                 loadings = np.linalg.qr(generator.standard_normal((k, rank)))[0].T
                 signal = strength * generator.standard_normal((n, rank)) @ loadings
-                found.append(infocap.dimension.indicator(signal + generator.standard_normal((n, k))).n_factors)
+                found.append(
+                    infocap.dimension.indicator(
+                        signal + generator.standard_normal((n, k))
+                    ).n_factors
+                )
             cells.append(f"{np.mean([one == rank for one in found]):.0%}")
         lines.append(f"| {rank}, {k}, {n} | {' | '.join(cells)} |")
     return lines

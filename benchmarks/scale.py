@@ -31,7 +31,9 @@ def data(q: int, degree: int, n: int, k: int, seed: int = 0) -> tuple[Any, Any, 
 
 def readouts(u: Any, k: int, seed: int) -> Any:
     rng = np.random.default_rng([seed, 1])
-    return np.tanh(u @ rng.standard_normal((u.shape[1], k))) + 0.1 * rng.standard_normal((len(u), k))
+    return np.tanh(u @ rng.standard_normal((u.shape[1], k))) + 0.1 * rng.standard_normal(
+        (len(u), k)
+    )
 
 
 def flop(n: int, k: int, terms: int) -> float:
@@ -66,14 +68,21 @@ def model() -> list[str]:
     jobs = {}
     for name, (n, k, terms) in sizes.items():
         basis = infocap.product_basis("legendre", 8, indices=full.indices[:terms])
-        jobs[name] = lambda n=n, k=k, basis=basis: infocap.estimate(u[:n], x[:n, : k - 1], basis, method="raw")
+        jobs[name] = lambda n=n, k=k, basis=basis: infocap.estimate(
+            u[:n], x[:n, : k - 1], basis, method="raw"
+        )
     found = side_by_side(jobs, rounds=5)
-    lines = ["| job | s | times the first | by N K (K + L) | measured / model |", "|---|---|---|---|---|"]
+    lines = [
+        "| job | s | times the first | by N K (K + L) | measured / model |",
+        "|---|---|---|---|---|",
+    ]
     start = next(iter(sizes))
     first = found[start], flop(*sizes[start])
     for name, size in sizes.items():
         grown, expected = found[name] / first[0], flop(*size) / first[1]
-        lines.append(f"| {name} | {found[name]:.2f} | {grown:.2f} | {expected:.2f} | {grown / expected:.2f} |")
+        lines.append(
+            f"| {name} | {found[name]:.2f} | {grown:.2f} | {expected:.2f} | {grown / expected:.2f} |"
+        )
     return lines
 
 
@@ -115,7 +124,9 @@ def gpu() -> list[str]:
         for method in METHODS:
             torch.cuda.reset_peak_memory_stats()
             seconds = timed(
-                lambda basis=basis, ut=ut, xt=xt, method=method: infocap.estimate(ut, xt, basis, method=method)
+                lambda basis=basis, ut=ut, xt=xt, method=method: infocap.estimate(
+                    ut, xt, basis, method=method
+                )
             )
             own = flop(n, k + 1, len(basis)) / seconds
             off = "not compared"
@@ -134,7 +145,9 @@ def delayed() -> list[str]:
     n, k = 131_072, 500
     basis = infocap.product_basis("legendre", DELAYS, DEGREE)
     series = np.random.default_rng(0).uniform(-1, 1, n + DELAYS - 1)
-    u = np.lib.stride_tricks.sliding_window_view(series, DELAYS)[:, ::-1].copy()  # column d: delay d
+    u = np.lib.stride_tricks.sliding_window_view(series, DELAYS)[
+        :, ::-1
+    ].copy()  # column d: delay d
     x = readouts(u, k, 0)
     ut, xt = there(u), there(x)
     own = timed(lambda: infocap.estimate(ut, xt, basis, method="raw"), 3)
@@ -166,7 +179,10 @@ def delayed() -> list[str]:
     result = infocap.estimate(ut, xt, basis, method="raw", constant=False)
     mean_squares = basis.sum_over(ut, power=2) / n
     off = max(
-        abs(values[tuple((d, int(e)) for d, e in enumerate(row) if e)] - result.raw[term] / mean_squares[term])
+        abs(
+            values[tuple((d, int(e)) for d, e in enumerate(row) if e)]
+            - result.raw[term] / mean_squares[term]
+        )
         for term, row in enumerate(basis.indices)
         if term
     )
@@ -185,7 +201,12 @@ def main() -> None:
     else:
         tables = {"Processor": cpu, "Cost model": model}
     name = "Scale, on a graphics card" if arguments.gpu else "Scale"
-    run_tables(name, f"python benchmarks/scale.py{' --gpu' if arguments.gpu else ''}", tables, arguments.write)
+    run_tables(
+        name,
+        f"python benchmarks/scale.py{' --gpu' if arguments.gpu else ''}",
+        tables,
+        arguments.write,
+    )
 
 
 if __name__ == "__main__":

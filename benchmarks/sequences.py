@@ -53,7 +53,10 @@ class Linear:
         """a, b and the covariance of the readouts without noise."""
         rng = np.random.default_rng(0)
         a = rng.standard_normal((self.n_nodes,) * 2) if self.n_nodes > 1 else np.ones((1, 1))
-        a, b = a * self.radius / np.abs(np.linalg.eigvals(a)).max(), rng.standard_normal(self.n_nodes)
+        a, b = (
+            a * self.radius / np.abs(np.linalg.eigvals(a)).max(),
+            rng.standard_normal(self.n_nodes),
+        )
         return a, b, solve_discrete_lyapunov(a, np.outer(b, b))
 
     def __call__(self, u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -95,7 +98,9 @@ class Polynomial(Linear):
         rng, basis = np.random.default_rng(1), self.basis
         near = np.flatnonzero((basis.degrees > 0) & (basis.largest_delays <= 8))
         out = np.zeros((len(basis), self.n_nodes))
-        out[rng.choice(near, self.active, replace=False)] = rng.standard_normal((self.active, self.n_nodes))
+        out[rng.choice(near, self.active, replace=False)] = rng.standard_normal(
+            (self.active, self.n_nodes)
+        )
         return out / np.sqrt(np.sum(out**2, axis=0))
 
     def __call__(self, u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -136,7 +141,9 @@ class Network(Linear):
         """Capacities of all functions of the basis."""
         rng = np.random.default_rng(99)
         u = rng.uniform(-1, 1, (100, WASHOUT + 4000))
-        result = infocap.estimate(list(u[:, :, None]), list(self(u, rng)), self.basis, washout=WASHOUT)
+        result = infocap.estimate(
+            list(u[:, :, None]), list(self(u, rng)), self.basis, washout=WASHOUT
+        )
         return result.unbiased
 
 
@@ -145,8 +152,21 @@ NINE = [
     Linear("same, AR(.95) noise", slow=0.95),
     Linear("same, noise in the state", in_state=True),
     Linear("same, delays up to 10 only", max_delay=((1, 10), (2, 9))),
-    Linear("slow K = 1, a = .97, white 30 %", n_nodes=1, radius=0.97, noise=0.3, max_delay=((1, 60), (2, 8))),
-    Linear("same, AR(.97) noise", n_nodes=1, radius=0.97, noise=0.3, slow=0.97, max_delay=((1, 60), (2, 8))),
+    Linear(
+        "slow K = 1, a = .97, white 30 %",
+        n_nodes=1,
+        radius=0.97,
+        noise=0.3,
+        max_delay=((1, 60), (2, 8)),
+    ),
+    Linear(
+        "same, AR(.97) noise",
+        n_nodes=1,
+        radius=0.97,
+        noise=0.3,
+        slow=0.97,
+        max_delay=((1, 60), (2, 8)),
+    ),
     Polynomial("polynomial K = 10, white 100 %", noise=1.0),
     Polynomial("same, AR(.95) noise", noise=1.0, slow=0.95),
     Network("echo-state network K = 20", max_delay=((1, 25), (2, 8), (3, 4))),
@@ -159,7 +179,10 @@ FEW = [
     (Linear("linear K = 10, white noise 20 %", max_delay=WIDE), (1000, 2000)),
     (Linear("same, AR(.95) noise", slow=0.95, max_delay=WIDE), (1000, 2000)),
     (Linear("same, noise in the state", in_state=True, max_delay=WIDE), (1000, 2000)),
-    (Linear("slow K = 1, a = .97, AR(.97) noise 30 %", 1, 0.97, 0.3, 0.97, max_delay=LONG), (3000,)),
+    (
+        Linear("slow K = 1, a = .97, AR(.97) noise 30 %", 1, 0.97, 0.3, 0.97, max_delay=LONG),
+        (3000,),
+    ),
     (Polynomial("polynomial K = 10, white 100 %", noise=1.0, max_delay=WIDE), (1000, 2000)),
     (Polynomial("same, AR(.95) noise", noise=1.0, slow=0.95, max_delay=WIDE), (1000, 2000)),
     (Network("echo-state network K = 20", max_delay=WIDE), (1000, 2000)),
@@ -185,14 +208,30 @@ def error_bars(sets: int, jobs: list[tuple[Linear, int]]) -> list[str]:
     ]
     for place, (system, n) in enumerate(jobs):
         found, truth = data_sets(system, n, sets, place), system.exact
-        shown, null = np.flatnonzero(truth > 0.002)[1:], truth < (2e-4 if isinstance(system, Network) else 1e-12)
-        inside = [np.abs(one.unbiased - truth)[shown] < 1.96 * one.standard_error[shown] for one in found]
+        shown, null = (
+            np.flatnonzero(truth > 0.002)[1:],
+            truth < (2e-4 if isinstance(system, Network) else 1e-12),
+        )
+        inside = [
+            np.abs(one.unbiased - truth)[shown] < 1.96 * one.standard_error[shown] for one in found
+        ]
         totals = np.array([one.total for one in found]) - truth.sum()
         bars = np.array([one.total_standard_error for one in found])
-        rates = [np.mean([np.mean(one.p_value[null] < p) for one in found]) / p for p in (0.01, 0.05)]
+        rates = [
+            np.mean([np.mean(one.p_value[null] < p) for one in found]) / p for p in (0.01, 0.05)
+        ]
         rates = ["-" if not null.any() else f"{rate:.2f}" for rate in rates]
-        cells = [system.name, str(n), str(len(truth)), f"{truth.sum():.3f}", f"{np.mean(inside):.3f}"]
-        cells += [f"{np.mean(np.abs(totals) < 1.96 * bars):.2f}", f"{totals.mean() / bars.mean():+.2f}"]
+        cells = [
+            system.name,
+            str(n),
+            str(len(truth)),
+            f"{truth.sum():.3f}",
+            f"{np.mean(inside):.3f}",
+        ]
+        cells += [
+            f"{np.mean(np.abs(totals) < 1.96 * bars):.2f}",
+            f"{totals.mean() / bars.mean():+.2f}",
+        ]
         lines.append("| " + " | ".join([*cells, f"{bars.mean():.3f}", *rates]) + " |")
         print(lines[-1], flush=True)
     return lines
@@ -217,10 +256,16 @@ def accuracy(sets: int) -> list[str]:
                 seen = infocap.estimators.gather_evidence(inputs, x, system.basis, washout=WASHOUT)
                 for name in methods:
                     found[name].append(infocap.estimators.conclude(seen, name))
-            cells = [f"{system.name}, {len(system.basis)} functions, {system.exact.sum():.2f}", str(n)]
+            cells = [
+                f"{system.name}, {len(system.basis)} functions, {system.exact.sum():.2f}",
+                str(n),
+            ]
             for results in found.values():
                 values = np.array([one.capacity for one in results])
-                off = np.array([one.total + 1 - one.capacity[0] for one in results]) - system.exact.sum()
+                off = (
+                    np.array([one.total + 1 - one.capacity[0] for one in results])
+                    - system.exact.sum()
+                )
                 error = np.sqrt(np.mean((values[:, 1:] - system.exact[1:]) ** 2))
                 cells.append(f"{error:.4f}, {off.mean():+.2f} ({np.sqrt(np.mean(off**2)):.2f})")
             bars = np.array([one.total_standard_error for one in results])
@@ -230,14 +275,18 @@ def accuracy(sets: int) -> list[str]:
     return lines
 
 
-def like_ipc_module(u: np.ndarray, x: np.ndarray, basis: infocap.DelayedBasis, washout: int) -> np.ndarray:
+def like_ipc_module(
+    u: np.ndarray, x: np.ndarray, basis: infocap.DelayedBasis, washout: int
+) -> np.ndarray:
     """Our raw capacities as ipc-module defines them: without the constant, over the sample's own mean of y²."""
     result = infocap.estimate(u, x, basis, washout=washout, method="raw")
     y = basis(u[washout - basis.memory :, None])
     return (result.raw - y.mean(axis=0) ** 2) / np.mean(y**2, axis=0)
 
 
-def of_ipc_module(u: np.ndarray, x: np.ndarray, windows: dict[int, int], washout: int, **options: int) -> dict:
+def of_ipc_module(
+    u: np.ndarray, x: np.ndarray, windows: dict[int, int], washout: int, **options: int
+) -> dict:
     """Capacities of ipc-module by their labels."""
     from ipc_module.profiler import UnivariateProfiler
 
@@ -247,7 +296,9 @@ def of_ipc_module(u: np.ndarray, x: np.ndarray, windows: dict[int, int], washout
     for degrees, (delays, base, _) in profiler.items():
         for delay, value in zip(delays, np.ravel(base), strict=True):
             factors = sorted(zip(delay, degrees, strict=True))
-            label = "·".join(f"P{degree}(u[t-{one}])" if one else f"P{degree}(u[t])" for one, degree in factors)
+            label = "·".join(
+                f"P{degree}(u[t-{one}])" if one else f"P{degree}(u[t])" for one, degree in factors
+            )
             found[label] = float(value)
     return found
 
@@ -282,7 +333,10 @@ def speed() -> list[str]:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     rng = np.random.default_rng(0)
-    for n, k, windows, others in ((50_000, 100, {1: 200, 2: 100}, True), (30_000, 100, {1: 300, 2: 300}, False)):
+    for n, k, windows, others in (
+        (50_000, 100, {1: 200, 2: 100}, True),
+        (30_000, 100, {1: 300, 2: 300}, False),
+    ):
         start = time.process_time()
         basis = infocap.delayed_basis(max_delay=windows)
         plan, washout = time.process_time() - start, basis.memory
@@ -290,10 +344,19 @@ def speed() -> list[str]:
         ours = used(infocap.estimate, u, x, basis, method="raw")
         y = rng.standard_normal((len(basis) // 10, n))
         bare = 10 * used(np.matmul, y, x[:n])
-        cells = [f"N = {n}, K = {k}, {windows}", str(len(basis)), f"{plan:.2f}", f"{ours:.2f}", f"{bare:.2f}"]
+        cells = [
+            f"N = {n}, K = {k}, {windows}",
+            str(len(basis)),
+            f"{plan:.2f}",
+            f"{ours:.2f}",
+            f"{bare:.2f}",
+        ]
         cells.append(f"{bare / ours:.1f}")
         if others:
-            most, least = (used(of_ipc_module, u, x, windows, washout, surrogate_num=count) for count in (1000, 1))
+            most, least = (
+                used(of_ipc_module, u, x, windows, washout, surrogate_num=count)
+                for count in (1000, 1)
+            )
             cells += [f"{most:.1f} ({least:.1f})", f"{most / ours:.0f} ({least / ours:.0f})"]
         else:
             cells += ["", ""]
@@ -315,13 +378,27 @@ def used(job: Callable[..., object], *given: object, **options: object) -> float
 
 
 COMPARED = [
-    (Linear("linear K = 20, 3 % noise", 20, noise=0.03, max_delay=((1, 60), (2, 18), (3, 1))), (1000, 4000)),
     (
-        Polynomial("polynomial K = 20, 30 % noise", 20, noise=0.3, max_delay=((1, 40), (2, 15), (3, 5)), active=60),
+        Linear("linear K = 20, 3 % noise", 20, noise=0.03, max_delay=((1, 60), (2, 18), (3, 1))),
+        (1000, 4000),
+    ),
+    (
+        Polynomial(
+            "polynomial K = 20, 30 % noise",
+            20,
+            noise=0.3,
+            max_delay=((1, 40), (2, 15), (3, 5)),
+            active=60,
+        ),
         (300, 1000, 4000),
     ),
     (
-        Network("echo-state network K = 50", 50, noise=0.01, max_delay=((1, 60), (2, 15), (3, 6), (4, 4))),
+        Network(
+            "echo-state network K = 50",
+            50,
+            noise=0.01,
+            max_delay=((1, 60), (2, 15), (3, 6), (4, 4)),
+        ),
         (400, 1000, 4000, 16000),
     ),
 ]
@@ -332,17 +409,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--few", action="store_true", help="with 2 to 7 samples per function instead")
+    parser.add_argument(
+        "--few", action="store_true", help="with 2 to 7 samples per function instead"
+    )
     given = parser.parse_args()
     sets = 12 if given.quick else 120
-    tables: dict[str, Callable[[], list[str]]] = {"Error bars": partial(error_bars, sets, [(one, N) for one in NINE])}
+    tables: dict[str, Callable[[], list[str]]] = {
+        "Error bars": partial(error_bars, sets, [(one, N) for one in NINE])
+    }
     if importlib.util.find_spec("ipc_module"):
         tables |= {"Against ipc-module": agreement, "Speed": speed}
     tables["Accuracy"] = partial(accuracy, 3 if given.quick else 12)
     title, command = "Sequences", "python benchmarks/sequences.py"
     if given.few:
         title, command = "Sequences with few samples per function", f"{command} --few"
-        tables = {"Error bars": partial(error_bars, sets // 2, [(one, n) for one, sizes in FEW for n in sizes])}
+        tables = {
+            "Error bars": partial(
+                error_bars, sets // 2, [(one, n) for one, sizes in FEW for n in sizes]
+            )
+        }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
         run_tables(title, command, tables, given.write)

@@ -33,7 +33,9 @@ def write(folder: Path, n_samples: int) -> tuple[object, object]:
     rng = np.random.default_rng(0)
     weights = rng.standard_normal((INPUTS, READOUTS))
     arrays = [
-        zarr.create_array(str(folder / name), shape=(n_samples, width), chunks=(CHUNK, width), dtype=float)
+        zarr.create_array(
+            str(folder / name), shape=(n_samples, width), chunks=(CHUNK, width), dtype=float
+        )
         for name, width in (("u.zarr", INPUTS), ("x.zarr", READOUTS))
     ]
     for start in range(0, n_samples, CHUNK):
@@ -53,7 +55,9 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     return total / TICK
 
 
-def measured(job: Callable[[], infocap.CapacityResult], pids: Iterable[int]) -> tuple[float, float, object]:
+def measured(
+    job: Callable[[], infocap.CapacityResult], pids: Iterable[int]
+) -> tuple[float, float, object]:
     """Wall time and processor time of a job, and its result."""
     pids = list(pids)
     before, start = cpu_seconds(pids), time.perf_counter()
@@ -87,7 +91,9 @@ def rows(n_samples: int, rounds: int) -> list[str]:
             def spread() -> infocap.CapacityResult:
                 return infocap.estimate(u, x, BASIS, method=METHOD, executor=client)
 
-            first = measured(spread, [os.getpid(), *workers])  # with all that a worker imports in its life
+            first = measured(
+                spread, [os.getpid(), *workers]
+            )  # with all that a worker imports in its life
             one, two = [], []
             for _ in range(rounds):
                 one.append(measured(plain, [os.getpid()]))

@@ -21,7 +21,12 @@ def parsed(page: Path) -> BeautifulSoup:
 @cache
 def places(page: Path) -> set[str]:
     """What a link to this page may name after the #."""
-    return {str(tag.get(name)) for tag in parsed(page).find_all(True) for name in ("id", "name") if tag.get(name)}
+    return {
+        str(tag.get(name))
+        for tag in parsed(page).find_all(True)
+        for name in ("id", "name")
+        if tag.get(name)
+    }
 
 
 def links(page: Path) -> Iterator[str]:
@@ -41,7 +46,11 @@ def broken(site: Path) -> Iterator[str]:
             target = target / "index.html" if target.is_dir() else target
             if not target.exists():
                 yield f"{page.relative_to(site)}: {link}: there is no such file"
-            elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in places(target):
+            elif (
+                parts.fragment
+                and target.suffix == ".html"
+                and unquote(parts.fragment) not in places(target)
+            ):
                 yield f"{page.relative_to(site)}: {link}: there is no such place in the page"
 
 

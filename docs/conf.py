@@ -88,7 +88,11 @@ nitpick_ignore_regex = [
 
 def _public_bases(app: Any, name: str, thing: Any, options: Any, bases: list[type]) -> None:
     """Leave private classes, and those of modules for inner use, out of what a class is said to be based on."""
-    inner = [base for base in bases if base.__name__.startswith("_") or base.__module__.startswith("infocap._")]
+    inner = [
+        base
+        for base in bases
+        if base.__name__.startswith("_") or base.__module__.startswith("infocap._")
+    ]
     bases[:] = [base for base in bases if base not in inner] or [object]
 
 

@@ -28,7 +28,9 @@ def main(n_steps: int = 20_000) -> None:
     with plt.rc_context(infocap.plot.STYLE):
         figure, ax = plt.subplots(figsize=(3.5, 2.4), layout="constrained")
         for noise, style in ((0.0, "-"), (0.1, "--")):
-            network = infocap.systems.EchoState(NODES, radius=0.95, activation="linear", noise=noise)
+            network = infocap.systems.EchoState(
+                NODES, radius=0.95, activation="linear", noise=noise
+            )
             line = infocap.systems.DelayLine(NODES, noise)
             for name, system, a, colour in (
                 ("line", line, np.eye(NODES, k=-1), infocap.plot.COLOURS[0]),
@@ -42,9 +44,18 @@ def main(n_steps: int = 20_000) -> None:
                 said = f"{name} of {NODES} nodes, noise {noise:g}: memory {exact.sum():.2f}"
                 print(f"{said}, simulated and exact differ by {apart:.4f}")
                 within = exact[: basis.memory + 1].sum()
-                print(f"  up to delay {basis.memory}: exactly {within:.3f}, found {result.memory_capacity!r}")
+                print(
+                    f"  up to delay {basis.memory}: exactly {within:.3f}, found {result.memory_capacity!r}"
+                )
                 ax.plot(exact[: LONGEST + 1], style, color=colour, label=f"{name}, noise {noise:g}")
-                ax.errorbar(shown, found["capacity"], 2 * found["standard_error"], fmt="o", color=colour, markersize=3)
+                ax.errorbar(
+                    shown,
+                    found["capacity"],
+                    2 * found["standard_error"],
+                    fmt="o",
+                    color=colour,
+                    markersize=3,
+                )
         ax.set(xlabel="delay (steps)", ylabel="capacity of the delayed input", ylim=(-0.03, 1.05))
         ax.legend(loc="upper right", handlelength=1.6)
         figure.savefig(OUTPUT / "delay-line.png")

@@ -16,7 +16,9 @@ def main() -> None:
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
     system = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
     print(f"{basis}")
-    print(f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n")
+    print(
+        f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n"
+    )
     result = infocap.probe(system, basis, 4096, seed=1)
     print(result)
 
@@ -25,7 +27,9 @@ def main() -> None:
     infocap.report.save(result, OUTPUT / "report.html", title="A picosecond pulse in 40 m of fibre")
     infocap.plot.save(infocap.plot.capacity_matrix(result), OUTPUT / "capacity-matrix.png")
     infocap.plot.save(infocap.plot.capacity_bars(result), OUTPUT / "capacity-bars.png")
-    infocap.photonics.plot.stages(system, [[0.9, 0.5]], seed=1).savefig(OUTPUT / "light.png", dpi=300)
+    infocap.photonics.plot.stages(system, [[0.9, 0.5]], seed=1).savefig(
+        OUTPUT / "light.png", dpi=300
+    )
     print("\nWritten:")
     for path in sorted(OUTPUT.iterdir()):
         print(f"  {path}")

@@ -29,7 +29,9 @@ def main(n_nodes: int = 100, n_steps: int = 4000) -> None:
     basis = infocap.delayed_basis(max_delay={1: 40, 2: 15, 3: 6})
     results = {}
     for scale in SCALES:
-        network = infocap.systems.EchoState(n_nodes, radius=0.95, input_scale=scale, bias=0.2, noise=1e-5)
+        network = infocap.systems.EchoState(
+            n_nodes, radius=0.95, input_scale=scale, bias=0.2, noise=1e-5
+        )
         for task in tasks:
             washout = infocap.systems.check_fading(network, task.inputs, n_steps=n_steps // 2)
             score = infocap.tasks.accuracy(network, task, washout=washout)
@@ -45,10 +47,26 @@ def main(n_nodes: int = 100, n_steps: int = 4000) -> None:
         figure, (ax, below) = plt.subplots(2, 1, figsize=(5.0, 4.6), layout="constrained")
         for (name, found), colour in zip(scores.items(), infocap.plot.COLOURS, strict=False):
             values, errors = np.array([(score.mean, score.standard_error) for score in found]).T
-            ax.errorbar(SCALES, values, errors, color=colour, marker="o", markersize=4, capsize=2, label=name, zorder=3)
+            ax.errorbar(
+                SCALES,
+                values,
+                errors,
+                color=colour,
+                marker="o",
+                markersize=4,
+                capsize=2,
+                label=name,
+                zorder=3,
+            )
             ax.axhline(found[0].linear_mean, color=colour, linestyle="--", linewidth=0.8)
         ax.plot([], [], color="0.4", linestyle="--", linewidth=0.8, label="linear memory alone")
-        ax.set(xscale="log", xlabel="input scale", ylabel="R², held out", ylim=(-0.08, 1.05), yticks=[0, 0.5, 1])
+        ax.set(
+            xscale="log",
+            xlabel="input scale",
+            ylabel="R², held out",
+            ylim=(-0.08, 1.05),
+            yticks=[0, 0.5, 1],
+        )
         ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
         infocap.plot.degree_bars(results, below).set_xlabel("input scale")
         figure.savefig(OUTPUT / "echo-state.png")

@@ -22,19 +22,29 @@ def main(n_samples: int = 4096, max_degree: int = 12, plot: str | None = None) -
         print(f"\n{name}\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title("A picosecond pulse in 40 m of fibre, 71 spectral readouts", loc="left", fontsize="medium")
+        axes.set_title(
+            "A picosecond pulse in 40 m of fibre, 71 spectral readouts",
+            loc="left",
+            fontsize="medium",
+        )
         axes.figure.savefig(plot)
 
 
-def profile(power_dbm: float, basis: infocap.ProductBasis, n_samples: int) -> infocap.CapacityResult:
+def profile(
+    power_dbm: float, basis: infocap.ProductBasis, n_samples: int
+) -> infocap.CapacityResult:
     """Measure every input twice: what differs is noise."""
-    system = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=40.0, n_inputs=2, tolerance=1e-3)
+    system = infocap.photonics.FibreSystem(
+        power_dbm=power_dbm, length_m=40.0, n_inputs=2, tolerance=1e-3
+    )
     u = infocap.draw(basis, n_samples, seed=1)
     return infocap.estimate(u, system(u, seed=1), basis, repeats=system(u, seed=2))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples and functions")
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles, .png, .pdf or .svg")
     chosen = parser.parse_args()

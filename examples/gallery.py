@@ -38,23 +38,41 @@ class Device(NamedTuple):
 
 def devices(small: bool = False) -> Iterator[Device]:
     """All devices of the gallery, asked for few functions if `small`."""
-    two, three = infocap.product_basis("legendre", 2, 4 if small else 10), infocap.product_basis("legendre", 3, 6)
+    two, three = (
+        infocap.product_basis("legendre", 2, 4 if small else 10),
+        infocap.product_basis("legendre", 3, 6),
+    )
     for power in (-9.1, 1.0, 6.6):
-        system = infocap.photonics.FibreSystem(power_dbm=power, length_m=40.0, n_inputs=2, tolerance=1e-3)
+        system = infocap.photonics.FibreSystem(
+            power_dbm=power, length_m=40.0, n_inputs=2, tolerance=1e-3
+        )
         what = "Picosecond pulse in 40 m of fibre, 71 spectral channels"
         cost = f"{10 ** (power / 10) / system.pulse.repetition_mhz:.2g} nJ of light"
-        yield Device(f"fibre{power:+g}dBm", f"Fibre, {power:g} dBm".replace("-", "−"), what, system, two, cost=cost)
+        yield Device(
+            f"fibre{power:+g}dBm",
+            f"Fibre, {power:g} dBm".replace("-", "−"),
+            what,
+            system,
+            two,
+            cost=cost,
+        )
     for gain in (0.3, 3.0):
         features = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=50, gain=gain, noise=0.01)
-        yield Device(f"features-{gain:g}", f"Random features, gain {gain:g}", "50 tanh units", features, two)
+        yield Device(
+            f"features-{gain:g}", f"Random features, gain {gain:g}", "50 tanh units", features, two
+        )
     for depth in (1, 3):
         network = infocap.systems.FeedForward(3, [40] * depth, gain=1.5, bias=0.5, noise=0.01)
         name = f"Network of {depth} layer{'s' if depth > 1 else ''}"
-        yield Device(f"network-{depth}", name, "40 tanh units per layer, random weights", network, three)
+        yield Device(
+            f"network-{depth}", name, "40 tanh units per layer, random weights", network, three
+        )
     for shots in (30, 3000):
         what, cost = "Two angles, random circuit, ten expectation values", f"{shots} shots"
         turns = infocap.product_basis("fourier", 2, 4)
-        yield Device(f"qubits-{shots}", f"Four qubits, {shots} shots", what, Qubits(shots), turns, cost=cost)
+        yield Device(
+            f"qubits-{shots}", f"Four qubits, {shots} shots", what, Qubits(shots), turns, cost=cost
+        )
     for light, power in (("weak", 0.001), ("strong", 0.5)):
         name, what = f"Photodiodes, {light} light", "Three beams, scattering plate, 32 detectors"
         cost = f"{32 * PHOTONS * power / 1e6:.2g} million photons"
@@ -66,7 +84,10 @@ def devices(small: bool = False) -> Iterator[Device]:
         yield Device(f"echo-state-{scale:g}", name, what, echo, past, 300)
     for kind in ("mackey-glass", "ikeda"):
         delay = infocap.systems.DelayReservoir(50, kind, feedback=0.9, input_scale=0.3, noise=1e-4)
-        name, what = f"Delay reservoir, {kind.title()}", "One nonlinear node with feedback, 50 virtual nodes"
+        name, what = (
+            f"Delay reservoir, {kind.title()}",
+            "One nonlinear node with feedback, 50 virtual nodes",
+        )
         yield Device(f"delay-{kind}", name, what, delay, past, 300)
     line = infocap.systems.DelayLine(20, noise=1e-3)
     yield Device("delay-line", "Delay line", "20 taps, all linear", line, past, 300)
@@ -76,9 +97,13 @@ def measure(device: Device, n_samples: int) -> infocap.CapacityResult:
     """Measure the same inputs twice, and find all that the readouts tell."""
     u = infocap.draw(device.basis, n_samples + device.washout, seed=1)
     options: dict[str, Any] = {"washout": device.washout} if device.basis.memory else {}
-    with warnings.catch_warnings(action="ignore", category=infocap.errors.DataWarning):  # they stand on the card
+    with warnings.catch_warnings(
+        action="ignore", category=infocap.errors.DataWarning
+    ):  # they stand on the card
         repeats = device.system(u, seed=2)
-        return infocap.estimate(u, device.system(u, seed=1), device.basis, repeats=repeats, **options)
+        return infocap.estimate(
+            u, device.system(u, seed=1), device.basis, repeats=repeats, **options
+        )
 
 
 def main(folder: Path = OUTPUT, quick: bool = False) -> None:
@@ -87,15 +112,23 @@ def main(folder: Path = OUTPUT, quick: bool = False) -> None:
     for device in devices(small=quick):
         result = measure(device, 512 if quick else 4096)
         print(f"{device.name}: {result.total:.2f} of {result.maximum}", flush=True)
-        about = {"what": device.what, "cost per inference": device.cost} if device.cost else {"what": device.what}
+        about = (
+            {"what": device.what, "cost per inference": device.cost}
+            if device.cost
+            else {"what": device.what}
+        )
         infocap.report.card(result, folder / f"{device.file}.html", device.name, about)
     infocap.report.gallery(folder, folder / "index.html")
     print(f"Written: {folder / 'index.html'}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples and functions")
-    parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", default=OUTPUT, help="where the pages go")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FOLDER", default=OUTPUT, help="where the pages go"
+    )
     chosen = parser.parse_args()
     main(chosen.output, chosen.quick)

@@ -29,12 +29,18 @@ def main(n_samples: int = 4096, max_degree: int = 8, plot: str | None = None) ->
         print(f"\nlayer {depth}: {shared:.1f} in functions of all three inputs\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title("Three layers of 40 tanh units with random weights, three inputs", loc="left", fontsize="medium")
+        axes.set_title(
+            "Three layers of 40 tanh units with random weights, three inputs",
+            loc="left",
+            fontsize="medium",
+        )
         axes.figure.savefig(plot)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples and functions")
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles, .png, .pdf or .svg")
     chosen = parser.parse_args()

@@ -34,7 +34,9 @@ def main(n_samples: int = 4096) -> None:
         result = infocap.probe(device, basis, n_samples, seed=1)
         score = infocap.tasks.accuracy(device, task)
         reach = demand.reachable(result)
-        print(f"\n{name}: total capacity {result.total:.1f}, {reach:.0%} of the target is reachable")
+        print(
+            f"\n{name}: total capacity {result.total:.1f}, {reach:.0%} of the target is reachable"
+        )
         print(score)
         figure = infocap.tasks.plot.demand_supply(demand, result).figure
         figure.savefig(OUTPUT / f"demand-supply-{name}.png")

@@ -27,7 +27,9 @@ class Photodiodes:
     def __init__(self, power: float, seed: int = 0) -> None:
         generator = np.random.default_rng(seed)
         parts = generator.normal(size=(2, 4, DETECTORS))
-        self.plate = np.sqrt(power / 4) * (parts[0] + 1j * parts[1]) / np.sqrt(2)  # three beams and a reference
+        self.plate = (
+            np.sqrt(power / 4) * (parts[0] + 1j * parts[1]) / np.sqrt(2)
+        )  # three beams and a reference
 
     def __call__(self, u: np.ndarray, seed: int | None = None) -> np.ndarray:
         """Interference, shot noise, saturation, noise of the amplifier: in the order of the light."""
@@ -44,19 +46,25 @@ def main(n_samples: int = 4096, max_degree: int = 6, plot: str | None = None) ->
     results = {}
     for power in POWERS:
         diodes = Photodiodes(power)
-        results[f"{power:g} of saturation"] = infocap.estimate(u, diodes(u, seed=1), basis, repeats=diodes(u, seed=2))
+        results[f"{power:g} of saturation"] = infocap.estimate(
+            u, diodes(u, seed=1), basis, repeats=diodes(u, seed=2)
+        )
     for name, result in results.items():
         print(f"\nmean power {name}\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
         axes.set_title(
-            "32 saturating photodiodes behind a scattering plate, three beams", loc="left", fontsize="medium"
+            "32 saturating photodiodes behind a scattering plate, three beams",
+            loc="left",
+            fontsize="medium",
         )
         axes.figure.savefig(plot)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples and functions")
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles, .png, .pdf or .svg")
     chosen = parser.parse_args()

@@ -15,9 +15,15 @@ import numpy as np
 import infocap
 
 QUBITS, LAYERS = 4, 3
-SIGNS = 1 - 2 * ((np.arange(2**QUBITS)[:, None] >> np.arange(QUBITS)[::-1]) & 1)  # Z of each qubit, per outcome
-OBSERVABLES = np.column_stack([SIGNS, *(SIGNS[:, a] * SIGNS[:, b] for a, b in combinations(range(QUBITS), 2))])
-CZ = np.prod([np.where((SIGNS[:, a] < 0) & (SIGNS[:, a - 1] < 0), -1, 1) for a in range(QUBITS)], axis=0)
+SIGNS = 1 - 2 * (
+    (np.arange(2**QUBITS)[:, None] >> np.arange(QUBITS)[::-1]) & 1
+)  # Z of each qubit, per outcome
+OBSERVABLES = np.column_stack(
+    [SIGNS, *(SIGNS[:, a] * SIGNS[:, b] for a, b in combinations(range(QUBITS), 2))]
+)
+CZ = np.prod(
+    [np.where((SIGNS[:, a] < 0) & (SIGNS[:, a - 1] < 0), -1, 1) for a in range(QUBITS)], axis=0
+)
 
 
 def kron(matrices: list[np.ndarray]) -> np.ndarray:
@@ -51,7 +57,9 @@ class Qubits:
             turned = np.concatenate([np.cos(half), np.sin(half)], axis=1)
             state = (state[:, :, None] * turned[:, None, :]).reshape(len(u), -1)
         chance = np.abs(state @ self.unitary.T) ** 2
-        counts = np.random.default_rng(seed).multinomial(self.shots, chance / chance.sum(axis=1, keepdims=True))
+        counts = np.random.default_rng(seed).multinomial(
+            self.shots, chance / chance.sum(axis=1, keepdims=True)
+        )
         return counts @ OBSERVABLES / self.shots
 
 
@@ -65,12 +73,16 @@ def main(n_samples: int = 4096, plot: str | None = None) -> None:
         print(f"\n{name}\n{results[name]}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title("Four qubits, two angles, ten expectation values", loc="left", fontsize="medium")
+        axes.set_title(
+            "Four qubits, two angles, ten expectation values", loc="left", fontsize="medium"
+        )
         axes.figure.savefig(plot)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples")
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles, .png, .pdf or .svg")
     chosen = parser.parse_args()

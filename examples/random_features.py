@@ -22,7 +22,9 @@ def main(n_samples: int = 4096, max_degree: int = 12, plot: str | None = None) -
         print(f"\n{name}\n{result}")
     if plot is not None:
         axes = infocap.plot.compare(*results.values(), names=list(results))
-        axes.set_title("50 random tanh features of two inputs, noise 0.01", loc="left", fontsize="medium")
+        axes.set_title(
+            "50 random tanh features of two inputs, noise 0.01", loc="left", fontsize="medium"
+        )
         axes.figure.savefig(plot)
 
 
@@ -34,7 +36,9 @@ def profile(gain: float, basis: infocap.ProductBasis, n_samples: int) -> infocap
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples and functions")
     parser.add_argument("--plot", metavar="FILE", help="draw the profiles, .png, .pdf or .svg")
     chosen = parser.parse_args()

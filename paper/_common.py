@@ -148,7 +148,13 @@ def result_at(data: xr.Dataset, n_inputs: int, **point: Any) -> infocap.Capacity
     """The mean over seeds at one setting of a sweep, as a result for the functions that draw one."""
     here, parameters = data.sel(point).mean("seed"), parameters_of(data)
     found = {name.removesuffix(f"_q{n_inputs}"): here[name].values for name in here.data_vars}
-    numbers = {"total": float, "total_standard_error": float, "n_readouts": int, "maximum": int, "rank": int}
+    numbers = {
+        "total": float,
+        "total_standard_error": float,
+        "n_readouts": int,
+        "maximum": int,
+        "rank": int,
+    }
     return as_result(
         found["capacity"],
         infocap.product_basis("legendre", n_inputs, parameters["max_degree"][n_inputs]),
@@ -156,7 +162,11 @@ def result_at(data: xr.Dataset, n_inputs: int, **point: Any) -> infocap.Capacity
         raw=found["raw"],
         standard_error=found.get("standard_error"),
         method=parameters["method"],
-        **{name: kind(found[name]) for name, kind in numbers.items() if name in found and not np.isnan(found[name])},
+        **{
+            name: kind(found[name])
+            for name, kind in numbers.items()
+            if name in found and not np.isnan(found[name])
+        },
     )
 
 
@@ -165,7 +175,9 @@ def as_result(capacity: Any, basis: Any, n_samples: int, **known: Any) -> infoca
     missing = dict.fromkeys(("standard_error", "p_value", "threshold", "total_standard_error"))
     usual = {"raw": capacity, "total": float(np.sum(capacity)), "method": ""}
     usual |= {"n_readouts": MOST - 1, "maximum": MOST, "rank": MOST}
-    return infocap.CapacityResult(capacity=capacity, basis=basis, n_samples=n_samples, **(missing | usual | known))
+    return infocap.CapacityResult(
+        capacity=capacity, basis=basis, n_samples=n_samples, **(missing | usual | known)
+    )
 
 
 def beyond(data: xr.Dataset, n_inputs: int, degree: int) -> xr.DataArray:
@@ -191,7 +203,13 @@ def line(
     it could not, "calibrated" when something was adjusted to it. What `full` marks is not judged from a quick run.
     """
     verdict = "reported" if holds is None else kind if holds else "differs"
-    line = {"statement": statement, "paper": paper, "expected": expected, "found": found, "verdict": verdict}
+    line = {
+        "statement": statement,
+        "paper": paper,
+        "expected": expected,
+        "found": found,
+        "verdict": verdict,
+    }
     return line | {"twin": "", "twin_verdict": "", "full": full}
 
 
@@ -201,7 +219,9 @@ def finished(data: xr.Dataset, lines: list[Line]) -> list[Line]:
     for one in lines:
         if one.pop("full") and quick:
             for name in ("verdict", "twin_verdict"):
-                one[name] = "not judged" if one[name] in ("agrees", "differs", "calibrated") else one[name]
+                one[name] = (
+                    "not judged" if one[name] in ("agrees", "differs", "calibrated") else one[name]
+                )
     return lines
 
 
@@ -263,7 +283,10 @@ def spread(values: xr.DataArray, digits: int = 1) -> str:
 def by_length(values: xr.DataArray, digits: int = 1) -> str:
     """Means over the seeds against power, length by length, and the largest standard deviation over the seeds."""
     mean = values.mean("seed") if "seed" in values.dims else values
-    text = "; ".join(f"{length:g} m: {listed(mean.sel(length_m=length), digits)}" for length in mean["length_m"].values)
+    text = "; ".join(
+        f"{length:g} m: {listed(mean.sel(length_m=length), digits)}"
+        for length in mean["length_m"].values
+    )
     if values.sizes.get("seed", 1) > 1:
         text += f" (± {values.std('seed', ddof=1).max().item():.2g} at most)"
     return text

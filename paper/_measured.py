@@ -55,7 +55,9 @@ def add(path: Path) -> str:
     run = infocap.read(path)
     n_inputs = run.inputs.shape[1]
     if n_inputs not in DEGREES:
-        raise infocap.errors.DataError(f"{path} has {n_inputs} inputs; the paper's figures show 2 or 5.")
+        raise infocap.errors.DataError(
+            f"{path} has {n_inputs} inputs; the paper's figures show 2 or 5."
+        )
     basis = infocap.product_basis("legendre", n_inputs, DEGREES[n_inputs])
     result = infocap.estimate(run.inputs, run.readouts, basis, method="threshold-richardson")
     known = {**run.metadata, **run.metadata.get("system", {})}

@@ -120,7 +120,9 @@ def page(verdicts: Mapping[str, Sequence[Line]], folder: str) -> str:
             *(("twin", "verdict") if both else ()),
         ]
         lines += [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
-        lines += ["| " + " | ".join(list(map(_cell, one.values()))[: len(names)]) + " |" for one in found]
+        lines += [
+            "| " + " | ".join(list(map(_cell, one.values()))[: len(names)]) + " |" for one in found
+        ]
     return "\n".join(lines) + "\n\n" + TAIL
 
 

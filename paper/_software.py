@@ -74,9 +74,18 @@ def software(verdicts: Mapping[str, Sequence[Line]]) -> str:
     lines = [one for found in verdicts.values() for one in found]
     fit = [one for one in verdicts["twin"] if one["verdict"] == "calibrated"]
     fitted = [one for one in verdicts["twin"] if one["statement"].startswith("Fitted: ")]
-    (sobol,) = (one for one in verdicts["fig2"] if one["statement"].startswith("Error of the total, control-variate"))
-    (raw,) = (one for one in verdicts["fig2"] if one["statement"].startswith("Error of the total, raw"))
-    told = [f"`{one['statement'].removeprefix('Fitted: ')}` {one['found'].split(';')[0]}" for one in fitted]
+    (sobol,) = (
+        one
+        for one in verdicts["fig2"]
+        if one["statement"].startswith("Error of the total, control-variate")
+    )
+    (raw,) = (
+        one for one in verdicts["fig2"] if one["statement"].startswith("Error of the total, raw")
+    )
+    told = [
+        f"`{one['statement'].removeprefix('Fitted: ')}` {one['found'].split(';')[0]}"
+        for one in fitted
+    ]
     return TEXT.format(
         sobol=f"71 noise-free mixtures of 200 functions have a total of 72, and the error is {sobol['found']}, where "
         f"the plain estimate is off by {raw['found']}",
@@ -95,4 +104,6 @@ def _counted(lines: Sequence[Line], key: str) -> str:
         "calibrated": "hold after calibration",
         "identity": "could not fail",
     }
-    return ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict])
+    return ", ".join(
+        f"{counts[verdict]} {word}" for verdict, word in words.items() if counts[verdict]
+    )

@@ -29,7 +29,9 @@ import infocap
 class Work:
     """Where jobs are done and where their data sets are kept; by default here, and nowhere."""
 
-    def __init__(self, executor: Executor | None = None, folder: Path | None = None, progress: bool = False) -> None:
+    def __init__(
+        self, executor: Executor | None = None, folder: Path | None = None, progress: bool = False
+    ) -> None:
         self.executor, self.folder, self.progress = executor, folder, progress
         self.warnings: dict[str, None] = {}  # what was warned, once each, in order
 
@@ -39,12 +41,27 @@ class Work:
         A job is known by its arguments, its own source and the code of infocap. Other functions of its script
         that it calls are not looked at: after changing those, remove the folder.
         """
-        keys = {name: digest(inspect.getsource(job.func), job.args, job.keywords) for name, job in jobs.items()}
-        done = {name: data for name, key in keys.items() if (data := self.load(name, key)) is not None}
-        with ThreadPoolExecutor(1) if self.executor is None else nullcontext(self.executor) as executor:
-            futures = {executor.submit(recorded, job): name for name, job in jobs.items() if name not in done}
+        keys = {
+            name: digest(inspect.getsource(job.func), job.args, job.keywords)
+            for name, job in jobs.items()
+        }
+        done = {
+            name: data for name, key in keys.items() if (data := self.load(name, key)) is not None
+        }
+        with (
+            ThreadPoolExecutor(1)
+            if self.executor is None
+            else nullcontext(self.executor) as executor
+        ):
+            futures = {
+                executor.submit(recorded, job): name
+                for name, job in jobs.items()
+                if name not in done
+            }
             try:
-                for future in tqdm(as_completed(futures), total=len(futures), disable=not self.progress):
+                for future in tqdm(
+                    as_completed(futures), total=len(futures), disable=not self.progress
+                ):
                     name = futures[future]
                     done[name] = future.result()
                     self.save(name, keys[name], done[name])
@@ -67,7 +84,11 @@ class Work:
             data = recorded(lambda: script.compute(self, **changes))
             said = self.warnings | dict.fromkeys(json.loads(data.attrs["warnings"]))
             data.attrs["warnings"] = json.dumps(list(said))
-            data.attrs |= {"figure": name, "quick": str(quick), "infocap_version": infocap.__version__}
+            data.attrs |= {
+                "figure": name,
+                "quick": str(quick),
+                "infocap_version": infocap.__version__,
+            }
             self.save(name, key, data)
         return data
 
@@ -76,7 +97,9 @@ class Work:
         for path in self.folder.glob(f"{name}-{key}-*.nc") if self.folder else ():
             if path.stem.endswith(_hash(path.read_bytes())):
                 with xr.open_dataset(path, engine="h5netcdf") as data:
-                    return data.load().drop_encoding()  # which would cut texts that are joined later
+                    return (
+                        data.load().drop_encoding()
+                    )  # which would cut texts that are joined later
             path.unlink()
         return None
 
@@ -94,7 +117,9 @@ def start_worker(threads: int) -> None:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(threads)  # of libraries that are loaded later
     threadpool_limits(threads)
-    tqdm.set_lock(threading.RLock())  # its own, between processes, would outlive a worker that is killed
+    tqdm.set_lock(
+        threading.RLock()
+    )  # its own, between processes, would outlive a worker that is killed
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -123,7 +148,9 @@ def digest(*parts: Any) -> str:
 @functools.cache
 def _code() -> str:
     """Changes whenever a number may."""
-    return _hash(b"".join(path.read_bytes() for path in sorted(Path(infocap.__file__).parent.rglob("*.py"))))
+    return _hash(
+        b"".join(path.read_bytes() for path in sorted(Path(infocap.__file__).parent.rglob("*.py")))
+    )
 
 
 def _hash(content: bytes) -> str:

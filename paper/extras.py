@@ -81,8 +81,12 @@ def noise_limit(
     seed: int,
 ) -> xr.Dataset:
     """The total over a complete basis, from two measurements at the same random inputs."""
-    system = FibreSystem.published(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, tolerance=tolerance)
-    u = infocap.draw(infocap.product_basis("legendre", n_inputs, 1), n_repeated, design="random", seed=seed)
+    system = FibreSystem.published(
+        power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, tolerance=tolerance
+    )
+    u = infocap.draw(
+        infocap.product_basis("legendre", n_inputs, 1), n_repeated, design="random", seed=seed
+    )
     found = infocap.dimension.from_repeats(*(system(u, seed=seed + repeat) for repeat in (1, 2)))
     return xr.Dataset(
         {
@@ -100,7 +104,9 @@ def draw(data: xr.Dataset) -> Figure:
     whole, data = data, data.isel(model=0, seed=0)
     axes = figure.subplots(2, 2)
     for ax, letter, q in zip(axes[0], "ab", (2, 5), strict=True):
-        for length, colour in zip(data["length_m"].values, (infocap.plot.COLOURS[k] for k in (0, 5)), strict=True):
+        for length, colour in zip(
+            data["length_m"].values, (infocap.plot.COLOURS[k] for k in (0, 5)), strict=True
+        ):
             here = data.sel(length_m=length)
             power = here["power_dbm"]
             ax.errorbar(

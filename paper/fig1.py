@@ -44,7 +44,9 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     """The capacities of both conventions of phase noise and of the twin."""
     work, parameters = work or Work(), PARAMETERS | changes
     data = swept(work, parameters)
-    other = swept(work, parameters | {"phase_noise": "bin", "models": ["plain"]}).assign_coords(model=["bin"])
+    other = swept(work, parameters | {"phase_noise": "bin", "models": ["plain"]}).assign_coords(
+        model=["bin"]
+    )
     attributes = data.attrs
     return xr.concat([data, other], "model").assign_attrs(attributes)
 
@@ -66,7 +68,9 @@ def draw(data: xr.Dataset) -> Figure:
         else:
             bars["your data"] = (np.bincount(result.basis.degrees, result.capacity), result.total)
     figure = canvas(130)
-    tops, bottoms = figure.subplots(2, max(len(twos), len(bars)), sharey="row", height_ratios=[1.1, 1])
+    tops, bottoms = figure.subplots(
+        2, max(len(twos), len(bars)), sharey="row", height_ratios=[1.1, 1]
+    )
     for ax, (title, result) in zip(tops, twos.items(), strict=False):
         infocap.plot.capacity_matrix(result, ax, colourbar=False)
         lettered(ax, "a", f"two inputs, {title}")
@@ -124,7 +128,9 @@ def check(data: xr.Dataset) -> list[Line]:
             )
     for model, said in MODELS.items():
         here = data.sel(model=model)
-        rms = np.sqrt(((here["capacity_q2"] - xr.DataArray(CELLS, dims="term_q2")) ** 2).mean("term_q2"))
+        rms = np.sqrt(
+            ((here["capacity_q2"] - xr.DataArray(CELLS, dims="term_q2")) ** 2).mean("term_q2")
+        )
         by_degree = here["by_degree_q5"].mean("seed").values.ravel()
         common = np.minimum(by_degree / by_degree.sum(), BY_DEGREE / BY_DEGREE.sum()).sum()
         kind = "calibrated" if model == "twin" else "agrees"

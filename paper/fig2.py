@@ -15,7 +15,19 @@ from matplotlib.figure import Figure
 import infocap
 from infocap.workflow import Convergence
 
-from ._common import HALVES, SWEEP, Line, as_result, bars, canvas, finished, lettered, line, parameters_of, styled
+from ._common import (
+    HALVES,
+    SWEEP,
+    Line,
+    as_result,
+    bars,
+    canvas,
+    finished,
+    lettered,
+    line,
+    parameters_of,
+    styled,
+)
 from ._work import Work
 
 TITLE = "Finite samples: bias, its removal, and the error of every estimator"
@@ -72,7 +84,12 @@ MARKERS = {"sobol": "o", "random": "s"}
 CALLED = {"sobol": "Sobol", "random": "random"}
 
 
-SINGLE = ("fig2_convergence", "fig2_example", "fig2_unordered", "fig2_fibre")  # jobs that are not to be added up
+SINGLE = (
+    "fig2_convergence",
+    "fig2_example",
+    "fig2_unordered",
+    "fig2_fibre",
+)  # jobs that are not to be added up
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
@@ -85,7 +102,9 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     jobs = {
         "fig2_convergence": functools.partial(followed, **fibre),
         "fig2_example": functools.partial(example, **mixture),
-        "fig2_unordered": functools.partial(unordered, parameters["repeats"]["raw"] // 5, **mixture),
+        "fig2_unordered": functools.partial(
+            unordered, parameters["repeats"]["raw"] // 5, **mixture
+        ),
     }
     for q, number in product((2, 5), range(parameters["fibre_seeds"])):
         where = {"power_dbm": parameters["power_dbm"], "length_m": parameters["length_m"]}
@@ -93,7 +112,10 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     groups: dict[tuple[int, int], list[str]] = {}
     for method, count in parameters["repeats"].items():
         groups.setdefault((count, CHUNK.get(method, USUAL_CHUNK)), []).append(method)
-    for (count, chunk), methods in groups.items():  # methods with as many repeats share their data sets
+    for (
+        count,
+        chunk,
+    ), methods in groups.items():  # methods with as many repeats share their data sets
         for design in DESIGNS:
             for first in range(0, count, chunk):
                 numbers = [first, min(first + chunk, count)]
@@ -114,7 +136,9 @@ def followed(
     """Raw capacities of the fibre from the first N samples."""
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
     u = infocap.draw(basis, n_samples, seed=seed, blocks=HALVES)
-    x = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=seed)
+    x = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(
+        u, seed=seed
+    )
     curve = infocap.convergence(u, x, basis)
     return xr.Dataset({"raw_against_n": (("n", "term"), curve.raw)}, coords={"n": curve.n_samples})
 
@@ -123,12 +147,17 @@ def of_fibre(n_inputs: int, seed: int, *, power_dbm: float, length_m: float) -> 
     """Totals and numbers of functions that both algorithms find in the fibre with one seed: "for our case"."""
     basis = infocap.product_basis("legendre", n_inputs, SWEEP["max_degree"][n_inputs])
     u = infocap.draw(basis, SWEEP["n_samples"][n_inputs], seed=seed, blocks=HALVES)
-    x = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(u, seed=1000 + seed)
+    x = infocap.photonics.FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs)(
+        u, seed=1000 + seed
+    )
     evidence = infocap.estimators.gather_evidence(u, x, basis)
     found = [infocap.estimators.conclude(evidence, method) for method in ALGORITHMS]
     return xr.Dataset(
         {
-            f"fibre_total_q{n_inputs}": (("algorithm", "fibre_seed"), [[one.total] for one in found]),
+            f"fibre_total_q{n_inputs}": (
+                ("algorithm", "fibre_seed"),
+                [[one.total] for one in found],
+            ),
             f"fibre_functions_q{n_inputs}": (
                 ("algorithm", "fibre_seed"),
                 [[int((one.capacity > 0).sum())] for one in found],
@@ -142,12 +171,16 @@ def unordered(count: int, **mixture: int) -> xr.Dataset:
     """Standard deviation of the errors of Algorithm 1 with Sobol points whose halves are taken in any order."""
     squares = []
     for number in range(count):
-        exact, (result,) = estimates(number, "sobol", ["threshold-richardson"], shuffled=True, **mixture)
+        exact, (result,) = estimates(
+            number, "sobol", ["threshold-richardson"], shuffled=True, **mixture
+        )
         squares.append(np.mean((result.capacity - exact) ** 2))
     return xr.Dataset({"unordered_spread": float(np.sqrt(np.mean(squares)))})
 
 
-def repeated(design: str, methods: list[str], numbers: list[int], bin_width: float, **mixture: int) -> xr.Dataset:
+def repeated(
+    design: str, methods: list[str], numbers: list[int], bin_width: float, **mixture: int
+) -> xr.Dataset:
     """Errors of several methods on the same data, each number a new system at the same inputs."""
     n_bins = round(2 * REACH / bin_width)
     counts, summed, squares, totals, false = ([[] for _ in methods] for _ in range(5))
@@ -187,11 +220,15 @@ def estimates(
 ) -> tuple[Any, list[infocap.CapacityResult]]:
     """True capacities of a synthetic system, and what each method finds, from one pass over the data."""
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
-    system = infocap.theory.random_mixture(basis, n_active=n_active, n_readouts=n_readouts, seed=number)
+    system = infocap.theory.random_mixture(
+        basis, n_active=n_active, n_readouts=n_readouts, seed=number
+    )
     u = infocap.draw(basis, n_samples, design=design, seed=INPUTS_SEED, blocks=HALVES)
     if shuffled:
         u = np.random.default_rng(number).permutation(u)
-    with warnings.catch_warnings():  # that some methods' totals exceed the maximum is what is shown here
+    with (
+        warnings.catch_warnings()
+    ):  # that some methods' totals exceed the maximum is what is shown here
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
         evidence = infocap.estimators.gather_evidence(u, system(u), basis)
         return system.exact(), [infocap.estimators.conclude(evidence, method) for method in methods]
@@ -202,7 +239,12 @@ def example(**mixture: int) -> xr.Dataset:
     methods = {"before": "raw", "after": "threshold-richardson", "ours": "control-variate"}
     exact, found = estimates(0, "sobol", list(methods.values()), **mixture)
     columns = dict(zip(methods, (result.capacity for result in found), strict=True))
-    return xr.Dataset({f"example_{name}": ("term", values) for name, values in ({"actual": exact} | columns).items()})
+    return xr.Dataset(
+        {
+            f"example_{name}": ("term", values)
+            for name, values in ({"actual": exact} | columns).items()
+        }
+    )
 
 
 def _summed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
@@ -210,13 +252,16 @@ def _summed(parts: list[xr.Dataset]) -> list[xr.Dataset]:
     gathered: dict[tuple[str, str], list[xr.Dataset]] = {}
     for part in parts:
         for method in part["estimator"].values.tolist():
-            gathered.setdefault((part["design"].item(), method), []).append(part.sel(estimator=[method]))
+            gathered.setdefault((part["design"].item(), method), []).append(
+                part.sel(estimator=[method])
+            )
     out = []
     for chunks in gathered.values():
         count = sum(chunk.sizes["repeat"] for chunk in chunks)
         terms = chunks[0].sizes["term"]
         sums = {
-            name: sum(chunk[name] for chunk in chunks) / count for name in ("count", "summed_error", "summed_square")
+            name: sum(chunk[name] for chunk in chunks) / count
+            for name in ("count", "summed_error", "summed_square")
         }
         whole = xr.concat([chunk[["total_error", "false_share"]] for chunk in chunks], "repeat")
         mean_square = sums["summed_square"] / terms
@@ -272,7 +317,10 @@ def _histograms(axes: Any, data: xr.Dataset, width: float) -> None:
         for ax, counts in zip(axes, (here["functions_per_bin"].values, means), strict=True):
             ax.stairs(np.maximum(counts, 1e-9), edges, color=colour, label=label, linewidth=0.9)
     for ax, reach, name in zip(
-        axes, ((-0.02, 0.05), (-0.006, 0.04)), ("single errors", "mean error of each function"), strict=True
+        axes,
+        ((-0.02, 0.05), (-0.006, 0.04)),
+        ("single errors", "mean error of each function"),
+        strict=True,
     ):
         ax.set_yscale("log")
         ax.set_xlim(reach)
@@ -310,7 +358,9 @@ def _totals(ax: Any, data: xr.Dataset) -> None:
     ax.axvline(0, color="0.6", linewidth=0.8)
     ax.set_yticks(range(len(NAMES)), list(reversed(NAMES.values())))
     ax.set_ylim(-0.6, len(NAMES) - 0.4)
-    ax.set_xlabel(f"error of the total capacity (truth {TRUTH}): mean and standard deviation over data sets")
+    ax.set_xlabel(
+        f"error of the total capacity (truth {TRUTH}): mean and standard deviation over data sets"
+    )
     ax.legend(loc="center right")
     lettered(ax, "d", "error of the total")
 
@@ -341,7 +391,9 @@ def check(data: xr.Dataset) -> list[Line]:
     lines = [*_against_n(data["raw_against_n"])]
     errors = {
         (method, design): Errors(
-            here["mean_error"].mean().item(), here["spread"].item(), here["mean_error"].std("term").item()
+            here["mean_error"].mean().item(),
+            here["spread"].item(),
+            here["mean_error"].std("term").item(),
         )
         for method in NAMES
         for design in DESIGNS
@@ -366,7 +418,11 @@ def check(data: xr.Dataset) -> list[Line]:
                 abs(after.mean) < 0.1 * raw.mean,
             ),
             *_narrower(
-                f"Algorithm 1 reduces the dispersion of errors, {CALLED[design]} points", bias, after, raw, "raw"
+                f"Algorithm 1 reduces the dispersion of errors, {CALLED[design]} points",
+                bias,
+                after,
+                raw,
+                "raw",
             ),
         ]
     for method in ("raw", "threshold-richardson"):
@@ -374,7 +430,9 @@ def check(data: xr.Dataset) -> list[Line]:
             f"Sobol sampling reduces the variance of the errors, {NAMES[method]}",
             "Sobol sampling reduces the variance of the errors.",
         )
-        lines += _narrower(statement, sentence, errors[method, "sobol"], errors[method, "random"], "random points")
+        lines += _narrower(
+            statement, sentence, errors[method, "sobol"], errors[method, "random"], "random points"
+        )
     ordered, mixed = errors["threshold-richardson", "sobol"].spread, data["unordered_spread"].item()
     random = errors["threshold-richardson", "random"].spread
     lines.append(
@@ -389,9 +447,12 @@ def check(data: xr.Dataset) -> list[Line]:
     )
     for design in DESIGNS:
         before, corrected = (
-            _total_error(data, method, design)[0] / TRUTH for method in ("raw", "threshold-richardson")
+            _total_error(data, method, design)[0] / TRUTH
+            for method in ("raw", "threshold-richardson")
         )
-        false = data["false_share"].sel(estimator="threshold-richardson", design=design).mean().item()
+        false = (
+            data["false_share"].sel(estimator="threshold-richardson", design=design).mean().item()
+        )
         lines += [
             line(
                 f"The corrected total is close to the truth where the raw one is not, {CALLED[design]} points",
@@ -411,7 +472,9 @@ def check(data: xr.Dataset) -> list[Line]:
     lines += _algorithms(data)
     for method, name in NAMES.items():
         found = "; ".join(f"{CALLED[design]} {_said(data, method, design)}" for design in DESIGNS)
-        lines.append(line(f"Error of the total, {name}: mean ± standard deviation", "-", "-", found, None))
+        lines.append(
+            line(f"Error of the total, {name}: mean ± standard deviation", "-", "-", found, None)
+        )
     return finished(data, lines)
 
 
@@ -474,7 +537,9 @@ def _against_n(curve: xr.DataArray) -> list[Line]:
     ]
 
 
-def _narrower(statement: str, sentence: str, better: Errors, worse: Errors, than: str) -> list[Line]:
+def _narrower(
+    statement: str, sentence: str, better: Errors, worse: Errors, than: str
+) -> list[Line]:
     """A statement about the spread of errors, in both readings of the paper's histogram."""
     return [
         line(

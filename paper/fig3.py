@@ -43,7 +43,9 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     """Capacities of five inputs after 0 m and 5 m, and the spectra that one pair of inputs gives."""
     parameters = PARAMETERS | changes
     data = swept(work or Work(), parameters, inputs=[5])
-    spectra = SHOWN.readouts(np.array([parameters["shown"]]), parameters["lengths_m"], seed=parameters["seeds"][0])
+    spectra = SHOWN.readouts(
+        np.array([parameters["shown"]]), parameters["lengths_m"], seed=parameters["seeds"][0]
+    )
     data["spectrum"] = (("length_m", "wavelength_nm"), np.vstack(spectra), {"units": "mW/nm"})
     return data.assign_coords(wavelength_nm=SHOWN.wavelength_nm)
 
@@ -53,7 +55,9 @@ def draw(data: xr.Dataset) -> Figure:
     """The stages (a), capacities before (b) and after propagation (c)."""
     figure = canvas(172)
     top, bottom = figure.subfigures(2, 1, height_ratios=[1.55, 1])
-    panels = infocap.photonics.plot.stages(SHOWN, PARAMETERS["shown"], seed=PARAMETERS["seeds"][0], figure=top).axes
+    panels = infocap.photonics.plot.stages(
+        SHOWN, PARAMETERS["shown"], seed=PARAMETERS["seeds"][0], figure=top
+    ).axes
     lettered(panels[0], "a", "spectra for $u_1$ = 0.9, $u_2$ = 0.5")
     panels[1].set_title("pulses in time", loc="left")
     panels[2].set_title("what the encoder does", loc="left")

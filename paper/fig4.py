@@ -76,7 +76,9 @@ def statements(data: xr.Dataset) -> list[Line]:
     """The paper's sentences for one model."""
     high, total = beyond(data, 2, 6), data["total_q2"]
     lowest = 100 * (high / total).isel(power_dbm=[0])
-    second = data["capacity_q2"].isel(term_q2=slice(3, 6))  # functions come by degree: 1, then 2, then 3 of them
+    second = data["capacity_q2"].isel(
+        term_q2=slice(3, 6)
+    )  # functions come by degree: 1, then 2, then 3 of them
     return [
         line(
             f"At low power ({data['power_dbm'].values[0]:g} dBm) there are only low degrees",

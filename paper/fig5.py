@@ -11,7 +11,19 @@ from matplotlib.figure import Figure
 import infocap
 
 from ._common import QUICK as QUICK_SWEEP
-from ._common import SWEEP, Line, beyond, by_length, canvas, compared, grows, line, listed, styled, swept
+from ._common import (
+    SWEEP,
+    Line,
+    beyond,
+    by_length,
+    canvas,
+    compared,
+    grows,
+    line,
+    listed,
+    styled,
+    swept,
+)
 from ._measured import BY_DEGREE, LENGTH_M, OWN, POWER_DBM
 from ._work import Work
 
@@ -43,7 +55,9 @@ def draw(data: xr.Dataset) -> Figure:
                 bars["measured, total 39.1"] = BY_DEGREE
             for own, *where in OWN:
                 if own.basis.n_inputs == 5 and where == [power, length]:
-                    bars[f"your data, total {own.total:.1f}"] = np.bincount(own.basis.degrees, own.capacity)
+                    bars[f"your data, total {own.total:.1f}"] = np.bincount(
+                        own.basis.degrees, own.capacity
+                    )
             for place, (label, values) in enumerate(bars.items()):
                 colour = ("0.6", infocap.plot.COLOURS[5], "black", infocap.plot.COLOURS[2])[place]
                 ax.bar(
@@ -72,9 +86,7 @@ def statements(data: xr.Dataset) -> list[Line]:
     lowest = by_degree.isel(power_dbm=0).mean("seed")
     mean_degree = (by_degree * data["degree_q5"]).sum("degree_q5") / by_degree.sum("degree_q5")
     largest = lowest.argmax("degree_q5").values
-    sentence = (
-        "the distribution broadens toward higher total degrees, reflecting a richer set of nonlinear interactions"
-    )
+    sentence = "the distribution broadens toward higher total degrees, reflecting a richer set of nonlinear interactions"
     return [
         line(
             f"At low power ({data['power_dbm'].values[0]:g} dBm) capacity is concentrated in degree 2",

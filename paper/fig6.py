@@ -35,7 +35,9 @@ from ._measured import LENGTH_M, OWN, POWER_DBM, TOTAL
 from ._work import Work
 
 TITLE = "Total capacity against the nonlinear phase"
-PARAMETERS: dict[str, Any] = SWEEP | {"powers_dbm": [-9.1, -5.5, -1.9, 1.0, 4.5, 7.1]}  # -5.5 fills a gap
+PARAMETERS: dict[str, Any] = SWEEP | {
+    "powers_dbm": [-9.1, -5.5, -1.9, 1.0, 4.5, 7.1]
+}  # -5.5 fills a gap
 QUICK = QUICK_SWEEP | {"powers_dbm": [-9.1, -1.9, 1.0, 7.1]}
 OVERLAP = 0.05  # what we let pass for "the curves overlap"
 
@@ -51,14 +53,29 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
         np.array([[system.nonlinear_phase for system in row] for row in systems]),
         {"units": "rad"},
     )
-    data["peak_power"] = ("power_dbm", np.array([row[0].peak_power_w for row in systems]), {"units": "W"})
+    data["peak_power"] = (
+        "power_dbm",
+        np.array([row[0].peak_power_w for row in systems]),
+        {"units": "W"},
+    )
     jobs = {}
     for q in (2, 5):
-        same = {"n_inputs": q, "max_degree": parameters["max_degree"][q], "n_samples": parameters["n_samples"][q]}
+        same = {
+            "n_inputs": q,
+            "max_degree": parameters["max_degree"][q],
+            "n_samples": parameters["n_samples"][q],
+        }
         for model, seed in product(parameters["models"], parameters["seeds"]):
             for change, (power, length) in CHANGES.items():
                 jobs[f"fig6_{change}_q{q}_{model}{seed}"] = functools.partial(
-                    changed, change, power, length, model=model, seed=seed, tolerance=parameters["tolerance"], **same
+                    changed,
+                    change,
+                    power,
+                    length,
+                    model=model,
+                    seed=seed,
+                    tolerance=parameters["tolerance"],
+                    **same,
                 )
     others = [part.drop_attrs() for part in work.do(jobs).values()]
     attributes = data.attrs
@@ -74,9 +91,13 @@ def changed(
     n_samples: int, tolerance: float,
 ) -> xr.Dataset:  # fmt: skip
     """The total with the fibre's dispersion switched off, or with the longest effective length of the amplifier."""
-    usual = made(model, n_inputs=n_inputs, tolerance=tolerance)(power_dbm=power_dbm, length_m=length_m)
+    usual = made(model, n_inputs=n_inputs, tolerance=tolerance)(
+        power_dbm=power_dbm, length_m=length_m
+    )
     new = {"amplifier_length_m": 0.88}
-    if change == "no_dispersion":  # a thousandth of it, and as much as before ahead of the amplifier
+    if (
+        change == "no_dispersion"
+    ):  # a thousandth of it, and as much as before ahead of the amplifier
         new = {"beta2_ps2_per_km": usual.fibre.beta2_ps2_per_km / 1000,
                "prechirp_length_m": usual.fibre.prechirp_length_m * 1000}  # fmt: skip
     basis = infocap.product_basis("legendre", n_inputs, max_degree)
@@ -95,7 +116,9 @@ def draw(data: xr.Dataset) -> Figure:
     at = data["nonlinear_phase"].sel(power_dbm=POWER_DBM, length_m=LENGTH_M).item()
     for ax, letter, model in zip(axes, "ab", data["model"].values, strict=True):
         for q, colour in zip((5, 2), infocap.plot.COLOURS, strict=False):
-            for length, marker, style in zip(data["length_m"].values, "os", ("-", "--"), strict=True):
+            for length, marker, style in zip(
+                data["length_m"].values, "os", ("-", "--"), strict=True
+            ):
                 here = data.sel(length_m=length, model=model)
                 total = here[f"total_q{q}"]
                 ax.errorbar(
@@ -109,12 +132,19 @@ def draw(data: xr.Dataset) -> Figure:
                     markerfacecolor="white" if marker == "s" else colour,
                     label=f"{q} inputs, {length:g} m",
                 )
-            ax.plot(at, TOTAL[q], "*", color="black", markersize=8, label="measured" if q == 2 else None)
+            ax.plot(
+                at, TOTAL[q], "*", color="black", markersize=8, label="measured" if q == 2 else None
+            )
         for own, power, length in OWN:
             if np.isfinite(power + length):
                 phase = FibreSystem(power_dbm=power, length_m=length).nonlinear_phase
                 ax.plot(
-                    phase, own.total, "P", color="black", markersize=7, label=f"your data, {own.basis.n_inputs} inputs"
+                    phase,
+                    own.total,
+                    "P",
+                    color="black",
+                    markersize=7,
+                    label=f"your data, {own.basis.n_inputs} inputs",
                 )
         ax.set_xscale("log")
         ax.set_xlabel(r"nonlinear phase $\phi_{NL} = \gamma P_{peak} L$ (rad)")
@@ -128,11 +158,17 @@ def draw(data: xr.Dataset) -> Figure:
 def gap(data: xr.Dataset, n_inputs: int) -> float:
     """Largest difference of the two lengths' totals at equal phase, relative to the mean of both."""
     (phase, total), (far_phase, far_total) = (
-        (data["nonlinear_phase"].sel(length_m=length), data[f"total_q{n_inputs}"].mean("seed").sel(length_m=length))
+        (
+            data["nonlinear_phase"].sel(length_m=length),
+            data[f"total_q{n_inputs}"].mean("seed").sel(length_m=length),
+        )
         for length in data["length_m"].values
     )
     at = np.geomspace(*common_phases(data), 50)
-    near, far = (np.interp(np.log(at), np.log(p.values), t.values) for p, t in ((phase, total), (far_phase, far_total)))
+    near, far = (
+        np.interp(np.log(at), np.log(p.values), t.values)
+        for p, t in ((phase, total), (far_phase, far_total))
+    )
     return float(np.max(np.abs(far - near) / (0.5 * (far + near))))
 
 

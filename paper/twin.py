@@ -37,7 +37,13 @@ from ._measured import BY_DEGREE, LENGTH_M, POWER_DBM, TOTAL, matrix_values
 from ._work import Work
 
 TITLE = "A digital twin of the experiment: five parameters, their uncertainty, and what each brings"
-NAMES = ("prechirp_length_m", "exponent_spread", "phase_spread_rad", "relative", "additive_fraction")
+NAMES = (
+    "prechirp_length_m",
+    "exponent_spread",
+    "phase_spread_rad",
+    "relative",
+    "additive_fraction",
+)
 # Model and measurement differ by more than chance: no twin knows everything about a laboratory. So much is allowed for,
 # in a capacity, in the sum of a degree and in a total; it makes chi² about as large as its degrees of freedom.
 DISCREPANCY = {"cell": 0.025, "degree": 0.3, "total": 0.3}
@@ -53,7 +59,16 @@ PARAMETERS: dict[str, Any] = {
     },
     "n_fitted": {2: 2048, 5: 4096},  # samples of the fit
     "patterns": [0, 1, 2],  # seeds of the encoder's calibration, which the experiment does not tell
-    "lengths": [0.0, 30.0, 60.0, 90.0, 120.0, 150.0, 200.0, 250.0],  # before the amplifier, for the profile
+    "lengths": [
+        0.0,
+        30.0,
+        60.0,
+        90.0,
+        120.0,
+        150.0,
+        200.0,
+        250.0,
+    ],  # before the amplifier, for the profile
     "verified": SWEEP | {"powers_dbm": [POWER_DBM], "lengths_m": [LENGTH_M]},
     "quick": False,
 }
@@ -74,7 +89,15 @@ LADDER = {  # which parameters are fitted; the others do nothing
 class Light:
     """The spectra of one encoder and one dispersion without noise, and the capacities that noise leaves of them."""
 
-    def __init__(self, n_inputs: int, n_samples: int, pattern: int, length: float, exponent: float, phase: float):
+    def __init__(
+        self,
+        n_inputs: int,
+        n_samples: int,
+        pattern: int,
+        length: float,
+        exponent: float,
+        phase: float,
+    ):
         self.n_experiment = SWEEP["n_samples"][n_inputs]
         self.basis, u, y, inverse = designed(n_inputs, n_samples)
         system = FibreSystem(
@@ -85,7 +108,9 @@ class Light:
             encoder=Encoder(n_inputs, phase_noise=None, exponent_spread=exponent, phase_spread_rad=phase,
                             calibration_seed=pattern),
         )  # fmt: skip
-        x = system(u) / float(system.pulse.amplitude(np.zeros(1))[0] ** 2 * system.pulse.density_unit)
+        x = system(u) / float(
+            system.pulse.amplitude(np.zeros(1))[0] ** 2 * system.pulse.density_unit
+        )
         self.scale, self.square = x.std(axis=0), np.mean(x**2, axis=0)
         self.x = np.column_stack([np.ones(len(x)), (x - x.mean(axis=0)) / self.scale])
         self.correlation = inverse @ y.T @ self.x  # R, by regression
@@ -123,7 +148,9 @@ def predicted(given: dict[str, float], n_fitted: dict[int, int], pattern: int) -
     optics = tuple(given.get(name, NOTHING) for name in NAMES[:3])
     noise = tuple(given.get(name, NOTHING) for name in NAMES[3:])
     two, five = (light(q, n_fitted[q], pattern, *optics).capacities(*noise) for q in (2, 5))
-    return np.concatenate([two, np.bincount(designed(5, n_fitted[5])[0].degrees, five), [two.sum(), five.sum()]])
+    return np.concatenate(
+        [two, np.bincount(designed(5, n_fitted[5])[0].degrees, five), [two.sum(), five.sum()]]
+    )
 
 
 def measured() -> tuple[Any, Any]:
@@ -136,11 +163,18 @@ def measured() -> tuple[Any, Any]:
 
 
 def fitted(
-    label: str, start: dict[str, float], *, n_fitted: dict[int, int], pattern: int, fixed: dict[str, float]
+    label: str,
+    start: dict[str, float],
+    *,
+    n_fitted: dict[int, int],
+    pattern: int,
+    fixed: dict[str, float],
 ) -> xr.Dataset:
     """The best parameters of one variant, with errors, and how close it comes."""
     n_fitted = {int(q): n for q, n in n_fitted.items()}
-    found = infocap.calibrate(lambda **given: predicted(given | fixed, n_fitted, pattern), start, *measured())
+    found = infocap.calibrate(
+        lambda **given: predicted(given | fixed, n_fitted, pattern), start, *measured()
+    )
     numbers = predicted(found.parameters | fixed, n_fitted, pattern)
     cells = numbers[:-11] - measured()[0][:-11]
     tells = {
@@ -151,7 +185,10 @@ def fitted(
     columns = {"value": found.parameters | fixed, "error": found.standard_error}
     return xr.Dataset(
         {name: ("variant", [number]) for name, number in tells.items()}
-        | {name: (("variant", "parameter"), [[one.get(key, np.nan) for key in NAMES]]) for name, one in columns.items()}
+        | {
+            name: (("variant", "parameter"), [[one.get(key, np.nan) for key in NAMES]])
+            for name, one in columns.items()
+        }
         | {"predicted": (("variant", "number"), [numbers])},
         coords={"variant": [label], "parameter": list(NAMES)},
     )
@@ -164,9 +201,13 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
     fit = functools.partial(fitted, n_fitted=parameters["n_fitted"], fixed={})
     jobs = {}
     for step, (label, names) in enumerate(LADDER.items()):
-        jobs[f"twin_ladder{step}"] = functools.partial(fit, label, {name: start[name] for name in names}, pattern=0)
+        jobs[f"twin_ladder{step}"] = functools.partial(
+            fit, label, {name: start[name] for name in names}, pattern=0
+        )
     for pattern in parameters["patterns"][1:]:
-        jobs[f"twin_pattern{pattern}"] = functools.partial(fit, f"pattern {pattern}", start, pattern=pattern)
+        jobs[f"twin_pattern{pattern}"] = functools.partial(
+            fit, f"pattern {pattern}", start, pattern=pattern
+        )
     noise = {name: start[name] for name in NAMES[3:]}
     for length in parameters["lengths"]:
         fixed = {"prechirp_length_m": length, "exponent_spread": 0.015, "phase_spread_rad": 0.02}
@@ -175,7 +216,9 @@ def compute(work: Work | None = None, **changes: Any) -> xr.Dataset:
         )
     fits = [part.drop_attrs() for part in work.do(jobs).values()]
     data = xr.merge([xr.concat(fits, "variant"), swept(work, parameters["verified"]).drop_attrs()])
-    return joined([data], parameters | {"n_samples": SWEEP["n_samples"], "max_degree": SWEEP["max_degree"]})
+    return joined(
+        [data], parameters | {"n_samples": SWEEP["n_samples"], "max_degree": SWEEP["max_degree"]}
+    )
 
 
 @styled
@@ -226,7 +269,9 @@ def check(data: xr.Dataset) -> list[Line]:
                 kind="calibrated",
             )
         )
-    rms = np.sqrt(((twin["capacity_q2"] - xr.DataArray(cells, dims="term_q2")) ** 2).mean("term_q2"))
+    rms = np.sqrt(
+        ((twin["capacity_q2"] - xr.DataArray(cells, dims="term_q2")) ** 2).mean("term_q2")
+    )
     apart = abs(twin["by_degree_q5"] - xr.DataArray(BY_DEGREE, dims="degree_q5")).sum("degree_q5")
     lines += [
         line(
@@ -249,7 +294,10 @@ def check(data: xr.Dataset) -> list[Line]:
     best = data.sel(variant=list(LADDER)[-1])
     for name in NAMES:
         here = best.sel(parameter=name)
-        others = [f"{data['value'].sel(variant=one, parameter=name).item():.2g}" for one in variants(data, "pattern")]
+        others = [
+            f"{data['value'].sel(variant=one, parameter=name).item():.2g}"
+            for one in variants(data, "pattern")
+        ]
         found = f"{here['value'].item():.3g} ± {here['error'].item():.1g}"
         found += f"; with other patterns of the bins {', '.join(others)}" if others else ""
         lines.append(line(f"Fitted: {name}", "-", "-", found, None))

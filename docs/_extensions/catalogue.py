@@ -31,7 +31,12 @@ SECTIONS = {
         "workflow/_estimate.py",
     ),
     "Sequences": ("checks/_sequences.py", "estimators/_sequence.py", "workflow/_explore.py"),
-    "Plans, instruments and files": ("designs.py", "experiment", "recording", "workflow/_analyse.py"),
+    "Plans, instruments and files": (
+        "designs.py",
+        "experiment",
+        "recording",
+        "workflow/_analyse.py",
+    ),
     "Comparisons and targets": ("workflow/_compare.py", "result"),
     "Learning tasks": ("tasks",),
     "The simulated fibre": ("systems/fibre",),
@@ -85,14 +90,18 @@ class Texts:
         self.places: dict[int, Place] = {}
         self.assigned: dict[str, list[tuple[Place, ast.expr]]] = {}
         self._walk(function, ())
-        self.methods = {node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)}
+        self.methods = {
+            node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)
+        }
         self.module = module
 
     def _walk(self, parent: Any, blocks: tuple[tuple[int, str], ...]) -> None:
         for field in ("body", "orelse", "finalbody", "handlers"):
             here = (*blocks, (id(parent), field))
             statements = getattr(parent, field, [])
-            left = bool(statements) and isinstance(statements[-1], ast.Raise | ast.Return | ast.Continue)
+            left = bool(statements) and isinstance(
+                statements[-1], ast.Raise | ast.Return | ast.Continue
+            )
             for one in statements:
                 place = Place(one.lineno, here, left)
                 self.places.update((id(node), place) for node in ast.walk(one))
@@ -125,18 +134,31 @@ class Texts:
             case ast.FormattedValue(value=inner, format_spec=None):
                 return self.of(inner, place)
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return ["".join(one) for one in product(self.of(left, place), self.of(right, place))]
+                return [
+                    "".join(one) for one in product(self.of(left, place), self.of(right, place))
+                ]
             case ast.IfExp(body=yes, orelse=no):
                 return _or_gap([*self.of(yes, place), *self.of(no, place)])
             case ast.Dict(values=values):
                 return [text for value in values for text in self.of(value, place)]
             case ast.Subscript(value=ast.Name(id=name)) | ast.Name(id=name):
                 return self._named(name, place)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if name in self.methods:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)) if (
+                name in self.methods
+            ):
                 method = self.methods[name]
                 inside = Texts(method, self.module)
-                ends = [one for one in ast.walk(method) if isinstance(one, ast.Return) and one.value is not None]
-                return [text for end in ends if end.value for text in inside.of(end.value, inside.places[id(end)])]
+                ends = [
+                    one
+                    for one in ast.walk(method)
+                    if isinstance(one, ast.Return) and one.value is not None
+                ]
+                return [
+                    text
+                    for end in ends
+                    if end.value
+                    for text in inside.of(end.value, inside.places[id(end)])
+                ]
         return [GAP]
 
     def _named(self, name: str, place: Place) -> list[str]:
@@ -172,11 +194,19 @@ def _in_file(file: Path) -> Iterator[Entry]:
         texts = Texts(function, module)
         for call in _calls(function):
             words = {word.arg: word.value for word in call.keywords}
-            kind = words.get("kind", call.args[1] if len(call.args) > 1 else ast.Constant("warning"))
+            kind = words.get(
+                "kind", call.args[1] if len(call.args) > 1 else ast.Constant("warning")
+            )
             note = isinstance(kind, ast.Constant) and kind.value == "note"
             for text in dict.fromkeys(map(_tidied, texts.at(call))):
                 if not HANDED_ON.fullmatch(text):
-                    yield Entry(name, call.lineno, text, "note" if note else "warning", "unreliable" in words)
+                    yield Entry(
+                        name,
+                        call.lineno,
+                        text,
+                        "note" if note else "warning",
+                        "unreliable" in words,
+                    )
 
 
 def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
@@ -184,7 +214,11 @@ def _calls(function: ast.FunctionDef) -> Iterator[ast.Call]:
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("Check", "warn"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("Check", "warn")
+        ):
             yield node
         if not isinstance(node, ast.FunctionDef):
             waiting.extend(ast.iter_child_nodes(node))
@@ -209,12 +243,23 @@ def written() -> str:
         lines += [f"## {title}", ""]
         cures: dict[str, list[str]] = {}
         for entry in (one for one in every if section_of(one) == title):
-            mark = " *(note)*" if entry.kind == "note" else " *(the total is unreliable)*" if entry.unreliable else ""
+            mark = (
+                " *(note)*"
+                if entry.kind == "note"
+                else " *(the total is unreliable)*"
+                if entry.unreliable
+                else ""
+            )
             said = f"- {_sentence(entry.found.removesuffix('.'))}.{mark}"
             cures.setdefault(said, []).extend([entry.cure] if entry.cure else [])
         for said, several in cures.items():
             cure = " Or: ".join(map(_sentence, dict.fromkeys(several)))
-            lines += [said, "", f"  **What to do:** {cure}" if cure else "  Nothing has to be done.", ""]
+            lines += [
+                said,
+                "",
+                f"  **What to do:** {cure}" if cure else "  Nothing has to be done.",
+                "",
+            ]
     return "\n".join(lines)
 
 
@@ -222,7 +267,10 @@ def _sentence(text: str) -> str:
     """A text with a capital letter where it begins with a word, and escaped for Markdown where it is not code."""
     text = text[:1].upper() + text[1:] if re.match(r"[a-z']+[ ,]", text) else text
     parts = text.split("`")
-    return "`".join(re.sub(r"([<>\[\]_^~*])", r"\\\1", part) if k % 2 == 0 else part for k, part in enumerate(parts))
+    return "`".join(
+        re.sub(r"([<>\[\]_^~*])", r"\\\1", part) if k % 2 == 0 else part
+        for k, part in enumerate(parts)
+    )
 
 
 def _write(app: Any) -> None:

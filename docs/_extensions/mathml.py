@@ -31,5 +31,7 @@ def _block(translator: Any, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Offer the renderer under the name that conf.py asks for."""
-    app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_inline, None), block_renderers=(_block, None)
+    )
     return {"parallel_read_safe": True, "parallel_write_safe": True}

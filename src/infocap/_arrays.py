@@ -55,7 +55,10 @@ def as_like(values: Any, like: Any) -> Any:
         if on_device(values):
             return values
         values = np.asarray(values)
-    if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in ("float32", "complex64"):
+    if values.dtype.kind in "fc" and str(like.dtype).removeprefix("torch.") in (
+        "float32",
+        "complex64",
+    ):
         values = values.astype(np.complex64 if values.dtype.kind == "c" else np.float32)
     if on_host(like):
         return values
@@ -68,7 +71,9 @@ def to_numpy(array: Any) -> Any:
     """A NumPy copy of any array."""
     if on_host(array):
         return array
-    array = array.get() if hasattr(array, "get") else array.cpu() if hasattr(array, "cpu") else array
+    array = (
+        array.get() if hasattr(array, "get") else array.cpu() if hasattr(array, "cpu") else array
+    )
     if str(array.dtype) == "torch.bfloat16":  # NumPy has no such numbers
         array = array.float()
     if not hasattr(array, "__array__") and hasattr(array, "__dlpack__"):
@@ -105,10 +110,16 @@ def cholesky(matrix: Any, plus: Any = 0.0) -> Any:
 
             sums = matrix.copy()
             sums.flat[:: len(sums) + 1] += plus
-            return factored(sums.T, lower=True, overwrite_a=True, check_finite=False)  # in the order of LAPACK
+            return factored(
+                sums.T, lower=True, overwrite_a=True, check_finite=False
+            )  # in the order of LAPACK
         if not np.isscalar(plus):
-            matrix = matrix + xp.eye(matrix.shape[0], dtype=matrix.dtype, device=matrix.device) * as_like(plus, matrix)
-        if _library(matrix) == "torch":  # which tells on the device whether it failed, and nobody has to wait for that
+            matrix = matrix + xp.eye(
+                matrix.shape[0], dtype=matrix.dtype, device=matrix.device
+            ) * as_like(plus, matrix)
+        if (
+            _library(matrix) == "torch"
+        ):  # which tells on the device whether it failed, and nobody has to wait for that
             factor, failed = xp.linalg.cholesky_ex(matrix)
             return xp.where(failed > 0, xp.nan, factor)
         return xp.linalg.cholesky(matrix)
@@ -137,7 +148,9 @@ def inverse_of_triangle(triangle: Any) -> Any:
         from scipy.linalg.lapack import dtrtri
 
         return dtrtri(triangle)[0]
-    one = array_namespace(triangle).eye(triangle.shape[0], dtype=triangle.dtype, device=triangle.device)
+    one = array_namespace(triangle).eye(
+        triangle.shape[0], dtype=triangle.dtype, device=triangle.device
+    )
     return solve_triangle(triangle.T, one, transposed=True)
 
 

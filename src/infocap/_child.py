@@ -39,12 +39,17 @@ def in_child(opener: str, path: Path) -> Iterator[Contents]:
     """Open a file by a function ``"module:name"`` of its path that gives `Contents`, in another process."""
     settings = json.dumps([str(Path(__file__).parent), opener, str(path.absolute()), sys.path])
     command = [sys.executable, "-P", "-W", "ignore", "-c", PROGRAM, settings]
-    alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MALLOC_ARENA_MAX"), "1")
+    alone = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MALLOC_ARENA_MAX"), "1"
+    )
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, env=os.environ | alone, **pipes) as process:
         try:
             _answer(process, path, START_S)
-            slow = sum(one.stat().st_size for one in (path.rglob("*") if path.is_dir() else [path])) / SLOWEST
+            slow = (
+                sum(one.stat().st_size for one in (path.rglob("*") if path.is_dir() else [path]))
+                / SLOWEST
+            )
             found = _answer(process, path, ANSWER_S + slow)
             variables = {}
             for name, (shape, kind, *more) in found["variables"].items():
@@ -80,7 +85,9 @@ def _answer(process: subprocess.Popen[bytes], path: Path, seconds: float) -> dic
         late = not watch.is_alive()
         process.kill()
         said = f"its reader did not answer within {seconds:.0f} s" if late else "its reader crashed"
-        raise DataError(f"{path} cannot be read ({said}): it is damaged; take another copy of it.") from None
+        raise DataError(
+            f"{path} cannot be read ({said}): it is damaged; take another copy of it."
+        ) from None
     finally:
         watch.cancel()
     if "error" in found:
@@ -108,7 +115,13 @@ def serve(opener: str, place: str) -> None:
         with opened(path) as contents:
             described = {}
             for name, one in contents.variables.items():
-                dtype = one.dtype.str if one.dtype.kind in NUMBERS else "U" if one.dtype.kind in "US" else "O"
+                dtype = (
+                    one.dtype.str
+                    if one.dtype.kind in NUMBERS
+                    else "U"
+                    if one.dtype.kind in "US"
+                    else "O"
+                )
                 described[name] = [one.shape, dtype, one.attributes, one.missing]
             with blame(path, contents.kind):
                 answer(kind=contents.kind, variables=described, attributes=contents.attributes)
@@ -123,7 +136,9 @@ def serve(opener: str, place: str) -> None:
     except InfocapError as problem:
         answer(error=str(problem))
     except MemoryError:
-        answer(error=f"{path} takes more memory than its arrays declare; it is damaged, or made to do harm.")
+        answer(
+            error=f"{path} takes more memory than its arrays declare; it is damaged, or made to do harm."
+        )
 
 
 def limit_memory(n_bytes: int) -> None:
@@ -133,4 +148,6 @@ def limit_memory(n_bytes: int) -> None:
 
         pages = int(Path("/proc/self/statm").read_text().split()[5])  # data and stacks
         most = int(min(pages * resource.getpagesize() + SPARE_BYTES + COPIES * n_bytes, memory()))
-        resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1])
+        )

@@ -20,7 +20,9 @@ from .errors import DataError, InfocapError
 if TYPE_CHECKING:
     import xarray as xr
 
-FRACTION = 0.8  # of the memory that one array may take; the rest is for the program and copies of columns
+FRACTION = (
+    0.8  # of the memory that one array may take; the rest is for the program and copies of columns
+)
 # Bytes of memory per byte of text, at most: a cell of two digits and its comma was measured to take 77.
 TEXT_EXPANSION = 26
 TEXT_BYTES = 64  # of memory that a string takes at least, whatever its type in the file says
@@ -41,7 +43,9 @@ def readable(path: Path, folder: bool = False) -> Path:
         if not path.exists():
             raise DataError(f"{path} does not exist.")
         if not (path.is_dir() if folder else path.is_file()):
-            found = "a folder" if path.is_dir() else "a file" if path.is_file() else "no regular file"
+            found = (
+                "a folder" if path.is_dir() else "a file" if path.is_file() else "no regular file"
+            )
             raise DataError(f"{path} is {found}; a {'folder' if folder else 'file'} is needed.")
         if folder:
             next(path.iterdir(), None)
@@ -53,7 +57,9 @@ def readable(path: Path, folder: bool = False) -> Path:
         raise
     except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
         reason = getattr(problem, "strerror", None) or problem
-        raise DataError(f"{path} cannot be opened ({reason}); look at its name and permissions.") from problem
+        raise DataError(
+            f"{path} cannot be opened ({reason}); look at its name and permissions."
+        ) from problem
     return path
 
 
@@ -76,7 +82,9 @@ def refuse_too_large(path: Path, what: str, shape: Sequence[int], itemsize: int)
     n_bytes = math.prod(shape) * max(itemsize, 1)
     if n_bytes > FRACTION * memory():
         said = f"{path} declares {what} of shape {tuple(shape)}, {n_bytes:,} bytes, more than {FRACTION:.0%} of memory"
-        raise DataError(f"{said}; it is damaged, or must be read in parts with its own library for infocap.estimate.")
+        raise DataError(
+            f"{said}; it is damaged, or must be read in parts with its own library for infocap.estimate."
+        )
 
 
 def read_text(path: Path) -> bytes:
@@ -89,7 +97,9 @@ def refuse_bomb(path: Path, what: str, packed: int, unpacked: int) -> None:
     """Refuse what unpacks to far more than measured numbers do, before it is unpacked."""
     if unpacked > LARGE and unpacked > MOST_PACKED * packed:
         said = f"{path} packs {what}, {unpacked:,} bytes, into {packed:,}, which measured numbers never do"
-        raise DataError(f"{said}; it is damaged or made to fill memory: write it without compression if it is meant.")
+        raise DataError(
+            f"{said}; it is damaged or made to fill memory: write it without compression if it is meant."
+        )
 
 
 def memory() -> float:
@@ -105,7 +115,9 @@ def memory() -> float:
         known.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
     except (ImportError, OSError, ValueError):  # not Unix; no container; "max"
         pass
-    return min(known, default=16e9)  # what a laptop has, where the system does not tell, as on Windows
+    return min(
+        known, default=16e9
+    )  # what a laptop has, where the system does not tell, as on Windows
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,9 @@ class Variable:
     dtype: np.dtype[Any]
     load: Callable[[], Any]
     attributes: dict[str, Any] = field(default_factory=dict)
-    missing: str = ""  # what of it was never written or is lost, in words; it would be read as zeros
+    missing: str = (
+        ""  # what of it was never written or is lost, in words; it would be read as zeros
+    )
 
 
 @dataclass(frozen=True)
@@ -132,14 +146,19 @@ class Contents:
         return name in self.variables
 
     def __str__(self) -> str:
-        return listed([f"{name} {one.shape}" for name, one in self.variables.items()], 20) or "no arrays"
+        return (
+            listed([f"{name} {one.shape}" for name, one in self.variables.items()], 20)
+            or "no arrays"
+        )
 
     def whole(self, name: str) -> Variable:
         """Find an array of which nothing is missing; refuse others."""
         variable = self.variables[name]
         if variable.missing:
             said = f"{name} in {self.path} is not whole: {variable.missing}"
-            raise DataError(f"{said}, and would be read as zeros; copy the file again, or write all of it.")
+            raise DataError(
+                f"{said}, and would be read as zeros; copy the file again, or write all of it."
+            )
         return variable
 
     def numbers(self, name: str) -> np.ndarray:
@@ -202,7 +221,9 @@ def save_dataset(data: "xr.Dataset", path: Path, encoding: dict[str, Any] | None
             # Ask for the space of arrays, names and attributes before: HDF5 may end the process when the disk is full.
             with beside.open("wb") as file:
                 try:
-                    os.posix_fallocate(file.fileno(), 0, data.nbytes + data.nbytes // 10 + 1_000_000)
+                    os.posix_fallocate(
+                        file.fileno(), 0, data.nbytes + data.nbytes // 10 + 1_000_000
+                    )
                 except OSError as problem:
                     if problem.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
                         raise OSError(problem.errno, problem.strerror, str(beside)) from None
@@ -240,7 +261,9 @@ def sealed(path: Path) -> bool:
 def changed(path: Path) -> DataError:
     """Return the error for a file whose checksum does not agree."""
     said = f"{path} is damaged or cut short, or another program changed it: its checksum does not agree"
-    return DataError(f"{said}; take another copy, or if it was changed on purpose, delete its attribute '{SEALED}'.")
+    return DataError(
+        f"{said}; take another copy, or if it was changed on purpose, delete its attribute '{SEALED}'."
+    )
 
 
 @lru_cache(maxsize=64)  # a file is opened several times: to see what it is, and to read it

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from ._child import in_child
-from ._files import NUMBERS, SEALED, Contents, Variable, blame, changed, readable, refuse_too_large, sealed
+from ._files import (
+    NUMBERS,
+    SEALED,
+    Contents,
+    Variable,
+    blame,
+    changed,
+    readable,
+    refuse_too_large,
+    sealed,
+)
 from .errors import DataError
 
 # Only these attributes are read: following the references among others can hang on a damaged file.
@@ -34,7 +44,9 @@ def open_hdf5(path: Path) -> Iterator[Contents]:
     with path.open("rb") as start:
         if start.read(3) == CLASSIC:
             convert = f"nccopy -k nc4 {path.name} new.nc"
-            raise DataError(f"{path} is a NetCDF file of the classic format; convert it with {convert}.")
+            raise DataError(
+                f"{path} is a NetCDF file of the classic format; convert it with {convert}."
+            )
     as_written = sealed(path)
     with read_hdf5(path) if as_written else in_child("infocap._hdf5:read_hdf5", path) as contents:
         if not as_written and SEALED in contents.attributes:
@@ -58,7 +70,9 @@ def _visit(path: Path, variables: dict[str, Variable], name: str, found: Any) ->
     import h5py
 
     if name.count("/") > DEEPEST:
-        raise DataError(f"{path} nests groups deeper than {DEEPEST}; it is damaged, or made to take forever.")
+        raise DataError(
+            f"{path} nests groups deeper than {DEEPEST}; it is damaged, or made to take forever."
+        )
     if not isinstance(found, h5py.Dataset) or name.startswith("#") or found.external:
         return  # groups; MATLAB's #refs#; numbers kept in another file
     attributes = _attributes(found, ATTRIBUTES)
@@ -91,7 +105,11 @@ def _missing(path: Path, dataset: Any, n_chunks: int) -> str:
     if dataset.is_virtual:
         for source in dataset.virtual_sources():
             # The file itself is ".", numbered ones have %b.
-            file = path if source.file_name == "." else path.parent / source.file_name.replace("%b", "0")
+            file = (
+                path
+                if source.file_name == "."
+                else path.parent / source.file_name.replace("%b", "0")
+            )
             if not file.is_file():
                 return f"its source {source.file_name} is not there"
             with h5py.File(file, "r") as opened:

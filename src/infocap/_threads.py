@@ -32,7 +32,9 @@ def all_cores() -> Iterator[int]:
     the parallel parts: its idle threads go on spinning for a while and take the cores away. It is limited
     to one thread here; the number it had, which its environment variables set, is the number used.
     """
-    with _Cores.lock:  # the first call silences the matrix library and notes how many threads it had
+    with (
+        _Cores.lock
+    ):  # the first call silences the matrix library and notes how many threads it had
         if _Cores.calls == 0:
             controller = _controller()
             _Cores.count = max((library["num_threads"] for library in controller.info()), default=1)
@@ -47,14 +49,18 @@ def all_cores() -> Iterator[int]:
                 _Cores.limit.restore_original_limits()
 
 
-def parallel_map(function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1) -> list[Outcome]:
+def parallel_map(
+    function: Callable[[Item], Outcome], items: Sequence[Item], one_in: int = 1
+) -> list[Outcome]:
     """function(item) for every item, in order, on all cores; with `one_in=8` on one core in eight.
 
     Inside another such call the items come one after the other.
     """
     with all_cores() as cores:
         threads = min(max(cores // one_in, 1), len(items))
-        if threads <= 1 or current_thread().name.startswith(POOL):  # threads that wait for each other wait for ever
+        if threads <= 1 or current_thread().name.startswith(
+            POOL
+        ):  # threads that wait for each other wait for ever
             return list(map(function, items))
         return list(thread_pool(threads).map(function, items))
 
@@ -78,9 +84,13 @@ def _start_anew() -> None:
     _Cores.lock, _Cores.calls = Lock(), 0
     thread_pool.cache_clear()
     # Before Python 3.12 a cached property is computed under a lock.
-    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "infocap"]
+    modules = [
+        module for name, module in sys.modules.items() if name.partition(".")[0] == "infocap"
+    ]
     classes = [one for module in modules for one in vars(module).values() if isinstance(one, type)]
-    for one in (entry for kind in classes for entry in vars(kind).values() if hasattr(entry, "lock")):
+    for one in (
+        entry for kind in classes for entry in vars(kind).values() if hasattr(entry, "lock")
+    ):
         if isinstance(one, cached_property):
             one.lock = RLock()  # type: ignore[attr-defined]
 

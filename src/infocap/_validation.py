@@ -16,7 +16,9 @@ from .errors import ParameterError
 def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
     """Refuse a name that is not on the list."""
     options = list(options)
-    if not any(value is option or (isinstance(value, str) and value == option) for option in options):
+    if not any(
+        value is option or (isinstance(value, str) and value == option) for option in options
+    ):
         raise ParameterError(f"`{name}={value!r}` is not one of {', '.join(map(repr, options))}.")
 
 
@@ -28,7 +30,9 @@ def made_by(name: str, value: Any, kind: type, maker: str) -> None:
 
 def whole_number(name: str, value: Any, least: int) -> int:
     """Return a whole number; refuse anything else, and less than `least`."""
-    whole = isinstance(value, Integral) or (isinstance(value, float | np.floating) and value.is_integer())
+    whole = isinstance(value, Integral) or (
+        isinstance(value, float | np.floating) and value.is_integer()
+    )
     if not whole or value < least:
         raise ParameterError(f"`{name}={value!r}` must be a whole number, {least} or more.")
     return int(value)

@@ -73,7 +73,9 @@ def draw(
     return _inputs(basis, _points(basis, n_samples, design or "sobol", seed, blocks, method))
 
 
-def _sequence(basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None) -> Floats:
+def _sequence(
+    basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None
+) -> Floats:
     """Points in the unit cube, one after the other in time: independent, or a de Bruijn sequence from a random place.
 
     A maximal-length shift register has all windows of k bits but that of zeros, which one more zero adds.
@@ -84,8 +86,15 @@ def _sequence(basis: ProductBasis, n_samples: int, design: str, seed: int | None
     if design == "random":
         return _points(basis, n_samples, design, seed, None, None)
     levels = [getattr(family, "mass", np.empty(0)) for family in basis.families]
-    if len(levels) != 1 or len(levels[0]) != 2 or abs(levels[0][0] - levels[0][1]) > 1e-12 or n_samples < 8:
-        raise ParameterError("a de Bruijn sequence has 8 samples or more of one input with two equally likely levels.")
+    if (
+        len(levels) != 1
+        or len(levels[0]) != 2
+        or abs(levels[0][0] - levels[0][1]) > 1e-12
+        or n_samples < 8
+    ):
+        raise ParameterError(
+            "a de Bruijn sequence has 8 samples or more of one input with two equally likely levels."
+        )
     order, rng = int(np.log2(n_samples)), np.random.default_rng(seed)
     bits = scipy.signal.max_len_seq(order)[0]
     twice = "".join(map(str, [*bits.tolist(), *bits.tolist()]))
@@ -118,7 +127,9 @@ def draw_weighted(
     """
     made_by("basis", basis, ProductBasis, "product_basis(...)")
     if basis.of_sequences:
-        raise ParameterError("a sequence has no weights, for its inputs are in time; use draw(basis, n_samples).")
+        raise ParameterError(
+            "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
+        )
     points = _points(basis, n_samples, design, seed, blocks, method)
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
         edges, cumulative = _denser(family, int(indices.max()))
@@ -152,7 +163,9 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
     if plan.get("weighted"):
         return draw_weighted(basis, n_samples, **settings)[0]
     if not plan.get("shuffled"):
-        return former_draw(basis, n_samples, settings["design"], settings["seed"], settings["blocks"] or 1)
+        return former_draw(
+            basis, n_samples, settings["design"], settings["seed"], settings["blocks"] or 1
+        )
     return draw(basis, n_samples, **settings)
 
 
@@ -176,7 +189,9 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
         return 1
     if blocks is None:
         least = max(LEAST_POINTS, _states(basis))
-        fitting = (count for count in BLOCKS if n_samples % count == 0 and n_samples // count >= least)
+        fitting = (
+            count for count in BLOCKS if n_samples % count == 0 and n_samples // count >= least
+        )
         return next(fitting, 1)
     if n_samples % blocks:
         raise ParameterError(
@@ -194,7 +209,17 @@ def design_fingerprint(plan: Mapping[str, Any]) -> str:
     >>> design_fingerprint(plan) == design_fingerprint(plan | {"seed": 2})
     False
     """
-    names = ["family", "n_inputs", "domain", "design", "seed", "n_samples", "blocks", "shuffled", "weighted"]
+    names = [
+        "family",
+        "n_inputs",
+        "domain",
+        "design",
+        "seed",
+        "n_samples",
+        "blocks",
+        "shuffled",
+        "weighted",
+    ]
     if plan.get("weighted"):  # inputs are then denser where the functions are large
         names += ["max_degree", "index_set", "max_interactions"]
     told = json.dumps({name: plan.get(name) for name in names}, sort_keys=True)
@@ -215,7 +240,12 @@ def _states(basis: ProductBasis) -> int:
 
 
 def _points(
-    basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None, method: str | None
+    basis: ProductBasis,
+    n_samples: int,
+    design: str,
+    seed: int | None,
+    blocks: int | None,
+    method: str | None,
 ) -> Floats:
     """Points in the unit cube of all inputs, none at its edge; block i depends on the seed, i and its size alone.
 
@@ -242,8 +272,12 @@ def _points(
             "inputs: some functions are then the same on a whole block; leave `blocks` out, or take more samples."
         )
     entropy = np.random.SeedSequence(seed).entropy
-    keys = [np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number)) for number in range(blocks)]
-    points = [rng.permutation(make(basis.n_inputs, size, rng)) for rng in map(np.random.default_rng, keys)]
+    keys = [
+        np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number)) for number in range(blocks)
+    ]
+    points = [
+        rng.permutation(make(basis.n_inputs, size, rng)) for rng in map(np.random.default_rng, keys)
+    ]
     return np.clip(np.vstack(points), EDGE, 1 - EDGE)
 
 
@@ -267,12 +301,16 @@ def _denser(family: Family, degree: int) -> tuple[Floats, Floats]:
 def _scrambled(sampler: str, n_inputs: int, n_samples: int, seed: Any) -> Floats:
     # The first of a larger net, because SciPy warns of Sobol points that are not a power of two in its own words.
     n_drawn = 1 << (n_samples - 1).bit_length() if sampler == "Sobol" else n_samples
-    return getattr(scipy.stats.qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[:n_samples]
+    return getattr(scipy.stats.qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[
+        :n_samples
+    ]
 
 
 DESIGNS: dict[str, Callable[[int, int, Any], Floats]] = {
     "sobol": partial(_scrambled, "Sobol"),
-    "random": lambda n_inputs, n_samples, seed: np.random.default_rng(seed).random((n_samples, n_inputs)),
+    "random": lambda n_inputs, n_samples, seed: np.random.default_rng(seed).random(
+        (n_samples, n_inputs)
+    ),
     "halton": partial(_scrambled, "Halton"),
     "lhs": partial(_scrambled, "LatinHypercube"),
 }

@@ -96,7 +96,9 @@ class Check(str):
 def warn(message: str, category: type[Warning] = DataWarning) -> None:
     """Raise a DataWarning that points at the line outside the package that caused it."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap":
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "infocap"
+    ):
         level, frame = level + 1, frame.f_back
     warnings.warn(printable(message), category, stacklevel=level)
 

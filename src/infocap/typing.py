@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[Any]  # float64
 Integers: TypeAlias = NDArray[Any]  # of any width
-ArrayLike: TypeAlias = Any  # anything with .shape and row slicing: NumPy, memmap, h5py, zarr, xarray, dask
+ArrayLike: TypeAlias = (
+    Any  # anything with .shape and row slicing: NumPy, memmap, h5py, zarr, xarray, dask
+)
 System: TypeAlias = Callable[..., Any]  # (samples, inputs) -> (samples, readouts)
 Target: TypeAlias = Callable[[Floats], Any]  # (samples, inputs) -> (samples,)

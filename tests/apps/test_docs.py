@@ -27,15 +27,33 @@ BIN = Path(sys.executable).parent
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "generated" not in page.parts)
 MODULES = [
     "infocap",
-    *(f"infocap.{name}" for name in infocap.__all__ if isinstance(getattr(infocap, name), ModuleType)),
+    *(
+        f"infocap.{name}"
+        for name in infocap.__all__
+        if isinstance(getattr(infocap, name), ModuleType)
+    ),
     "infocap.photonics",
     "infocap.lab.adapters",
 ]
 RUN_AT_BUILD = "{code-cell}"
 RUN_HERE = ("python", "console")
-NOT_CODE = ("text", "toml", "matlab", "julia", "r", "{toctree}", "{glossary}", "{eval-rst}", "{include}")
+NOT_CODE = (
+    "text",
+    "toml",
+    "matlab",
+    "julia",
+    "r",
+    "{toctree}",
+    "{glossary}",
+    "{eval-rst}",
+    "{include}",
+)
 SLOW = ("lab.md", "photonics.md", "howto/matlab.md")  # their commands take many seconds
-LIBRARIES = {"howto/pyvisa.md": "pyvisa_sim", "howto/pymeasure.md": "pymeasure", "howto/qcodes.md": "qcodes"}
+LIBRARIES = {
+    "howto/pyvisa.md": "pyvisa_sim",
+    "howto/pymeasure.md": "pymeasure",
+    "howto/qcodes.md": "qcodes",
+}
 NEEDED = {  # by the commands and the code of a page, beyond what they make themselves
     "compare.md": ("run.nc", "other.nc"),
     "files.md": (
@@ -71,7 +89,11 @@ def name_of(page):
 
 def fenced(page):
     """Language and text of every block between back ticks."""
-    return re.findall(r"^```(\S*)[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(
+        r"^```(\S*)[^\n]*\n(.*?)^```",
+        page.read_text(encoding="utf-8"),
+        flags=re.DOTALL | re.MULTILINE,
+    )
 
 
 def blocks(page, language):
@@ -89,10 +111,17 @@ def pages_with(language, slow=()):
 def console(commands, folder):
     """Run commands as a reader would, with a stand-in for the measurement that a comment asks for."""
     Path(folder, "measure.py").write_text(MEASURE, encoding="utf-8")
-    script = re.sub(r"^# measure: .*$", f"{sys.executable} measure.py", commands, flags=re.MULTILINE)
-    where = os.environ | {"PATH": os.pathsep.join([str(BIN), os.environ["PATH"]]), "MPLBACKEND": "Agg"}
+    script = re.sub(
+        r"^# measure: .*$", f"{sys.executable} measure.py", commands, flags=re.MULTILINE
+    )
+    where = os.environ | {
+        "PATH": os.pathsep.join([str(BIN), os.environ["PATH"]]),
+        "MPLBACKEND": "Agg",
+    }
     call = ["bash", "-ec", script]
-    return subprocess.run(call, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        call, cwd=folder, env=where, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +136,9 @@ def laboratory(tmp_path_factory):
     recording.save(folder / "run.nc")
     slipped = np.roll(recording.readouts, 1, axis=0)
     infocap.Recording(recording.inputs, slipped, recording.index).save(folder / "slipped.nc")
-    other = infocap.probe(infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 1024, seed=2)
+    other = infocap.probe(
+        infocap.systems.RandomFeatures(2, 9, noise=0.01), plan.basis, 1024, seed=2
+    )
     other.save(folder / "other.nc")
     infocap.estimate(recording, basis=plan.basis, growth=False).save(folder / "result.nc")
     plan.save(folder / "plan.toml")
@@ -147,8 +178,12 @@ def desk(laboratory, tmp_path, monkeypatch):
     plt.close("all")
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:qcodes", "ignore::DeprecationWarning:pymeasure")
-@pytest.mark.parametrize("page", pages_with("python", ("howto/qcodes.md",)))  # QCoDeS is large: make test-slow has it
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning:qcodes", "ignore::DeprecationWarning:pymeasure"
+)
+@pytest.mark.parametrize(
+    "page", pages_with("python", ("howto/qcodes.md",))
+)  # QCoDeS is large: make test-slow has it
 def test_the_python_of_a_page_runs(page, desk, request):
     if page in LIBRARIES and importlib.util.find_spec(LIBRARIES[page]) is None:
         absent(LIBRARIES[page])
@@ -172,8 +207,15 @@ def test_the_commands_of_a_page_run(page, desk):
 def test_every_block_is_run_or_is_no_code(page):
     languages = {language for language, _ in fenced(DOCS / page)}
     assert languages <= {*RUN_HERE, RUN_AT_BUILD, *NOT_CODE}
-    text = re.sub(r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert not re.search(r"^    (infocap|import|from|%%)\b", text, flags=re.MULTILINE), "code that nobody runs"
+    text = re.sub(
+        r"^```.*?^```",
+        "",
+        (DOCS / page).read_text(encoding="utf-8"),
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    assert not re.search(r"^    (infocap|import|from|%%)\b", text, flags=re.MULTILINE), (
+        "code that nobody runs"
+    )
     for block in blocks(DOCS / page, "text"):
         assert "infocap " not in block.replace("pip install", ""), "a command that nobody runs"
 
@@ -186,7 +228,9 @@ def test_pages_that_are_run_at_build_say_so():
 
 def slugs(page):
     """What a link may name after the #: headings, as the site and code hosts spell them."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
     headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in plain}
@@ -212,37 +256,57 @@ def test_links_lead_somewhere(page):
         target = here if not path else (here.parent / path)
         assert target.exists(), f"{page} leads to {link}, which is not there"
         if place and target.suffix == ".md":
-            assert place in slugs(target), f"{page} leads to {link}; {target.name} has no such heading"
+            assert place in slugs(target), (
+                f"{page} leads to {link}; {target.name} has no such heading"
+            )
 
 
 def test_every_word_is_spelled():
-    done = subprocess.run([BIN / "codespell"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [BIN / "codespell"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_layers_of_the_architecture_page_are_those_that_are_enforced():
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
-    rows = [re.findall(r"`(\w+)`", row) for row in re.findall(r"^\| (`.*?) \|", text, flags=re.MULTILINE)]
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    rows = [
+        re.findall(r"`(\w+)`", row)
+        for row in re.findall(r"^\| (`.*?) \|", text, flags=re.MULTILINE)
+    ]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
     enforced = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     assert [sorted(row) for row in rows] == [sorted(layer.split(" | ")) for layer in enforced]
 
 
 def in_backticks(page):
-    text = re.sub(r"^```.*?^```", "", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(
+        r"^```.*?^```",
+        "",
+        (DOCS / page).read_text(encoding="utf-8"),
+        flags=re.DOTALL | re.MULTILINE,
+    )
     return set(re.findall(r"`([^`\n]+)`", text))
 
 
 def test_every_path_of_the_architecture_page_exists():
-    paths = {name for name in in_backticks("architecture.md") if name.endswith(".py") or "/" in name}
+    paths = {
+        name for name in in_backticks("architecture.md") if name.endswith(".py") or "/" in name
+    }
     assert len(paths) > 15
     assert [
-        name for name in paths if not (ROOT / name).exists() and not (ROOT / "src" / "infocap" / name).exists()
+        name
+        for name in paths
+        if not (ROOT / name).exists() and not (ROOT / "src" / "infocap" / name).exists()
     ] == []
 
 
 def test_every_function_and_table_of_the_architecture_page_exists():
-    code = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src" / "infocap").rglob("*.py"))
+    code = "\n".join(
+        file.read_text(encoding="utf-8") for file in (ROOT / "src" / "infocap").rglob("*.py")
+    )
     defined = set(re.findall(r"^\s*(?:def|class) (\w+)", code, flags=re.MULTILINE))
     defined |= set(re.findall(r"^(\w+)(?:: .*)? = ", code, flags=re.MULTILINE))
     rooms = {file.stem for file in (ROOT / "src" / "infocap").iterdir()}
@@ -267,14 +331,24 @@ def test_other_languages_find_what_their_page_names(laboratory):
     import h5py
 
     text = (DOCS / "howto" / "other-languages.md").read_text(encoding="utf-8")
-    with h5py.File(laboratory / "result.nc") as result, h5py.File(laboratory / "run.nc") as recording:
+    with (
+        h5py.File(laboratory / "result.nc") as result,
+        h5py.File(laboratory / "run.nc") as recording,
+    ):
         table = text[text.index("| variable |") : text.index("and these attributes")]
-        variables = set(re.findall(r"`(\w+)`", table.replace("factor_", "").replace("P1(u1)·P2(u2)", "")))
+        variables = set(
+            re.findall(r"`(\w+)`", table.replace("factor_", "").replace("P1(u1)·P2(u2)", ""))
+        )
         assert variables - {"input", "delay", "function"} <= set(result)
         attributes = set(
-            re.findall(r"`(\w+)`", text[text.index("and these attributes") :].partition("A **recording**")[0])
+            re.findall(
+                r"`(\w+)`",
+                text[text.index("and these attributes") :].partition("A **recording**")[0],
+            )
         )
-        assert attributes - {"noise_limited_total", "noise_limited_standard_error"} <= set(result.attrs)
+        assert attributes - {"noise_limited_total", "noise_limited_standard_error"} <= set(
+            result.attrs
+        )
         assert {"inputs", "readouts", "index", "metadata"} <= set(recording)
         assert recording["readouts"].shape == (256, 12)
         assert result["weights"].shape == (13, len(result["capacity"]))
@@ -298,19 +372,32 @@ def test_a_table_of_capacities_is_read_by_any_program_that_skips_comments(labora
 
 def test_tutorials_are_downloadable_as_notebooks_that_jupyter_understands():
     for page in [*DOCS.glob("tutorials/*.md"), DOCS / "start.md"]:
-        offered = f"{{nb-download}}`executed notebook <{page.stem}.ipynb>`" in page.read_text(encoding="utf-8")
+        offered = f"{{nb-download}}`executed notebook <{page.stem}.ipynb>`" in page.read_text(
+            encoding="utf-8"
+        )
         assert offered == bool(blocks(page, RUN_AT_BUILD)), page
     sys.path.insert(0, str(DOCS / "_extensions"))
     from notebooks import plain
 
     cells = [
-        {"cell_type": "markdown", "source": "# Lab\n\nDownload this page as an {nb-download}`x <lab.ipynb>`.\n"},
-        {"cell_type": "markdown", "source": ["See [files](../files.md#two), ", "[SciPy](https://scipy.org)."]},
+        {
+            "cell_type": "markdown",
+            "source": "# Lab\n\nDownload this page as an {nb-download}`x <lab.ipynb>`.\n",
+        },
+        {
+            "cell_type": "markdown",
+            "source": ["See [files](../files.md#two), ", "[SciPy](https://scipy.org)."],
+        },
         {"cell_type": "code", "source": ["%%console\n", "infocap cite\n"]},
         {"cell_type": "code", "source": "print('%%console')"},
     ]
     texts = [cell["source"] for cell in plain({"cells": cells})["cells"]]
-    wanted = ["# Lab\n\n", "See files, [SciPy](https://scipy.org).", "%%bash\ninfocap cite\n", "print('%%console')"]
+    wanted = [
+        "# Lab\n\n",
+        "See files, [SciPy](https://scipy.org).",
+        "%%bash\ninfocap cite\n",
+        "print('%%console')",
+    ]
     assert texts == wanted
 
 
@@ -318,7 +405,11 @@ def public():
     """Every public name: module, name and what it is."""
     for module in MODULES:
         found = importlib.import_module(module)
-        own = (name for name in vars(found) if not name.startswith("_") and name not in ("sys", "warnings"))
+        own = (
+            name
+            for name in vars(found)
+            if not name.startswith("_") and name not in ("sys", "warnings")
+        )
         for name in getattr(found, "__all__", own):
             thing = getattr(found, name)
             if not isinstance(thing, ModuleType):
@@ -332,13 +423,17 @@ def is_code(thing):
 @pytest.mark.parametrize(("module", "name"), [(m, n) for m, n, thing in public() if is_code(thing)])
 def test_every_public_name_has_an_example(module, name):
     thing = getattr(importlib.import_module(module), name)
-    assert ">>>" in (inspect.getdoc(thing) or ""), f"{module}.{name} has no example that runs as a doctest"
+    assert ">>>" in (inspect.getdoc(thing) or ""), (
+        f"{module}.{name} has no example that runs as a doctest"
+    )
 
 
 def test_every_public_constant_is_in_the_reference():
     text = (DOCS / "reference" / "constants.md").read_text(encoding="utf-8")
     described = set(re.findall(r"py:data:: (\S+)", text))
-    assert described == {f"{module}.{name}" for module, name, thing in public() if not is_code(thing)}
+    assert described == {
+        f"{module}.{name}" for module, name, thing in public() if not is_code(thing)
+    }
 
 
 def test_every_public_module_is_in_the_reference():

@@ -25,12 +25,18 @@ PROMISED = {
     "simulator": (["Sweep: 4 settings", "correlation 0."], ["capacity-accuracy.png"]),
     "own_instrument": (["Recording: 512 samples", "that noise allows"], ["run.db"]),
     "echo_state": (["the start is forgotten after", "R²: "], ["echo-state.png"]),
-    "delay_reservoir": (["ikeda, feedback 0.2: forgets its start", "NRMSE"], ["delay-reservoir.png"]),
+    "delay_reservoir": (
+        ["ikeda, feedback 0.2: forgets its start", "NRMSE"],
+        ["delay-reservoir.png"],
+    ),
     "delay_line": (
         ["line of 20 nodes, noise 0: memory 20.00", "simulated and exact differ by 0.0"],
         ["delay-line.png"],
     ),
-    "gallery": (["Fibre, −9.1 dBm: ", "Delay line: "], ["gallery/index.html", "gallery/qubits-30.html"]),
+    "gallery": (
+        ["Fibre, −9.1 dBm: ", "Delay line: "],
+        ["gallery/index.html", "gallery/qubits-30.html"],
+    ),
     "own_task": (["Demand of ring", "of the target is reachable"], ["demand-supply-network.png"]),
 }
 
@@ -48,7 +54,9 @@ def test_the_example_runs_and_writes_its_files(name, tmp_path, monkeypatch, caps
     assert all((tmp_path / "example-output" / file).stat().st_size > 1000 for file in files)
 
 
-@pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")  # the quick form is short of samples
+@pytest.mark.filterwarnings(
+    "ignore::infocap.errors.DataWarning"
+)  # the quick form is short of samples
 @pytest.mark.parametrize("name", DEVICES)
 def test_a_device_shows_its_profiles_and_draws_them(name, tmp_path, monkeypatch, capsys):
     picture = tmp_path / f"{name}.png"

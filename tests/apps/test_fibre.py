@@ -42,7 +42,9 @@ def test_the_pulse_has_the_papers_figures():
     assert Pulse().duration_ps == pytest.approx(4.2, abs=0.02)
     assert Pulse(power_dbm=-9.1).peak_power_w == pytest.approx(2.58, abs=0.01)
     assert Pulse(power_dbm=7.1).peak_power_w == pytest.approx(107.4, abs=0.1)
-    phases = [FibreSystem(power_dbm=p, length_m=40).nonlinear_phase for p in (-9.1, -1.9, 1.0, 4.5, 7.1)]
+    phases = [
+        FibreSystem(power_dbm=p, length_m=40).nonlinear_phase for p in (-9.1, -1.9, 1.0, 4.5, 7.1)
+    ]
     assert_allclose(phases, [0.124, 0.649, 1.27, 2.83, 5.16], rtol=5e-3)
 
 
@@ -54,7 +56,9 @@ def test_the_spectrum_holds_the_average_power():
     power = np.trapezoid(density[order], system.spectrum_wavelength_nm[order])
     assert power == pytest.approx(10**0.3, rel=1e-8)
     half = density > density.max() / 2
-    assert half.sum() / GHZ_PER_NM == pytest.approx(0.6, abs=0.01)  # 0.6 nm at half maximum, in cells of 1 GHz
+    assert half.sum() / GHZ_PER_NM == pytest.approx(
+        0.6, abs=0.01
+    )  # 0.6 nm at half maximum, in cells of 1 GHz
 
 
 # ---- encoder -----------------------------------------------------------------------------------------------
@@ -115,7 +119,9 @@ def test_phase_noise_has_its_size_and_is_seeded(kind):
 @pytest.mark.parametrize("kind", ["cell", "bin"])
 def test_noise_does_not_depend_on_how_many_samples_come_along(kind, library):
     xp = pytest.importorskip(library)
-    system = FibreSystem(n_inputs=2, phase_noise=kind, detector=Detector(relative=0.01), tolerance=1e-7)
+    system = FibreSystem(
+        n_inputs=2, phase_noise=kind, detector=Detector(relative=0.01), tolerance=1e-7
+    )
     u = xp.asarray(some_inputs(2, 1100))
     together = system(u, seed=1)
     for n in (1, 7, 300, 512, 513, 1025):
@@ -136,7 +142,11 @@ def test_each_stage_and_each_length_has_noise_of_its_own():
 
 
 def test_powers_that_travel_together_give_the_numbers_of_each_alone():
-    u, powers, lengths = some_inputs(2, 520), (-3.0, 4.5, 1.0), [5.0, 40.0]  # more than one random stream is for
+    u, powers, lengths = (
+        some_inputs(2, 520),
+        (-3.0, 4.5, 1.0),
+        [5.0, 40.0],
+    )  # more than one random stream is for
     system = FibreSystem(n_inputs=2, tolerance=1e-7, detector=Detector(additive_fraction=1e-3))
     together = system.readouts(u, lengths, seed=1, powers_dbm=powers)
     for power, pair in zip(powers, together, strict=True):
@@ -178,7 +188,9 @@ def test_a_step_and_its_halves_differ_by_the_third_power_of_its_length():
     errors, differences = [], []
     for level in (3, 4, 5):
         table = _half_steps(fibre, grid.n_points, grid.spacing_thz, period, 7)
-        best, apart = _step(field, np.array([level]), table, 1.2e-3 * period * 0.5 ** np.arange(7)[:, None])
+        best, apart = _step(
+            field, np.array([level]), table, 1.2e-3 * period * 0.5 ** np.arange(7)[:, None]
+        )
         exact = field * np.exp(1j * np.pi / 4 * 0.5**level)
         errors.append(np.linalg.norm(best - exact))
         differences.append(np.linalg.norm(apart))
@@ -210,14 +222,24 @@ def test_energy_is_conserved_without_loss_and_lost_with_it():
         fibre = Fibre(loss_db_per_km=loss)
         wide = Grid(band_thz=8.192)  # all of the light, not only what the detector could see
         system = FibreSystem(
-            power_dbm=4.5, length_m=40, tolerance=1e-8, encoder=SMOOTH, fibre=fibre, grid=wide, **QUIET
+            power_dbm=4.5,
+            length_m=40,
+            tolerance=1e-8,
+            encoder=SMOOTH,
+            fibre=fibre,
+            grid=wide,
+            **QUIET,
         )
         stages = system.stages(u)
-        ratio = np.sum(np.abs(stages["after"]) ** 2, axis=1) / np.sum(np.abs(stages["before"]) ** 2, axis=1)
+        ratio = np.sum(np.abs(stages["after"]) ** 2, axis=1) / np.sum(
+            np.abs(stages["before"]) ** 2, axis=1
+        )
         assert_allclose(ratio, factor, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("n_inputs", "degree", "n", "dimension"), [(2, 14, 4096, 6), (5, 8, 8192, 13)])
+@pytest.mark.parametrize(
+    ("n_inputs", "degree", "n", "dimension"), [(2, 14, 4096, 6), (5, 8, 8192, 13)]
+)
 def test_before_propagation_the_capacities_are_known(n_inputs, degree, n, dimension):
     """Readouts span 1, |u_i|, and products of neighbouring square roots; 20 channels see only light that passes."""
     basis = infocap.product_basis("legendre", n_inputs, degree)
@@ -252,7 +274,10 @@ def brute_force(system, u, steps, n_points):
     edges = np.array([erf(x / deviation / np.sqrt(2)) / 2 for x in np.arange(-40.5, 41)])
     for row in u:
         s = np.sign(row) * np.sqrt(np.abs(row))
-        written = [s[int((o / 2.5 + 0.5) * 20) % len(s)] if abs(o) < 1.25 else 1.0 for o in -cells / GHZ_PER_NM]
+        written = [
+            s[int((o / 2.5 + 0.5) * 20) % len(s)] if abs(o) < 1.25 else 1.0
+            for o in -cells / GHZ_PER_NM
+        ]
         mask = np.convolve(np.pad(written, 40, constant_values=1.0), np.diff(edges), mode="valid")
         fine = np.ones(n_points)
         fine[:512], fine[-512:] = mask[512:], mask[:512]
@@ -267,7 +292,9 @@ def brute_force(system, u, steps, n_points):
                 field = np.fft.ifft(shape) * half
             ends.append(field)
         field = (4 * ends[1] - ends[0]) / 3 * 1e3
-        density = np.abs(np.concatenate([field[:512], field[-512:]])) ** 2 * system.pulse.density_unit
+        density = (
+            np.abs(np.concatenate([field[:512], field[-512:]])) ** 2 * system.pulse.density_unit
+        )
         out.append(system.detector.read(density[None])[0])
     return np.array(out)
 
@@ -281,8 +308,12 @@ CORNERS = [(*corner, n_inputs) for corner in EASY for n_inputs in (2, 5)]
     ("power_dbm", "length_m", "steps", "n_points", "n_inputs"),
     [*CORNERS, (*HARD, 5), pytest.param(*HARD, 2, marks=pytest.mark.slow)],
 )
-def test_default_accuracy_at_every_corner_of_the_papers_range(power_dbm, length_m, steps, n_points, n_inputs):
-    system = FibreSystem(power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, encoder=SMOOTH, **QUIET)
+def test_default_accuracy_at_every_corner_of_the_papers_range(
+    power_dbm, length_m, steps, n_points, n_inputs
+):
+    system = FibreSystem(
+        power_dbm=power_dbm, length_m=length_m, n_inputs=n_inputs, encoder=SMOOTH, **QUIET
+    )
     hard = system.nonlinear_phase > 1
     u = some_inputs(n_inputs, 7 if hard else 16)
     u[0] = 0.4  # all bins alike: a pulse that is compressed at the last corner
@@ -321,14 +352,18 @@ def test_the_answer_does_not_depend_on_the_grid(grid, noise):
 def test_several_lengths_from_one_propagation():
     system = FibreSystem(power_dbm=4.5, n_inputs=5, tolerance=1e-6)
     u = some_inputs(5, 20)
-    for length, found in zip((5.0, 12.0, 40.0), system.readouts(u, [5.0, 12.0, 40.0], seed=2), strict=True):
+    for length, found in zip(
+        (5.0, 12.0, 40.0), system.readouts(u, [5.0, 12.0, 40.0], seed=2), strict=True
+    ):
         assert relative_error(found, replace(system, length_m=length)(u, seed=2)).max() < 3e-5
 
 
 def test_the_amplifier_adds_length_and_prechirp_adds_dispersion():
     u = some_inputs(5, 4)
     longer = FibreSystem(length_m=5.5, tolerance=1e-8, **QUIET)
-    amplified = FibreSystem(length_m=5.0, tolerance=1e-8, fibre=Fibre(amplifier_length_m=0.5), **QUIET)
+    amplified = FibreSystem(
+        length_m=5.0, tolerance=1e-8, fibre=Fibre(amplifier_length_m=0.5), **QUIET
+    )
     assert_allclose(amplified(u), longer(u), rtol=1e-10)
     chirped = FibreSystem(tolerance=1e-8, fibre=Fibre(prechirp_length_m=100.0), **QUIET)
     plain = FibreSystem(tolerance=1e-8, **QUIET)
@@ -374,7 +409,10 @@ def test_bad_parameters_get_one_clear_error():
         ({"length_m": -1.0}, "length_m=-1"),
         ({"power_dbm": 61.0}, "61 is more than 10 W; give dBm"),
         ({"encoder": Encoder(), "n_inputs": 7}, "n_inputs=7` does not divide"),
-        ({"n_inputs": 3}, r"n_inputs=3` does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]"),
+        (
+            {"n_inputs": 3},
+            r"n_inputs=3` does not divide 20 bins; it can be one of \[1, 2, 4, 5, 10, 20\]",
+        ),
         ({"phase_noise": "pixel"}, "phase_noise='pixel'` is not one of 'cell', 'bin', None"),
         ({"tolerance": 0.0}, "tolerance=0"),
         ({"encoder": Encoder(wavelength_nm=1300.0)}, "different wavelength_nm"),
@@ -402,7 +440,9 @@ def test_bad_inputs_get_one_clear_error():
     system = FibreSystem(n_inputs=2)
     with pytest.raises(DataError, match=r"u has shape \(4, 3\); this system wants \(samples, 2\)"):
         system(np.zeros((4, 3)))
-    with pytest.raises(DataError, match=r"u reaches 1\.5; the encoder takes inputs between -1 and 1"):
+    with pytest.raises(
+        DataError, match=r"u reaches 1\.5; the encoder takes inputs between -1 and 1"
+    ):
         system(np.full((4, 2), 1.5))
     with pytest.raises(DataError, match=r"u has shape \(0, 2\)"):
         system(np.zeros((0, 2)))
@@ -468,7 +508,9 @@ def test_totals_of_the_prototype(power_dbm, expected):
         system = FibreSystem(power_dbm=power_dbm, n_inputs=n_inputs, tolerance=1e-4)
         totals = []
         for seed in range(6):
-            u = former_draw(basis, n, "sobol", seed, 1)  # one Sobol net in its own order, as that program had
+            u = former_draw(
+                basis, n, "sobol", seed, 1
+            )  # one Sobol net in its own order, as that program had
             totals.append(
                 [
                     infocap.estimate(u, x, basis, method="threshold-richardson").total
@@ -488,7 +530,9 @@ def test_totals_grow_with_power_and_length():
         [
             [
                 infocap.estimate(u, x, basis).total
-                for x in FibreSystem(power_dbm=power, n_inputs=2, tolerance=1e-4).readouts(u, [5, 40], seed=0)
+                for x in FibreSystem(power_dbm=power, n_inputs=2, tolerance=1e-4).readouts(
+                    u, [5, 40], seed=0
+                )
             ]
             for power in (-9.1, -1.9, 1.0, 4.5, 7.1)
         ]

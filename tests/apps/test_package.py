@@ -19,7 +19,9 @@ HEAVY = ("matplotlib", "xarray", "pandas", "sklearn", "scipy.stats", "h5py", "to
 def loaded_after(statement):
     """Which of the heavy modules a fresh interpreter has loaded after one statement."""
     code = f"import sys; {statement}; print([m for m in {HEAVY!r} if m in sys.modules])"
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def public_packages():
@@ -68,7 +70,13 @@ def test_a_package_lists_what_it_offers_and_offers_what_it_lists(name):
 def test_the_names_of_the_design_are_functions():
     for name in ("zero_capacity_bound", "finite_sample_bias", "noisy_capacities", "random_mixture"):
         assert callable(getattr(infocap.theory, name))
-    for name in ("capacity_matrix", "capacity_bars", "convergence", "capacity_accuracy", "demand_supply"):
+    for name in (
+        "capacity_matrix",
+        "capacity_bars",
+        "convergence",
+        "capacity_accuracy",
+        "demand_supply",
+    ):
         assert callable(getattr(infocap.plot, name))
 
 
@@ -82,7 +90,10 @@ def test_importing_infocap_loads_nothing_heavy():
 
 
 def test_tasks_load_scikit_learn_only_for_its_classes():
-    assert loaded_after("import infocap.tasks as t; t.accuracy(lambda u: u, t.two_spirals())").strip() == "[]"
+    assert (
+        loaded_after("import infocap.tasks as t; t.accuracy(lambda u: u, t.two_spirals())").strip()
+        == "[]"
+    )
     assert "sklearn" in loaded_after("import infocap; infocap.tasks.SystemFeatures")
 
 

@@ -10,17 +10,29 @@ PAGE = (ROOT / "docs" / "paper_lines.md").read_text(encoding="utf-8")
 
 
 def test_every_test_on_the_page_exists():
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
     names = set(re.findall(r"`(test_\w+)`", PAGE))
     assert len(names) > 12
     assert [name for name in names if f"def {name}(" not in code] == []
-    assert [name for name in set(re.findall(r"`(test_\w+\.py)`", PAGE)) if not (ROOT / "tests" / name).exists()] == []
+    assert [
+        name
+        for name in set(re.findall(r"`(test_\w+\.py)`", PAGE))
+        if not (ROOT / "tests" / name).exists()
+    ] == []
 
 
 def test_every_function_on_the_page_exists():
-    homes = {"result": infocap.CapacityResult, "basis": infocap.ProductBasis, "systems": infocap.systems}
+    homes = {
+        "result": infocap.CapacityResult,
+        "basis": infocap.ProductBasis,
+        "systems": infocap.systems,
+    }
     homes |= {name: getattr(infocap, name) for name in ("theory", "tasks", "plot", "dimension")}
     found = re.findall(r"`(result|basis|systems|theory|tasks|plot|dimension)\.(\w+)", PAGE)
     assert len(found) > 20
     fields = infocap.CapacityResult.__dataclass_fields__
-    assert [name for home, name in found if not hasattr(homes[home], name) and name not in fields] == []
+    assert [
+        name for home, name in found if not hasattr(homes[home], name) and name not in fields
+    ] == []

@@ -44,7 +44,8 @@ def grey(path, shape=(200, 300)):
     """A picture as grey levels on a coarse raster, whatever its resolution."""
     picture = matplotlib.image.imread(path)[..., :3].mean(axis=-1)
     rows, columns = (
-        np.linspace(0, size - 1e-9, count + 1).astype(int) for size, count in zip(picture.shape, shape, strict=True)
+        np.linspace(0, size - 1e-9, count + 1).astype(int)
+        for size, count in zip(picture.shape, shape, strict=True)
     )
     return np.add.reduceat(np.add.reduceat(picture, rows[:-1], 0), columns[:-1], 1) / np.outer(
         np.diff(rows), np.diff(columns)
@@ -68,6 +69,11 @@ def test_the_picture_of_a_benchmark_is_what_the_script_draws(name, tmp_path):
         pytest.skip("chromium photographs the report")
     shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
     (tmp_path / "docs" / "images").mkdir(parents=True)
-    command = [sys.executable, str(tmp_path / "benchmarks" / "pictures.py"), "--only", PICTURES[name]]
+    command = [
+        sys.executable,
+        str(tmp_path / "benchmarks" / "pictures.py"),
+        "--only",
+        PICTURES[name],
+    ]
     subprocess.run(command, check=True, cwd=tmp_path)
     assert np.abs(grey(tmp_path / "docs" / "images" / name) - grey(IMAGES / name)).mean() < APART

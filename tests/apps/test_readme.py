@@ -44,17 +44,24 @@ def test_the_session_with_a_reservoir_runs(tmp_path, monkeypatch, capsys):
 
 
 def test_the_night_in_the_lab_runs_in_six_commands_or_fewer(tmp_path):
-    (block,) = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    (block,) = re.findall(
+        r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     commands = block.splitlines()
     assert len(commands) <= 6
     for command in commands:
         name, *arguments = command.split()
         assert name == "infocap"
         call = [sys.executable, "-c", "from infocap.lab.cli import run; run()", *arguments]
-        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+        )
         assert done.returncode == 0, done.stderr
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert infocap.load_result(tmp_path / "result.nc").metadata["provenance"]["plan"]["n_samples"] == 2048
+    assert (
+        infocap.load_result(tmp_path / "result.nc").metadata["provenance"]["plan"]["n_samples"]
+        == 2048
+    )
 
 
 def write_table(path, names, low, high):
@@ -65,7 +72,11 @@ def write_table(path, names, low, high):
     for _ in range(600):
         u = [random.uniform(-1, 1) for _ in range(2)]
         x = [tanh(a * u[0] + b * u[1] + c) + random.gauss(0, 0.01) for a, b, c in weights]
-        lines.append(",".join(f"{value:.6f}" for value in [*(low + (high - low) * (v + 1) / 2 for v in u), *x]))
+        lines.append(
+            ",".join(
+                f"{value:.6f}" for value in [*(low + (high - low) * (v + 1) / 2 for v in u), *x]
+            )
+        )
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -85,8 +96,17 @@ def test_own_data_become_a_report_in_ten_commands_or_fewer(names, interval, opti
     for command in (line for line in commands if line.startswith("infocap ")):
         _, name, *arguments = command.split()
         extra = options if name == "estimate" else []
-        call = [sys.executable, "-c", "from infocap.lab.cli import run; run()", name, *arguments, *extra]
-        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+        call = [
+            sys.executable,
+            "-c",
+            "from infocap.lab.cli import run; run()",
+            name,
+            *arguments,
+            *extra,
+        ]
+        done = subprocess.run(
+            call, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+        )
         assert done.returncode == 0, done.stderr
     assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert 10 < infocap.load_result(tmp_path / "result.nc").total < 21
@@ -94,9 +114,18 @@ def test_own_data_become_a_report_in_ten_commands_or_fewer(names, interval, opti
 
 def test_the_demo_prints_a_summary_and_says_where_its_files_are(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    exec(compile((ROOT / "examples" / "demo.py").read_text(), "demo.py", "exec"), {"__name__": "__main__"})
+    exec(
+        compile((ROOT / "examples" / "demo.py").read_text(), "demo.py", "exec"),
+        {"__name__": "__main__"},
+    )
     said = capsys.readouterr().out
     assert "CapacityResult: total" in said
-    for name in ("result.nc", "report.html", "capacity-matrix.png", "capacity-bars.png", "light.png"):
+    for name in (
+        "result.nc",
+        "report.html",
+        "capacity-matrix.png",
+        "capacity-bars.png",
+        "light.png",
+    ):
         assert f"demo-output/{name}" in said
         assert (tmp_path / "demo-output" / name).exists()

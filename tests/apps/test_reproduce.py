@@ -29,7 +29,10 @@ ROOT = Path(infocap.__file__).parents[2]
 PAPER = ROOT / "paper"
 KEYS = ["statement", "paper", "expected", "found", "verdict", "twin", "twin_verdict"]
 VERDICTS = {"agrees", "differs", "identity", "calibrated", "reported", "not judged"}
-COMMITTED = {name: json.loads((PAPER / "figures" / f"{name}.json").read_text(encoding="utf-8")) for name in FIGURES}
+COMMITTED = {
+    name: json.loads((PAPER / "figures" / f"{name}.json").read_text(encoding="utf-8"))
+    for name in FIGURES
+}
 
 load_scripts()
 _common, _measured, _page, _work, fig1, fig4, fig5, fig6, fig8 = (
@@ -94,7 +97,10 @@ def test_a_statement_that_holds_is_called_by_its_kind_and_one_that_fails_differs
     assert _common.line(*said, "blue", None)["verdict"] == "reported"
     for quick, verdict in ((True, "not judged"), (False, "agrees")):
         data = xr.Dataset(attrs={"parameters": json.dumps({"quick": quick})})
-        assert _common.finished(data, [_common.line(*said, "blue", True, full=True)])[0]["verdict"] == verdict
+        assert (
+            _common.finished(data, [_common.line(*said, "blue", True, full=True)])[0]["verdict"]
+            == verdict
+        )
 
 
 def test_the_twin_comes_closer_to_the_measured_matrix_than_the_plain_model():
@@ -119,7 +125,12 @@ def test_a_measurement_of_the_users_own_stands_beside_the_paper(tmp_path, monkey
         standalone_mode=False,
     )
     assert "for 2 inputs at 1 dBm, 5 m" in _measured.add(path)
-    changes = {"n_samples": {2: 512, 5: 512}, "max_degree": {2: 14, 5: 3}, "tolerance": 1e-2, "seeds": [1]}
+    changes = {
+        "n_samples": {2: 512, 5: 512},
+        "max_degree": {2: 14, 5: 3},
+        "tolerance": 1e-2,
+        "seeds": [1],
+    }
     titles = [ax.get_title(loc="left") for ax in fig1.draw(fig1.compute(**changes)).axes]
     assert "(a) two inputs, your data" in titles
 
@@ -130,11 +141,17 @@ def test_the_committed_full_run_is_what_a_fresh_one_gives(name):
     """Other seeds, the same verdicts; where the verdict is a comparison of means, the means are within their errors."""
     fresh = script(name).check(script(name).compute(seeds=[11, 12]))
     for new, old in zip(fresh, COMMITTED[name], strict=True):
-        assert (new["verdict"], new["twin_verdict"]) == (old["verdict"], old["twin_verdict"]), new["statement"]
+        assert (new["verdict"], new["twin_verdict"]) == (old["verdict"], old["twin_verdict"]), new[
+            "statement"
+        ]
         for key in ("found", "twin"):
             if " ± " in old[key] and ";" not in old[key]:
-                (mean, error), (again, _) = ([float(one) for one in text[key].split(" ± ")] for text in (old, new))
-                assert abs(again - mean) < 5 * max(error, 0.1 if mean > 1 else 0.003), new["statement"]
+                (mean, error), (again, _) = (
+                    [float(one) for one in text[key].split(" ± ")] for text in (old, new)
+                )
+                assert abs(again - mean) < 5 * max(error, 0.1 if mean > 1 else 0.003), new[
+                    "statement"
+                ]
 
 
 def test_the_validation_reproduces_the_claims_of_the_paper(quick):
@@ -169,7 +186,9 @@ def test_the_axes_get_the_data(quick):
     data = opened(folder, "fig4")
     *panels, measured = (ax for ax in fig4.draw(data).axes if ax.collections and ax.texts)
     assert "measured" in measured.get_title()
-    totals = data["total_q2"].mean("seed").transpose("model", "length_m", "power_dbm").values.ravel()
+    totals = (
+        data["total_q2"].mean("seed").transpose("model", "length_m", "power_dbm").values.ravel()
+    )
     for ax, total in zip(panels, totals, strict=True):
         assert rf"$\frac{{{total:.1f}}}{{72}}$" in [text.get_text() for text in ax.texts]
     data = opened(folder, "fig5")
@@ -179,13 +198,16 @@ def test_the_axes_get_the_data(quick):
     data = opened(folder, "fig6")
     near, far = (fig6.draw(data).axes[0].containers[k].lines[0] for k in (0, 1))
     assert_allclose(far.get_xdata(), data["nonlinear_phase"].sel(length_m=40.0))
-    assert_allclose(near.get_ydata(), data["total_q5"].sel(length_m=5.0, model="plain").isel(seed=0))
+    assert_allclose(
+        near.get_ydata(), data["total_q5"].sel(length_m=5.0, model="plain").isel(seed=0)
+    )
     data = opened(folder, "fig8")
     left, *_, twin = fig8.draw(data).axes
     shown = data["indicator_q5"].sel(power_dbm=4.5, length_m=40.0, model="plain").isel(seed=0)
     assert_allclose(left.lines[0].get_ydata(), shown)
     assert_allclose(
-        twin.containers[3].lines[0].get_ydata(), data["n_factors_q2"].sel(length_m=40.0, model="twin").isel(seed=0)
+        twin.containers[3].lines[0].get_ydata(),
+        data["n_factors_q2"].sel(length_m=40.0, model="twin").isel(seed=0),
     )
     measured, *_ = fig1.draw(opened(folder, "fig1")).axes
     assert_allclose(float(measured.collections[0].get_array()[4, 0]), 0.655)
@@ -195,7 +217,9 @@ def test_a_second_run_reads_the_cache(quick, monkeypatch):
     folder, _ = quick
     before = opened(folder, "fig6")
     monkeypatch.setattr(fig6, "compute", None)
-    outcome = CliRunner().invoke(main, ["reproduce", "fig6", "--quick", "-o", str(folder)], catch_exceptions=False)
+    outcome = CliRunner().invoke(
+        main, ["reproduce", "fig6", "--quick", "-o", str(folder)], catch_exceptions=False
+    )
     assert outcome.exit_code == 0
     assert "fig5" not in outcome.output
     xr.testing.assert_identical(opened(folder, "fig6"), before)
@@ -216,7 +240,9 @@ def test_interrupted_and_killed_it_goes_on_and_ends_with_the_same_numbers(quick,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored in the background
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # ignored in the background
         )
         deadline = time.monotonic() + 120
         while len(list(cache.glob("q*.nc"))) < n_files:
@@ -241,7 +267,10 @@ def test_interrupted_and_killed_it_goes_on_and_ends_with_the_same_numbers(quick,
     broken = sorted(kept)[0]
     (cache / broken).write_bytes((cache / broken).read_bytes()[:-100])
     subprocess.run(command, check=True, capture_output=True)
-    for name, changed in kept.items():  # what was whole was used, what was broken was computed again
+    for (
+        name,
+        changed,
+    ) in kept.items():  # what was whole was used, what was broken was computed again
         assert ((cache / name).stat().st_mtime_ns == changed) == (name != broken)
     xr.testing.assert_identical(opened(tmp_path, "fig6"), opened(quick[0], "fig6"))
     assert (tmp_path / "fig6.json").read_bytes() == (quick[0] / "fig6.json").read_bytes()
@@ -277,7 +306,12 @@ def test_a_job_is_done_once_and_a_broken_file_is_not_trusted(tmp_path, monkeypat
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
     xr.testing.assert_identical(_work.Work(folder=tmp_path).do(jobs)["squares"], first)
-    assert _work.Work(folder=tmp_path).do({"squares": functools.partial(squares, 6)})["squares"].sizes["number"] == 6
+    assert (
+        _work.Work(folder=tmp_path)
+        .do({"squares": functools.partial(squares, 6)})["squares"]
+        .sizes["number"]
+        == 6
+    )
     assert len(list(tmp_path.glob("*.nc"))) == 2
     monkeypatch.setattr(infocap, "__version__", "another")
     _work.Work(folder=tmp_path).do(jobs)
@@ -308,14 +342,21 @@ def test_parameters_are_plain_and_the_quick_form_changes_only_those():
 
 
 def test_compute_needs_no_machinery():
-    data = fig5.compute(n_samples={5: 256}, max_degree={5: 3}, powers_dbm=[-9.1, 1.0], tolerance=1e-2, seeds=[1])
+    data = fig5.compute(
+        n_samples={5: 256}, max_degree={5: 3}, powers_dbm=[-9.1, 1.0], tolerance=1e-2, seeds=[1]
+    )
     assert data["total_q5"].shape == (2, 1, 2, 2)
     assert len(fig5.check(data)) == 4
 
 
 def test_a_sweep_has_the_numbers_that_probe_gives():
     data = fig4.compute(
-        n_samples={2: 512}, max_degree={2: 6}, powers_dbm=[1.0], lengths_m=[5.0], tolerance=1e-3, seeds=[1]
+        n_samples={2: 512},
+        max_degree={2: 6},
+        powers_dbm=[1.0],
+        lengths_m=[5.0],
+        tolerance=1e-3,
+        seeds=[1],
     )
     system = FibreSystem(power_dbm=1.0, length_m=5.0, n_inputs=2, tolerance=1e-3)
     basis = infocap.product_basis("legendre", 2, 6)
@@ -379,6 +420,8 @@ def test_the_wheel_carries_every_script():
 
 def test_the_page_is_that_of_the_committed_verdicts(quick):
     assert (PAPER / "README.md").read_text(encoding="utf-8") == _page.page(COMMITTED, "figures")
-    assert (PAPER / "software.md").read_text(encoding="utf-8") == script("_software").software(COMMITTED)
+    assert (PAPER / "software.md").read_text(encoding="utf-8") == script("_software").software(
+        COMMITTED
+    )
     assert all((PAPER / "figures" / f"{name}.png").stat().st_size < 400_000 for name in FIGURES)
     assert "## Why some statements differ" in (quick[0] / "README.md").read_text(encoding="utf-8")

@@ -25,7 +25,9 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, resu
 
 
 def test_a_million_samples_need_less_than_400_mb_beyond_the_inputs():
-    run = subprocess.run([sys.executable, "-c", MILLION], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", MILLION], check=True, capture_output=True, text=True
+    )
     megabytes, n_samples = map(float, run.stdout.split())
     assert n_samples == 1_000_000
     assert megabytes < 400

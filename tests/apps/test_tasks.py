@@ -24,8 +24,12 @@ def blobs(n=300, classes=3, seed=0):
     """Classes that a linear readout tells apart, mostly."""
     generator = np.random.default_rng(seed)
     labels = np.arange(n) % classes
-    centres = 0.6 * np.column_stack([np.cos(2 * np.pi * labels / classes), np.sin(2 * np.pi * labels / classes)])
-    return Task(np.clip(centres + 0.15 * generator.normal(size=(n, 2)), -1, 1), labels, name="blobs")
+    centres = 0.6 * np.column_stack(
+        [np.cos(2 * np.pi * labels / classes), np.sin(2 * np.pi * labels / classes)]
+    )
+    return Task(
+        np.clip(centres + 0.15 * generator.normal(size=(n, 2)), -1, 1), labels, name="blobs"
+    )
 
 
 def fold_of_each(task, folds, seed):
@@ -36,7 +40,10 @@ def fold_of_each(task, folds, seed):
 def test_the_second_arm_is_minus_the_first():
     task = two_spirals()
     assert task.inputs.shape == (2000, 2)
-    first, second = (sorted(map(tuple, sign * task.inputs[task.labels == arm])) for arm, sign in ((0, 1), (1, -1)))
+    first, second = (
+        sorted(map(tuple, sign * task.inputs[task.labels == arm]))
+        for arm, sign in ((0, 1), (1, -1))
+    )
     assert first == second
     assert np.bincount(task.labels).tolist() == [1000, 1000]
     assert np.abs(task.inputs).max() <= 1
@@ -48,7 +55,9 @@ def test_an_arm_makes_its_turns(turns):
     arm = task.inputs[task.labels == 0]
     arm = arm[np.argsort(np.hypot(*arm.T))]
     angle = np.unwrap(np.arctan2(arm[:, 1], arm[:, 0]))
-    assert_allclose(angle[-1] - angle[0], 2 * np.pi * turns * 12 / 13, rtol=0.02)  # from radius 1/13 to 1
+    assert_allclose(
+        angle[-1] - angle[0], 2 * np.pi * turns * 12 / 13, rtol=0.02
+    )  # from radius 1/13 to 1
     assert_allclose(np.diff(angle), 2 * np.pi * turns * np.diff(np.hypot(*arm.T)), atol=1e-9)
 
 
@@ -89,7 +98,11 @@ def test_a_reduced_task_fills_the_cube_with_the_principal_components():
 @pytest.mark.parametrize(
     ("inputs", "labels", "message"),
     [
-        ([[0.0], [np.nan]], [0, 1], "inputs has 1 NaN or infinite values, the first nan at row 1, column 0"),
+        (
+            [[0.0], [np.nan]],
+            [0, 1],
+            "inputs has 1 NaN or infinite values, the first nan at row 1, column 0",
+        ),
         ([[0.0], [1.0]], [0, 1, 1], r"labels has shape \(3,\); give one label for each of 2"),
         ([[0.0], [1.0]], [1, 1], "labels is .*1.* for every sample"),
         ([0.0, 1.0], [0, 1], "inputs has shape"),
@@ -121,9 +134,14 @@ def test_accuracy_is_that_of_scikit_learn_on_the_same_folds():
     found = accuracy(system, task, folds=4, seed=2)
     fold_of = fold_of_each(task, 4, 2)
     model, split = LinearRegression(), PredefinedSplit(fold_of)
-    for x, per_fold in ((system(task.inputs), found.per_fold), (task.inputs, found.linear_per_fold)):
+    for x, per_fold in (
+        (system(task.inputs), found.per_fold),
+        (task.inputs, found.linear_per_fold),
+    ):
         said = cross_val_predict(model, x, task.labels, cv=split) > 0.5
-        theirs = [np.mean(said[fold_of == fold] == task.labels[fold_of == fold]) for fold in range(4)]
+        theirs = [
+            np.mean(said[fold_of == fold] == task.labels[fold_of == fold]) for fold in range(4)
+        ]
         assert_allclose(per_fold, theirs)
     assert found.mean == pytest.approx(np.mean(found.per_fold))
     assert found.standard_error == pytest.approx(np.std(found.per_fold, ddof=1) / 2)
@@ -146,7 +164,9 @@ def test_any_classifier_can_be_the_readout_and_is_left_untrained():
     folds = PredefinedSplit(fold_of_each(task, 5, 0))
     for classifier in (RidgeClassifier(0.1), LogisticRegression(C=0.1)):
         found = accuracy(system, task, readout=classifier)
-        assert_allclose(found.per_fold, cross_val_score(classifier, system(task.inputs), task.labels, cv=folds))
+        assert_allclose(
+            found.per_fold, cross_val_score(classifier, system(task.inputs), task.labels, cv=folds)
+        )
         assert type(classifier).__name__ in repr(found)
         assert not hasattr(classifier, "coef_")
 
@@ -167,8 +187,12 @@ def test_labels_may_be_words():
 
 def test_noise_is_seeded_and_measured_readouts_are_as_good_as_a_system():
     task, system = two_spirals(600), infocap.systems.RandomFeatures(2, 30, gain=3.0, noise=0.3)
-    assert np.array_equal(accuracy(system, task, seed=1).per_fold, accuracy(system, task, seed=1).per_fold)
-    assert np.any(accuracy(system, task, seed=1).per_fold != accuracy(system, task, seed=2).per_fold)
+    assert np.array_equal(
+        accuracy(system, task, seed=1).per_fold, accuracy(system, task, seed=1).per_fold
+    )
+    assert np.any(
+        accuracy(system, task, seed=1).per_fold != accuracy(system, task, seed=2).per_fold
+    )
     quiet = infocap.systems.RandomFeatures(2, 30, gain=3.0)
     measured = quiet(task.inputs)
     assert np.array_equal(accuracy(measured, task).per_fold, accuracy(quiet, task).per_fold)
@@ -206,7 +230,9 @@ def test_leak_free_fits_components_and_scale_to_the_training_part_alone():
 
 def test_leak_free_changes_nothing_where_nothing_was_fitted():
     system, task = infocap.systems.RandomFeatures(2, 20), blobs()
-    assert np.array_equal(accuracy(system, task, leak_free=True).per_fold, accuracy(system, task).per_fold)
+    assert np.array_equal(
+        accuracy(system, task, leak_free=True).per_fold, accuracy(system, task).per_fold
+    )
 
 
 @pytest.mark.parametrize(
@@ -320,7 +346,9 @@ make = functools.partial(infocap.systems.RandomFeatures, 2, gain=2.0, noise=0.01
 
 @pytest.fixture(scope="module")
 def relation():
-    swept = infocap.sweep(make, {"n_readouts": [2, 4, 8, 16, 24]}, BASIS, 256, seed=0, progress=False)
+    swept = infocap.sweep(
+        make, {"n_readouts": [2, 4, 8, 16, 24]}, BASIS, 256, seed=0, progress=False
+    )
     task = two_spirals(400, turns=1)
     return capacity_accuracy(swept, [accuracy(make(**point), task) for point in swept.points])
 
@@ -405,7 +433,9 @@ def test_the_fibre_beats_the_linear_model_on_digits_by_five_points(mnist):
 def test_the_fibre_beats_the_linear_model_on_digits_at_every_power(mnist):
     for power in POWERS_DBM:
         light = infocap.photonics.FibreSystem(power, 40.0, 5)
-        short, long = (accuracy(x, mnist) for x in light.readouts(mnist.inputs, [5.0, 40.0], seed=1))
+        short, long = (
+            accuracy(x, mnist) for x in light.readouts(mnist.inputs, [5.0, 40.0], seed=1)
+        )
         assert long.mean > long.linear_mean + 0.09
         assert short.mean > short.linear_mean + (0.05 if power > -9 else 0.04)
 
@@ -423,9 +453,16 @@ def test_on_the_fibre_total_capacity_and_accuracy_rise_together():
     basis, task = infocap.product_basis("legendre", 2, 14), two_spirals()
     make_fibre = functools.partial(infocap.photonics.FibreSystem, n_inputs=2)
     swept = infocap.sweep(
-        make_fibre, {"power_dbm": POWERS_DBM, "length_m": [5, 40]}, basis, 4096, seed=1, progress=False
+        make_fibre,
+        {"power_dbm": POWERS_DBM, "length_m": [5, 40]},
+        basis,
+        4096,
+        seed=1,
+        progress=False,
     )
-    found = capacity_accuracy(swept, [accuracy(make_fibre(**point), task) for point in swept.points])
+    found = capacity_accuracy(
+        swept, [accuracy(make_fibre(**point), task) for point in swept.points]
+    )
     low, high = found.interval()
     assert 0 < low < found.correlation < high
 
@@ -439,7 +476,9 @@ def test_factors_and_total_capacity_count_nearly_the_same_dimensions(n_inputs, d
     u = infocap.draw(basis, n_samples, seed=1)
     factors, totals = [], []
     for power in (-9.1, -1.9, 1.0, 4.5, 7.1):
-        system = infocap.photonics.FibreSystem(power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3)
+        system = infocap.photonics.FibreSystem(
+            power_dbm=power, length_m=40.0, n_inputs=n_inputs, tolerance=1e-3
+        )
         x = system(u, seed=1)
         repeats = system(np.ones((100, n_inputs)), seed=2)
         factors.append(infocap.dimension.indicator(x, repeats=repeats).n_factors)

@@ -73,7 +73,9 @@ def test_a_device_that_computes_the_demand_can_reach_it_and_one_that_does_not_ca
 def test_inputs_that_hardly_tell_functions_apart_are_said_to():
     u = np.random.default_rng(0).uniform(-1, 1, (500, 1))
     line = Task(np.column_stack([u, u + 1e-7 * u**2]).clip(-1, 1), u[:, 0] > 0.3, name="line")
-    with pytest.warns(DataWarning, match="inputs of line hardly tell functions of degree 1 and more apart"):
+    with pytest.warns(
+        DataWarning, match="inputs of line hardly tell functions of degree 1 and more apart"
+    ):
         found = demand(line, BASIS)
     assert "hardly tell" in repr(found)
     assert np.isfinite(found.cumulative).all()
@@ -96,7 +98,11 @@ def test_two_spirals_need_odd_and_high_degrees():
         ("spirals", BASIS, "demand takes a task"),
         (two_spirals(100), "legendre", "demand takes a task"),
         (two_spirals(100), infocap.product_basis("legendre", 3, 2), "has 2 inputs, the basis 3"),
-        (two_spirals(100), infocap.product_basis("legendre", 2, 80), "3321 functions, more than 3000"),
+        (
+            two_spirals(100),
+            infocap.product_basis("legendre", 2, 80),
+            "3321 functions, more than 3000",
+        ),
         (
             two_spirals(100),
             infocap.product_basis("legendre", 2, 2, domain=(0, 1)),
@@ -122,7 +128,10 @@ def test_the_plot_shows_demand_next_to_supply():
     assert_allclose(wanted, found.share[1:])
     assert f"explain {1 - found.unexplained:.0%} of the target" in ax.texts[0].get_text()
     low = infocap.probe(lambda u: u, infocap.product_basis("legendre", 2, 3), 256, seed=0)
-    assert [len(stack) for stack in infocap.tasks.plot.demand_supply(found, low).containers] == [3, 6]
+    assert [len(stack) for stack in infocap.tasks.plot.demand_supply(found, low).containers] == [
+        3,
+        6,
+    ]
     other = infocap.probe(lambda u: u, infocap.product_basis("legendre", 3, 2), 256, seed=0)
     with pytest.raises(ParameterError, match="has 2 inputs and the device 3"):
         infocap.tasks.plot.demand_supply(found, other)
@@ -139,7 +148,13 @@ def relation(errors=False):
         return infocap.systems.RandomFeatures(2, n_readouts, gain=length_m, noise=0.01)
 
     swept = infocap.sweep(
-        make, {"length_m": [1, 4], "n_readouts": [4, 8, 16]}, BASIS, 1024, seed=0, progress=False, **options
+        make,
+        {"length_m": [1, 4], "n_readouts": [4, 8, 16]},
+        BASIS,
+        1024,
+        seed=0,
+        progress=False,
+        **options,
     )
     task = two_spirals(400, turns=1)
     return capacity_accuracy(swept, [accuracy(make(**point), task) for point in swept.points])
@@ -171,7 +186,9 @@ def test_against_a_setting_both_curves_are_drawn_as_in_the_paper():
     assert ax.get_xlabel() == "n readouts"
     ax = infocap.tasks.plot.capacity_accuracy(shown, against="length_m")
     assert ax.get_xlabel() == "length (m)"
-    with pytest.raises(ParameterError, match="against='power'` is not one of 'length_m', 'n_readouts'"):
+    with pytest.raises(
+        ParameterError, match="against='power'` is not one of 'length_m', 'n_readouts'"
+    ):
         infocap.tasks.plot.capacity_accuracy(shown, against="power")
     _, mine = plt.subplots()
     assert infocap.tasks.plot.capacity_accuracy(shown, ax=mine) is mine

@@ -37,7 +37,10 @@ def delayed(u, memory):
 
 def test_narma_obeys_its_recursion():
     task = narma(10, 300)
-    u, y = task.inputs[:, 0], task.labels  # y[t] belongs to u[t]: it is the next value of the series
+    u, y = (
+        task.inputs[:, 0],
+        task.labels,
+    )  # y[t] belongs to u[t]: it is the next value of the series
     assert 0 <= u.min() < 0.01 < 0.49 < u.max() <= 0.5
     for t in range(10, 300):
         known = 0.3 * y[t - 1] + 0.05 * y[t - 1] * y[t - 10 : t].sum() + 1.5 * u[t - 9] * u[t] + 0.1
@@ -55,7 +58,9 @@ def test_a_sequence_for_which_narma_diverges_is_drawn_anew(monkeypatch):
     task = narma(10, 10_000, seed=4)
     assert task.labels.max() < 2
     assert np.any(task.inputs[:, 0] != u[WARM_UP:])
-    monkeypatch.setattr("infocap.tasks._sequences._narma_series", lambda u, order: np.full(len(u) + 1, np.nan))
+    monkeypatch.setattr(
+        "infocap.tasks._sequences._narma_series", lambda u, order: np.full(len(u) + 1, np.nan)
+    )
     with pytest.raises(ParameterError, match="NARMA10 diverged in 50 sequences of `n_steps=20`"):
         narma(10, 20)
 
@@ -116,15 +121,33 @@ def test_the_tasks_are_the_same_for_the_same_seed_and_say_so(task):
         (lambda: parity(2, -1), "delay=-1` must be a whole number"),
         (lambda: mackey_glass(delay=0), "delay=0` must be a positive number"),
         (lambda: channel_equalisation(snr_db=np.nan), "snr_db=nan` must be a finite number"),
-        (lambda: Task(np.zeros((3, 1)), [1.0, 1.0, 1.0], regression=True), "for every sample; a task needs two values"),
+        (
+            lambda: Task(np.zeros((3, 1)), [1.0, 1.0, 1.0], regression=True),
+            "for every sample; a task needs two values",
+        ),
         (lambda: Task(np.zeros((2, 1)), [1.0, np.nan], regression=True), "labels has 1 NaN"),
-        (lambda: Task(np.zeros((2, 1)), [1.0, 2.0], regression=1), "regression=1` must be True or False"),
-        (lambda: accuracy(DelayLine(2), TASKS["narma"], folds=40), "folds=40` cuts 900 rows into stretches no longer"),
-        (lambda: accuracy(DelayLine(2), TASKS["narma"], washout=5000), "washout=5000` leaves none of 1000 rows"),
+        (
+            lambda: Task(np.zeros((2, 1)), [1.0, 2.0], regression=1),
+            "regression=1` must be True or False",
+        ),
+        (
+            lambda: accuracy(DelayLine(2), TASKS["narma"], folds=40),
+            "folds=40` cuts 900 rows into stretches no longer",
+        ),
+        (
+            lambda: accuracy(DelayLine(2), TASKS["narma"], washout=5000),
+            "washout=5000` leaves none of 1000 rows",
+        ),
         (lambda: narma(domain=5), "domain=5` must be"),
         (lambda: accuracy(DelayLine(2), step_task()), "target of step is 0 in a whole fold"),
-        (lambda: accuracy(RandomFeatures(1, 3), flat()[0], folds=501), "folds=501` is more than the 500 samples"),
-        (lambda: accuracy(lambda u: u, infocap.tasks.two_spirals(100)).nrmse, "two spirals has classes"),
+        (
+            lambda: accuracy(RandomFeatures(1, 3), flat()[0], folds=501),
+            "folds=501` is more than the 500 samples",
+        ),
+        (
+            lambda: accuracy(lambda u: u, infocap.tasks.two_spirals(100)).nrmse,
+            "two spirals has classes",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(make, message):
@@ -134,14 +157,24 @@ def test_what_cannot_be_is_refused(make, message):
 
 def step_task():
     """A sequence whose target changes only once, near its end."""
-    return Task(np.random.default_rng(0).normal(size=(300, 1)), np.arange(300) > 250, "step", regression=True, memory=1)
+    return Task(
+        np.random.default_rng(0).normal(size=(300, 1)),
+        np.arange(300) > 250,
+        "step",
+        regression=True,
+        memory=1,
+    )
 
 
 def flat(noise=0.0):
     """A memoryless task with the target u1 + u2² of inputs uniform on [-1, 1]."""
     generator = np.random.default_rng(0)
     u = generator.uniform(-1, 1, (500, 2))
-    return [Task(u, u[:, 0] + u[:, 1] ** 2 + noise * generator.normal(size=500), "curve", regression=True)]
+    return [
+        Task(
+            u, u[:, 0] + u[:, 1] ** 2 + noise * generator.normal(size=500), "curve", regression=True
+        )
+    ]
 
 
 def test_a_real_target_without_memory_is_scored_as_scikit_learn_does():
@@ -152,8 +185,13 @@ def test_a_real_target_without_memory_is_scored_as_scikit_learn_does():
     fold_of = np.argmax([test for _, test in task.splits(5, seed=0)], axis=0)
     assert np.bincount(fold_of).tolist() == [100] * 5
     found = accuracy(system, task)
-    for readout, score in ((LinearRegression(), found), (Ridge(1.0), accuracy(system, task, readout=Ridge(1.0)))):
-        theirs = cross_val_score(readout, system(task.inputs), task.labels, cv=PredefinedSplit(fold_of), scoring="r2")
+    for readout, score in (
+        (LinearRegression(), found),
+        (Ridge(1.0), accuracy(system, task, readout=Ridge(1.0))),
+    ):
+        theirs = cross_val_score(
+            readout, system(task.inputs), task.labels, cv=PredefinedSplit(fold_of), scoring="r2"
+        )
         assert_allclose(score.per_fold, theirs, atol=1e-9)
     assert found.mean == pytest.approx(1 - 0.01 / np.var(task.labels), abs=0.02)
     assert found.nrmse == pytest.approx(np.mean(np.sqrt(1 - found.per_fold)))
@@ -178,7 +216,9 @@ def test_folds_of_a_sequence_are_stretches_that_share_no_input_with_those_that_t
 def test_a_target_that_noise_alone_would_give_is_not_predicted():
     """Fitting 30 readouts to noise costs a little, and gains nothing."""
     generator = np.random.default_rng(1)
-    task = Task(generator.normal(size=(3000, 1)), generator.normal(size=3000), regression=True, memory=5)
+    task = Task(
+        generator.normal(size=(3000, 1)), generator.normal(size=3000), regression=True, memory=5
+    )
     found = accuracy(EchoState(30, bias=0.3), task)
     assert abs(found.mean + 30 / 2400) < 4 * found.standard_error
 
@@ -226,7 +266,9 @@ def test_the_demand_of_a_real_target_is_its_expansion():
 def test_narma10_demands_mostly_linear_memory():
     """85 % of degree 1 and 14 % of degree 2, as the expansion in delayed inputs has it."""
     task = narma(10, 8000, domain=(-1, 1))
-    lags = delayed(task.inputs, 20)  # a memoryless task with all delays as inputs, kept in the order of time
+    lags = delayed(
+        task.inputs, 20
+    )  # a memoryless task with all delays as inputs, kept in the order of time
     wide = Task(lags, task.labels[20:], "NARMA10", regression=True, memory=30)
     found = demand(wide, infocap.product_basis("legendre", n_inputs=21, max_degree=2))
     assert_allclose(found.share[1:], [0.85, 0.14], atol=0.03)

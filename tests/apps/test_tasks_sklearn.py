@@ -26,14 +26,18 @@ def any_width(u):
 
 
 # The checks skip themselves where an optional feature is not there; none fails, and we exclude none.
-SKIPS_ITSELF = {"check_array_api_input"}  # runs only with SCIPY_ARRAY_API=1; other arrays become NumPy's
+SKIPS_ITSELF = {
+    "check_array_api_input"
+}  # runs only with SCIPY_ARRAY_API=1; other arrays become NumPy's
 
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn warns in its own checks
 def test_the_transformer_passes_the_checks_of_scikit_learn():
     found = check_estimator(SystemFeatures(any_width), on_fail=None, on_skip=None)
     assert len(found) > 30
-    assert [check["check_name"] for check in found if check["status"] not in ("passed", "skipped")] == []
+    assert [
+        check["check_name"] for check in found if check["status"] not in ("passed", "skipped")
+    ] == []
     assert {check["check_name"] for check in found if check["status"] == "skipped"} <= SKIPS_ITSELF
 
 
@@ -56,7 +60,9 @@ def test_a_grid_search_tunes_system_and_readout():
 
 def test_clones_and_pickles_give_the_same_answers():
     system = FibreSystem(4.5, 5.0, 2, tolerance=1e-3)
-    model = make_pipeline(SystemFeatures(system, seed=3), RidgeClassifier(1e-6)).fit(TASK.inputs, TASK.labels)
+    model = make_pipeline(SystemFeatures(system, seed=3), RidgeClassifier(1e-6)).fit(
+        TASK.inputs, TASK.labels
+    )
     again = clone(model).fit(TASK.inputs, TASK.labels)
     back = pickle.loads(pickle.dumps(model))
     for other in (again, back):
@@ -93,6 +99,8 @@ def test_complex_readouts_are_refused_with_what_to_do_here():
         lambda system: infocap.tasks.SystemFeatures(system).fit(task.inputs),
         lambda system: infocap.tasks.accuracy(system, task),
     ):
-        with pytest.raises(infocap.errors.DataError, match=r"readouts is complex.*np\.abs\(readouts\) \*\* 2") as found:
+        with pytest.raises(
+            infocap.errors.DataError, match=r"readouts is complex.*np\.abs\(readouts\) \*\* 2"
+        ) as found:
             call(lambda u: u * 1j)
         assert "complex_as" not in str(found.value)

@@ -57,4 +57,6 @@ def estimate_with(engine, u, x, basis, method="threshold-richardson", constant=T
     """`infocap.estimate`, with the engine that goes through the rows in the hands of the test."""
     samples = Samples.of(u, x, basis, **rows)
     look = first_look(samples, engine)
-    return infocap.estimators.conclude(gather(samples.prepared(look, constant), engine, look), method)
+    return infocap.estimators.conclude(
+        gather(samples.prepared(look, constant), engine, look), method
+    )

@@ -18,7 +18,9 @@ def one_readout(signal, noise):
     """A multiple of y1 with normal noise, for which everything can be solved."""
 
     def system(u, seed):
-        return signal * LINE(u)[:, 1:2] + noise * np.random.default_rng(seed).standard_normal((len(u), 1))
+        return signal * LINE(u)[:, 1:2] + noise * np.random.default_rng(seed).standard_normal(
+            (len(u), 1)
+        )
 
     return system
 
@@ -60,7 +62,9 @@ def test_noise_that_depends_on_the_input_counts_where_it_is():
 def test_the_noise_of_the_weights_does_not_pass_for_a_bound():
     """Functions that a device does not hold have no first order, however few inputs the weights come from."""
     system = random_mixture(PLANE, n_active=6, n_readouts=5, noise=0.5, seed=1)
-    variances = [efficiency_bound(system, PLANE, seed=seed, draws=256).variance for seed in range(20)]
+    variances = [
+        efficiency_bound(system, PLANE, seed=seed, draws=256).variance for seed in range(20)
+    ]
     zero = system.exact() == 0
     assert zero.sum() > 10
     assert np.mean(variances, axis=0)[zero].max() < 0.02 * np.max(variances)
@@ -83,14 +87,22 @@ def test_the_default_method_reaches_the_bound_and_does_not_beat_it(design):
     bound = efficiency_bound(system, PLANE, n_samples=n, seed=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        results = [infocap.probe(system, PLANE, n, seed=seed, design=design) for seed in range(count)]
+        results = [
+            infocap.probe(system, PLANE, n, seed=seed, design=design) for seed in range(count)
+        ]
     errors = np.array([result.unbiased - system.exact() for result in results])
     held = bound.standard_error > 1e-6
-    assert 0.9 < np.median(np.sqrt(np.mean(errors[:, held] ** 2, axis=0)) / bound.standard_error[held]) < 1.3
+    assert (
+        0.9
+        < np.median(np.sqrt(np.mean(errors[:, held] ** 2, axis=0)) / bound.standard_error[held])
+        < 1.3
+    )
     chance = 4 / np.sqrt(2 * count)
     assert 1 - chance < np.std(errors.sum(axis=1)) / bound.total_standard_error < 1.3 + chance
     said = [efficiency_bound(result) for result in results]
-    assert np.median([one.total_standard_error for one in said]) == pytest.approx(bound.total_standard_error, rel=0.25)
+    assert np.median([one.total_standard_error for one in said]) == pytest.approx(
+        bound.total_standard_error, rel=0.25
+    )
     middle = np.median([one.standard_error for one in said], axis=0)
     assert 0.9 < np.median(middle[held] / bound.standard_error[held]) < 1.3
     assert {one.n_samples for one in said} == {n}
@@ -99,11 +111,17 @@ def test_the_default_method_reaches_the_bound_and_does_not_beat_it(design):
 def test_the_bound_for_another_number_of_samples():
     bound = efficiency_bound(one_readout(1.0, 1.0), LINE, n_samples=100, seed=1)
     many = bound.at(10**8)
-    assert many.total_standard_error == pytest.approx(np.sqrt(bound.total_variance / 10**8), rel=1e-3)
-    assert bound.at(1).total_standard_error ** 2 == pytest.approx(bound.total_variance + bound.total_floor)
+    assert many.total_standard_error == pytest.approx(
+        np.sqrt(bound.total_variance / 10**8), rel=1e-3
+    )
+    assert bound.at(1).total_standard_error ** 2 == pytest.approx(
+        bound.total_variance + bound.total_floor
+    )
     n = bound.samples_needed(0.05)
     assert bound.at(n).total_standard_error <= 0.05 < bound.at(n - 1).total_standard_error
-    assert repr(bound).startswith("Bound: with 100 samples no method knows the total better than to ± 0.0")
+    assert repr(bound).startswith(
+        "Bound: with 100 samples no method knows the total better than to ± 0.0"
+    )
 
 
 @pytest.mark.parametrize(

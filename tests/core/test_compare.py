@@ -59,7 +59,8 @@ def test_a_device_rarely_differs_from_itself(pairs):
     """At a rate of 5 % all pairs together have a few false alarms, whatever the number of functions."""
     runs = [pair[0] for pair in pairs]
     alarms = sum(
-        infocap.compare(a, b).functions().significant.any() for a, b in zip(runs[::2], runs[1::2], strict=True)
+        infocap.compare(a, b).functions().significant.any()
+        for a, b in zip(runs[::2], runs[1::2], strict=True)
     )
     assert alarms <= binom.ppf(0.999, len(runs) // 2, 0.05)
 
@@ -86,7 +87,9 @@ def test_the_numbers_are_those_of_the_results(pairs):
     functions = comparison.functions().query("device == 'b'")
     assert_allclose(functions.capacity, b.unbiased)
     assert_allclose(functions.difference, b.unbiased - a.unbiased)
-    assert comparison.by_degree().groupby("device").capacity.sum()["b"] == pytest.approx(b.unbiased.sum())
+    assert comparison.by_degree().groupby("device").capacity.sum()["b"] == pytest.approx(
+        b.unbiased.sum()
+    )
     wide = comparison.totals(level=0.99).iloc[1]
     assert wide.difference_high > second.difference_high
 
@@ -105,7 +108,9 @@ def test_the_summary_says_what_differs(pairs):
     )
     assert f"{difference:+.2f}"[:5] in text
     assert " *\n" in text
-    assert "functions differ between fibre 5 m and fibre 40 m (at most 5 % of these by chance)" in text
+    assert (
+        "functions differ between fibre 5 m and fibre 40 m (at most 5 % of these by chance)" in text
+    )
     assert "check" not in text
 
 
@@ -118,7 +123,9 @@ def test_three_devices_are_all_compared_with_the_first(pairs):
 
 def test_other_degrees_are_cut_to_what_they_share(pairs):
     larger = run(ONE, 5, infocap.product_basis("legendre", 2, 7))
-    with pytest.warns(DataWarning, match=r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"):
+    with pytest.warns(
+        DataWarning, match=r"a has 36 up to degree 7, b has 21 up to degree 5.*the 21 in common"
+    ):
         comparison = infocap.compare(larger, pairs[0][1], names=["a", "b"])
     assert [len(one.basis) for one in comparison.results] == [21, 21]
     assert comparison.basis.labels == BASIS.labels
@@ -146,7 +153,10 @@ def test_without_error_bars_there_is_a_difference_but_no_interval(pairs):
         comparison = infocap.compare(pairs[0][0], bare)
     said = [str(one.message) for one in caught]
     assert said == list(comparison.checks)
-    assert "no error bars for device 2 (threshold-richardson), so no intervals of the differences" in said[0]
+    assert (
+        "no error bars for device 2 (threshold-richardson), so no intervals of the differences"
+        in said[0]
+    )
     assert "different methods (control-variate, threshold-richardson)" in said[1]
     row = comparison.totals().iloc[1]
     assert row.difference == pytest.approx(bare.total - pairs[0][0].total)
@@ -174,11 +184,16 @@ def test_bars_of_a_comparison_are_its_degrees(pairs):
     bars = [one for one in ax.containers if hasattr(one, "patches")]
     table = comparison.by_degree()
     for name, drawn in zip("ab", bars, strict=True):
-        assert_allclose([bar.get_height() for bar in drawn], np.maximum(table[table.device == name].capacity, 0))
+        assert_allclose(
+            [bar.get_height() for bar in drawn], np.maximum(table[table.device == name].capacity, 0)
+        )
     left, right = (bars[k][0].get_x() + bars[k][0].get_width() / 2 for k in (0, 1))
     assert left == pytest.approx(-right)  # a group stands around its degree
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0] == f"a: {pairs[0][0].total:.3f} ± {1.96 * pairs[0][0].total_standard_error:.3f} of 7"
+    assert (
+        labels[0]
+        == f"a: {pairs[0][0].total:.3f} ± {1.96 * pairs[0][0].total_standard_error:.3f} of 7"
+    )
     figure, given = plt.subplots()
     assert infocap.plot.compare(*pairs[0], names=["a", "b"], ax=given) is given
     assert len(given.containers) == len(ax.containers)
@@ -212,5 +227,7 @@ def test_growth_draws_the_totals_against_n():
 
 
 def test_growth_of_a_result_without_it_says_what_to_do(pairs):
-    with pytest.raises(ParameterError, match=r"no growth with the number of samples.*infocap\.analyse"):
+    with pytest.raises(
+        ParameterError, match=r"no growth with the number of samples.*infocap\.analyse"
+    ):
         infocap.plot.growth(pairs[0][0])

@@ -15,7 +15,9 @@ MIXTURE = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise
 
 def measured(n, seed=0, design="sobol", system=MIXTURE, basis=BASIS, **options):
     u = infocap.draw(basis, n, design=design, seed=seed)
-    return infocap.estimate(u, system(u, seed=1000 + seed), basis, method="control-variate", **options)
+    return infocap.estimate(
+        u, system(u, seed=1000 + seed), basis, method="control-variate", **options
+    )
 
 
 def many(count, n, design, system=MIXTURE, basis=BASIS, **options):
@@ -51,7 +53,9 @@ FAMILIES = [
     infocap.product_basis("chebyshev", 2, 4),
     infocap.product_basis("bernoulli", 6, 3),
     infocap.product_basis("laguerre", 1, 3),
-    infocap.product_basis([infocap.basis.jacobi(1, 2), infocap.basis.legendre().on((0, 3))], max_degree=4),
+    infocap.product_basis(
+        [infocap.basis.jacobi(1, 2), infocap.basis.legendre().on((0, 3))], max_degree=4
+    ),
     infocap.product_basis("legendre", 3, 6, index_set="hyperbolic"),
 ]
 
@@ -71,7 +75,10 @@ def test_much_closer_than_algorithm_1(design):
     exact = system.exact()
     rms, total = {}, {}
     for method in ("control-variate", "threshold-richardson"):
-        found = [infocap.probe(system, BASIS, 512, seed=s, design=design, method=method) for s in range(8)]
+        found = [
+            infocap.probe(system, BASIS, 512, seed=s, design=design, method=method)
+            for s in range(8)
+        ]
         rms[method] = np.sqrt(np.mean([(one.capacity - exact) ** 2 for one in found]))
         total[method] = np.sqrt(np.mean([(one.total - exact.sum()) ** 2 for one in found]))
     assert rms["control-variate"] < 0.4 * rms["threshold-richardson"]
@@ -80,11 +87,15 @@ def test_much_closer_than_algorithm_1(design):
 
 # Without a fit the correction assumes independent points and misses that Sobol blocks average better.
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
-@pytest.mark.parametrize("kind", ["sobol auto", "random auto", "sobol least-squares", "random none"])
+@pytest.mark.parametrize(
+    "kind", ["sobol auto", "random auto", "sobol least-squares", "random none"]
+)
 def test_capacities_and_total_are_unbiased(kind):
     design, fit = kind.split()
     found, exact = many(40, 512, design, fit=fit), MIXTURE.exact()
-    assert np.mean(within([one.unbiased for one in found], exact)) > 0.95  # 45 functions, 4 standard errors each
+    assert (
+        np.mean(within([one.unbiased for one in found], exact)) > 0.95
+    )  # 45 functions, 4 standard errors each
     assert within([one.total for one in found], exact.sum())
 
 
@@ -112,7 +123,10 @@ def test_error_bars_cover_what_no_fit_reaches(design):
     nodes = (np.arange(600) + 0.5) / 300 - 1
     grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
     full = np.column_stack([np.ones(len(grid)), np.sign(grid @ turn + offset)])
-    gram, cross = full.T @ full / len(grid) + np.diag([0.0, *scale**2]), full.T @ basis(grid) / len(grid)
+    gram, cross = (
+        full.T @ full / len(grid) + np.diag([0.0, *scale**2]),
+        full.T @ basis(grid) / len(grid),
+    )
     exact = np.sum(cross * np.linalg.solve(gram, cross), axis=0)
     inside, totals = covered(many(40, 512, design, device, basis), exact)
     assert inside[:, exact > 1e-3].mean() > 0.92
@@ -156,7 +170,10 @@ def test_p_values_of_zeros_are_uniform():
 
 
 def test_a_lower_rate_shows_fewer():
-    strict, loose = measured(512, false_discovery_rate=1e-4), measured(512, false_discovery_rate=0.5)
+    strict, loose = (
+        measured(512, false_discovery_rate=1e-4),
+        measured(512, false_discovery_rate=0.5),
+    )
     assert np.all((strict.capacity > 0) <= (loose.capacity > 0))
     assert np.sum(loose.capacity > 0) > np.sum(strict.capacity > 0)
     with pytest.raises(ParameterError, match="false_discovery_rate=5"):
@@ -184,7 +201,9 @@ def test_never_outside_what_is_possible(n, k, noise, seed):
     assert 0 <= low <= high <= result.rank
 
 
-@pytest.mark.filterwarnings("ignore:the total's error bar rests on", "ignore:44 samples are few for 11 readouts")
+@pytest.mark.filterwarnings(
+    "ignore:the total's error bar rests on", "ignore:44 samples are few for 11 readouts"
+)
 def test_fewer_samples_than_functions():
     exact = MIXTURE.exact()
     with pytest.warns(DataWarning, match="44 samples are few for 45 functions") as said:
@@ -221,8 +240,17 @@ def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, fit):
     plain = infocap.estimate(U, X, BASIS, method_options={"fit": fit})
     other = infocap.estimate(U, x, BASIS, method_options={"fit": fit})
     assert other.rank == 11
-    for name in ("capacity", "unbiased", "standard_error", "total", "total_standard_error", "p_value"):
-        assert_allclose(getattr(other, name), getattr(plain, name), rtol=0, atol=1e-10, err_msg=name)
+    for name in (
+        "capacity",
+        "unbiased",
+        "standard_error",
+        "total",
+        "total_standard_error",
+        "p_value",
+    ):
+        assert_allclose(
+            getattr(other, name), getattr(plain, name), rtol=0, atol=1e-10, err_msg=name
+        )
 
 
 def test_a_condition_number_of_1e10():
@@ -248,7 +276,9 @@ def test_functions_that_are_no_controls_are_reported_all_the_same():
         assert np.all(one.standard_error[1:] > 0)
         assert one.total == pytest.approx(one.capacity.sum())
         assert abs(one.total - exact.sum()) < 3 * one.total_standard_error
-    rms = [np.sqrt(np.mean([(one.capacity - exact) ** 2 for one in all_])) for all_ in (found, fewer)]
+    rms = [
+        np.sqrt(np.mean([(one.capacity - exact) ** 2 for one in all_])) for all_ in (found, fewer)
+    ]
     assert rms[1] < 2.5 * rms[0]
     with pytest.raises(ParameterError, match="fit='ols'` is not one of"):
         measured(512, fit="ols")
@@ -268,7 +298,9 @@ def test_functions_beyond_the_basis_do_not_lower_the_total():
     weights[:, inside], weights[:, outside] = generator.standard_normal((2, 8, 20))
     exact = np.sum(np.linalg.qr(np.vstack([np.eye(1, len(wide)), weights]).T)[0][:45] ** 2)
     found = many(20, 512, "sobol", lambda u, seed: wide(u) @ weights.T, basis)
-    assert abs(np.mean([one.total for one in found]) - exact) < np.mean([one.total_standard_error for one in found])
+    assert abs(np.mean([one.total for one in found]) - exact) < np.mean(
+        [one.total_standard_error for one in found]
+    )
     hit = [low <= exact <= high for low, high in (one.total_interval() for one in found)]
     assert np.mean(hit) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 20)
 
@@ -292,7 +324,9 @@ def test_a_basis_can_be_extended():
     wide = BASIS.extended(60)
     assert len(wide) == 60  # 45, all 10 of degree 9, and 5 of the 11 of degree 10
     assert np.bincount(wide.degrees)[9:].tolist() == [10, 5]
-    assert {tuple(row) for row in BASIS.indices.tolist()} <= {tuple(row) for row in wide.indices.tolist()}
+    assert {tuple(row) for row in BASIS.indices.tolist()} <= {
+        tuple(row) for row in wide.indices.tolist()
+    }
     assert BASIS.extended(45) is BASIS
     few = infocap.product_basis("bernoulli", 3, 3)  # all 8 functions that there are
     assert len(few.extended(100)) == len(few) == 8
@@ -316,7 +350,9 @@ def test_normal_inputs_of_high_degree_need_weights():
     basis = infocap.product_basis("hermite", 2, 8)
     system = infocap.systems.RandomFeatures(2, 15, gain=0.5, noise=0.01)
     nodes, probability = basis.quadrature(60)
-    full = np.column_stack([np.ones(len(nodes)), np.tanh(nodes @ system._layers[0][0] + system._layers[0][1])])
+    full = np.column_stack(
+        [np.ones(len(nodes)), np.tanh(nodes @ system._layers[0][0] + system._layers[0][1])]
+    )
     gram = (full * probability[:, None]).T @ full + np.diag([0.0] + [1e-4] * 15)
     cross = (full * probability[:, None]).T @ basis(nodes)
     exact = np.sum(cross * np.linalg.solve(gram, cross), axis=0)
@@ -360,22 +396,35 @@ def test_blocks_are_independent_designs():
         assert len(np.unique(np.floor((part[:, 0] + 1) * 128))) == 256
     assert np.array_equal(u, infocap.draw(BASIS, 1024, seed=3, blocks=4))
     assert infocap.probe(MIXTURE, BASIS, 1024, seed=3, blocks=4).n_samples == 1024
-    with pytest.raises(ParameterError, match="n_samples=1000` cannot be shared out evenly among 3 blocks"):
+    with pytest.raises(
+        ParameterError, match="n_samples=1000` cannot be shared out evenly among 3 blocks"
+    ):
         infocap.draw(BASIS, 1000, blocks=3)
 
 
 @pytest.mark.filterwarnings("ignore:the capacities sum to")
-@pytest.mark.parametrize("method", ["raw", "threshold-richardson", "richardson-threshold", "chi2", "surrogate"])
+@pytest.mark.parametrize(
+    "method", ["raw", "threshold-richardson", "richardson-threshold", "chi2", "surrogate"]
+)
 def test_every_method_can_have_error_bars(method):
     """The jackknife's standard errors are as large as the scatter over data sets."""
     options = {"n_surrogates": 5} if method == "surrogate" else {}
     found = [
         infocap.probe(
-            MIXTURE, BASIS, 1024, design="random", seed=s, method=method, method_options={"jackknife": 16}, **options
+            MIXTURE,
+            BASIS,
+            1024,
+            design="random",
+            seed=s,
+            method=method,
+            method_options={"jackknife": 16},
+            **options,
         )
         for s in range(30)
     ]
-    active = MIXTURE.exact() > 0.05  # squares of coefficients that are zero scatter less than a jackknife says
+    active = (
+        MIXTURE.exact() > 0.05
+    )  # squares of coefficients that are zero scatter less than a jackknife says
     active[0] = False
     scatter = np.std([one.unbiased[active] for one in found], axis=0, ddof=1)
     claimed = np.sqrt(np.mean([one.standard_error[active] ** 2 for one in found], axis=0))
@@ -399,7 +448,9 @@ def test_the_jackknife_is_that_of_estimates_without_each_block():
     assert_allclose(result.standard_error, spread, atol=1e-10)
     with pytest.raises(ParameterError, match="`jackknife=5` must be 0, or an even number"):
         infocap.estimate(u, x, BASIS, method="raw", method_options={"jackknife": 5})
-    with pytest.raises(DataError, match="`jackknife=64` blocks of 256 samples hold fewer than the 11"):
+    with pytest.raises(
+        DataError, match="`jackknife=64` blocks of 256 samples hold fewer than the 11"
+    ):
         infocap.estimate(u, x, BASIS, method="raw", method_options={"jackknife": 64})
 
 
@@ -422,7 +473,9 @@ def test_repeats_tell_noise_from_functions_outside_the_basis(tmp_path):
     partly = infocap.estimate(u, system(u, seed=1), BASIS, repeats=again)
     assert partly.noise_limited_standard_error > result.noise_limited_standard_error
     assert abs(partly.noise_limited_total - exact) < 4 * partly.noise_limited_standard_error
-    with pytest.raises(DataError, match=r"repeats has shape \(512, 10\) and x has shape \(2048, 10\)"):
+    with pytest.raises(
+        DataError, match=r"repeats has shape \(512, 10\) and x has shape \(2048, 10\)"
+    ):
         infocap.estimate(u, system(u, seed=1), BASIS, repeats=again[:512])
     with pytest.raises(DataError, match="NaN or infinite value in every row"):
         infocap.estimate(u, system(u, seed=1), BASIS, repeats=np.full_like(again, np.nan))
@@ -470,7 +523,9 @@ def test_the_papers_validation_with_noise(design):
     for method in ("control-variate", "threshold-richardson"):
         squares, totals = [], []
         for seed in range(8):
-            system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, noise=0.3, seed=seed)
+            system = infocap.theory.random_mixture(
+                basis, n_active=200, n_readouts=71, noise=0.3, seed=seed
+            )
             result = infocap.probe(system, basis, 8192, seed=seed, design=design, method=method)
             squares.append(np.mean((result.capacity - system.exact()) ** 2))
             totals.append((result.total - system.exact().sum()) ** 2)

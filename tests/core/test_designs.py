@@ -33,7 +33,9 @@ def test_the_seed_decides_the_points(design):
 
 
 @pytest.mark.parametrize("design", EVEN)
-@pytest.mark.parametrize("function", [draw, lambda *args, **options: draw_weighted(*args, **options)[0]])
+@pytest.mark.parametrize(
+    "function", [draw, lambda *args, **options: draw_weighted(*args, **options)[0]]
+)
 def test_further_blocks_leave_the_first_rows_as_they_are(design, function):
     first = function(BASIS, 1024, design=design, seed=1)
     longer = function(BASIS, 2048, design=design, blocks=16, seed=1)
@@ -49,7 +51,8 @@ def test_random_points_have_no_blocks():
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "blocks"), [(1, 1), (127, 1), (128, 2), (256, 4), (500, 4), (512, 8), (8192, 8), (514, 2)]
+    ("n_samples", "blocks"),
+    [(1, 1), (127, 1), (128, 2), (256, 4), (500, 4), (512, 8), (8192, 8), (514, 2)],
 )
 def test_there_are_eight_blocks_where_each_gets_64_points(n_samples, blocks):
     assert block_count(BASIS, n_samples, "sobol", None) == blocks
@@ -66,7 +69,9 @@ def test_a_block_is_not_smaller_than_the_number_of_states(n_inputs, blocks):
 
 
 def test_blocks_smaller_than_the_number_of_states_are_warned_of():
-    with pytest.warns(DataWarning, match="`blocks=8` makes blocks of 64 points, fewer than the 128 states"):
+    with pytest.warns(
+        DataWarning, match="`blocks=8` makes blocks of 64 points, fewer than the 128 states"
+    ):
         draw(binary(7), 512, blocks=8, seed=1)
     many_levels = product_basis([infocap.basis.table(range(100))] * 2, max_degree=2)
     assert len(draw(many_levels, 512, blocks=8, seed=1)) == 512  # no warning: as good as continuous
@@ -92,7 +97,10 @@ def test_rows_of_two_seeds_and_neighbouring_rows_are_unrelated(design, blocks):
     assert correlation(u, v) < limit
     for lag in (1, 2, 4):
         assert correlation(u[lag:], u[:-lag]) < limit
-    pairs = np.floor((np.column_stack([u[:, 0], v[:, 0]]) + 1) * 8) @ [16, 1]  # which of 16 x 16 cells
+    pairs = np.floor((np.column_stack([u[:, 0], v[:, 0]]) + 1) * 8) @ [
+        16,
+        1,
+    ]  # which of 16 x 16 cells
     count = np.bincount(pairs.astype(int), minlength=256)
     assert np.sum((count - 16) ** 2 / 16) < 255 + 5 * np.sqrt(2 * 255)
 
@@ -103,7 +111,11 @@ def test_the_noise_of_a_system_does_not_repeat_the_random_numbers_of_its_design(
     common = []
 
     def system(u, seed=None):
-        common.append(np.isclose(np.sort((u + 1) / 2, axis=None), np.sort(np.random.default_rng(seed).random(u.size))))
+        common.append(
+            np.isclose(
+                np.sort((u + 1) / 2, axis=None), np.sort(np.random.default_rng(seed).random(u.size))
+            )
+        )
         return u
 
     infocap.probe(system, BASIS, 256, blocks=1, seed=1)
@@ -111,7 +123,9 @@ def test_the_noise_of_a_system_does_not_repeat_the_random_numbers_of_its_design(
 
 
 def test_sobol_warns_when_blocks_are_not_powers_of_two():
-    with pytest.warns(DataWarning, match="8 x 125 points are not; `n_samples=1000` can be 512 or 1024"):
+    with pytest.warns(
+        DataWarning, match="8 x 125 points are not; `n_samples=1000` can be 512 or 1024"
+    ):
         assert len(draw(BASIS, 1000, seed=1)) == 1000
     with pytest.warns(DataWarning, match="`n_samples=1001` can be 512 or 1024"):
         draw(BASIS, 1001, seed=1)
@@ -131,7 +145,9 @@ def test_weights_are_found_again_from_the_inputs(family):
 
 @pytest.mark.filterwarnings("ignore:the total's error bar rests on")
 @pytest.mark.parametrize("design", DESIGNS)
-@pytest.mark.filterwarnings("ignore:the inputs are a single low-discrepancy design")  # Halton blocks
+@pytest.mark.filterwarnings(
+    "ignore:the inputs are a single low-discrepancy design"
+)  # Halton blocks
 def test_probe_draws_with_weights_where_few_samples_would_decide(design):
     basis = product_basis("hermite", 2, 6)
     system = infocap.systems.RandomFeatures(2, 10, gain=0.5, noise=0.01)
@@ -148,7 +164,9 @@ def test_probe_draws_with_weights_where_few_samples_would_decide(design):
     said = infocap.probe(system, smooth, 512, seed=1, design=design).checks
     assert not any("E[y^4]" in one or one.kind == "note" for one in said)
     assert (
-        infocap.probe(system, basis, 512, seed=1, method="surrogate", method_options={"n_surrogates": 5}).n_samples
+        infocap.probe(
+            system, basis, 512, seed=1, method="surrogate", method_options={"n_surrogates": 5}
+        ).n_samples
         == 512
     )
 
@@ -164,7 +182,9 @@ def test_points_pass_through_the_quantile_of_each_input():
 
 def test_low_discrepancy_integrates_better_than_chance():
     error = {
-        design: np.sqrt(np.mean([draw(BASIS, 1024, design=design, seed=s).mean(axis=0) ** 2 for s in range(10)]))
+        design: np.sqrt(
+            np.mean([draw(BASIS, 1024, design=design, seed=s).mean(axis=0) ** 2 for s in range(10)])
+        )
         for design in DESIGNS
     }
     assert max(error["sobol"], error["halton"], error["lhs"]) < 0.2 * error["random"]
@@ -172,7 +192,9 @@ def test_low_discrepancy_integrates_better_than_chance():
 
 def test_no_point_sits_on_the_edge(monkeypatch):
     """0 and 1 would be infinite for a normal input."""
-    monkeypatch.setitem(infocap.designs.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]]))
+    monkeypatch.setitem(
+        infocap.designs.DESIGNS, "random", lambda q, n, seed: np.array([[0.0], [1.0]])
+    )
     assert np.isfinite(draw(product_basis("hermite", 1, 2), 2, design="random")).all()
 
 
@@ -183,7 +205,9 @@ def test_bad_arguments_are_refused_by_name():
         draw(BASIS, 0)
     with pytest.raises(ParameterError, match="blocks=0"):
         draw(BASIS, 64, blocks=0)
-    with pytest.raises(ParameterError, match="cannot be shared out evenly among 3 blocks; take a multiple of 3"):
+    with pytest.raises(
+        ParameterError, match="cannot be shared out evenly among 3 blocks; take a multiple of 3"
+    ):
         draw(BASIS, 1000, blocks=3)
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         infocap.probe(lambda u: u, BASIS, 64, weighted=1)

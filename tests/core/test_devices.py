@@ -22,7 +22,11 @@ METHODS = ("raw", "threshold-richardson", "richardson-threshold", "chi2", "contr
 @pytest.fixture(params=["strict", "torch"])
 def there(request):
     """What moves an array to another library; torch here on the processor."""
-    return array_api_strict.asarray if request.param == "strict" else request.getfixturevalue("torch").asarray
+    return (
+        array_api_strict.asarray
+        if request.param == "strict"
+        else request.getfixturevalue("torch").asarray
+    )
 
 
 @pytest.mark.parametrize("basis", [
@@ -60,10 +64,14 @@ def test_mistakes_are_found_while_the_device_works(there, monkeypatch):
     monkeypatch.setattr("infocap.workflow._estimate.DEVICE_RATE", 1e6)
     with pytest.warns(infocap.errors.DataWarning, match="-9999"):
         beside = infocap.estimate(there(U), there(x), BASIS, method="raw")
-    assert [(str(one), one.found) for one in beside.checks] == [(str(one), one.found) for one in after.checks]
+    assert [(str(one), one.found) for one in beside.checks] == [
+        (str(one), one.found) for one in after.checks
+    ]
 
 
-def test_of_very_many_channels_on_a_device_some_are_looked_at_under_their_own_names(there, monkeypatch):
+def test_of_very_many_channels_on_a_device_some_are_looked_at_under_their_own_names(
+    there, monkeypatch
+):
     x = X.copy()
     x[5::97, 10] = -9999.0
     monkeypatch.setattr("infocap.diagnostics._stretch.WIDEST", 5)  # of 25: 0, 5, 10, 15, 20
@@ -94,10 +102,13 @@ def test_data_are_looked_at_once_for_several_methods(monkeypatch):
     looks = []
     looked_at = infocap.diagnostics._checks._in_stretch
     monkeypatch.setattr(
-        "infocap.diagnostics._checks._in_stretch", lambda *given: looks.append(given) or looked_at(*given)
+        "infocap.diagnostics._checks._in_stretch",
+        lambda *given: looks.append(given) or looked_at(*given),
     )
     seen = infocap.estimators.gather_evidence(U, X, BASIS)
-    first, second = (infocap.estimators.conclude(seen, method).checks for method in ("raw", "control-variate"))
+    first, second = (
+        infocap.estimators.conclude(seen, method).checks for method in ("raw", "control-variate")
+    )
     assert len(looks) == 1
     assert first == second == ()
 
@@ -110,11 +121,15 @@ def test_estimates_agree_with_those_of_numpy(method, constant, there):
         found = infocap.estimate(inputs, there(X), BASIS, method=method, constant=constant)
         if method == "control-variate":
             assert_allclose(found.standard_error, plain.standard_error, rtol=0, atol=1e-10)
-            assert found.total_standard_error == pytest.approx(plain.total_standard_error, abs=1e-10)
+            assert found.total_standard_error == pytest.approx(
+                plain.total_standard_error, abs=1e-10
+            )
         assert_allclose(found.capacity, plain.capacity, rtol=1e-10, atol=1e-12)
         assert isinstance(found.capacity, np.ndarray)
         assert found.rank == plain.rank
-        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(plain.capacity_of(lambda v: v[:, 0]), abs=1e-9)
+        assert found.capacity_of(lambda v: v[:, 0]) == pytest.approx(
+            plain.capacity_of(lambda v: v[:, 0]), abs=1e-9
+        )
 
 
 @pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
@@ -128,7 +143,9 @@ def test_estimates_agree_with_those_of_numpy(method, constant, there):
 def test_awkward_readouts_are_handled_alike(change, there):
     x = change(X)
     plain = infocap.estimate(U, x, BASIS, method="threshold-richardson", nan_policy="omit")
-    found = infocap.estimate(there(U), there(x), BASIS, method="threshold-richardson", nan_policy="omit")
+    found = infocap.estimate(
+        there(U), there(x), BASIS, method="threshold-richardson", nan_policy="omit"
+    )
     assert_allclose(found.capacity, plain.capacity, rtol=1e-8, atol=1e-10)
     assert found.checks == plain.checks
 
@@ -140,7 +157,9 @@ def test_weights_and_complex_readouts_work_there_too(there):
     for as_real in ("abs2", "split"):
         options = {"method": "raw", "weights": weights, "complex_as": as_real}
         found = infocap.estimate(there(u), there(x), BASIS, **options)
-        assert_allclose(found.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12)
+        assert_allclose(
+            found.raw, infocap.estimate(u, x, BASIS, **options).raw, rtol=1e-10, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("few", [0, 256])
@@ -175,7 +194,9 @@ def test_bad_arrays_are_refused_in_the_same_words(x, message, there):
 def test_inputs_and_readouts_may_come_from_different_places(there):
     plain = infocap.estimate(U, X, BASIS, method="raw").raw
     other = array_api_strict.asarray if there is not array_api_strict.asarray else np.asarray
-    assert_allclose(infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12)
+    assert_allclose(
+        infocap.estimate(other(U), there(X), BASIS, method="raw").raw, plain, rtol=1e-10, atol=1e-12
+    )
     single = infocap.estimate(U, X.astype(np.float32), BASIS, method="raw").raw
     found = infocap.estimate(U, there(X.astype(np.float32)), BASIS, method="raw").raw
     assert_allclose(found, single, rtol=1e-10, atol=1e-12)
@@ -188,5 +209,7 @@ def test_a_model_that_could_still_be_trained_is_measured(torch):
 
 
 def test_a_budget_does_not_hold_on_a_device_and_is_refused(there):
-    with pytest.raises(infocap.errors.ParameterError, match="is for work in the processor's memory"):
+    with pytest.raises(
+        infocap.errors.ParameterError, match="is for work in the processor's memory"
+    ):
         infocap.estimate(there(U), there(X), BASIS, method="raw", memory_limit="1GB")

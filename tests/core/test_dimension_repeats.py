@@ -60,7 +60,10 @@ class Tanh:
         nodes, weights = BASIS.quadrature(64)
         x = self.system(nodes)
         spread = share * np.sqrt(weights @ x**2)
-        power = np.linalg.svd(np.sqrt(weights)[:, None] * (x - weights @ x) / spread, compute_uv=False) ** 2
+        power = (
+            np.linalg.svd(np.sqrt(weights)[:, None] * (x - weights @ x) / spread, compute_uv=False)
+            ** 2
+        )
         self.total = 1 + np.sum(power / (1 + power))
 
     def __call__(self, u, generator):
@@ -136,7 +139,9 @@ def test_the_standard_error_is_the_scatter():
     found = [from_repeats(*pair) for pair in x]
     scatter = np.std([one.total for one in found], ddof=1)
     relative = 1 / np.sqrt(2 * 59)  # standard error of a standard deviation
-    assert np.mean([one.standard_error for one in found]) == pytest.approx(scatter, rel=4 * relative)
+    assert np.mean([one.standard_error for one in found]) == pytest.approx(
+        scatter, rel=4 * relative
+    )
 
 
 def test_more_of_anything_makes_the_error_smaller():
@@ -153,7 +158,9 @@ def by_definition(repeated, once, weights, constant):
     """tr(G⁻¹V) with every input counting by its weight, as it stands on paper."""
     x, twice = np.concatenate([repeated.mean(axis=1), once]), weights[: len(repeated)]
     centre = np.average(x, axis=0, weights=weights) * constant
-    gram = np.einsum("i,irk,irl->kl", twice, repeated - centre, repeated - centre) / repeated.shape[1]
+    gram = (
+        np.einsum("i,irk,irl->kl", twice, repeated - centre, repeated - centre) / repeated.shape[1]
+    )
     gram += np.einsum("i,ik,il->kl", weights[len(repeated) :], once - centre, once - centre)
     rest = repeated - repeated.mean(axis=1, keepdims=True)
     noise = np.einsum("i,irk,irl->kl", twice, rest, rest) / (repeated.shape[1] - 1) / twice.sum()
@@ -163,16 +170,24 @@ def by_definition(repeated, once, weights, constant):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("repeats", "n_once"), [(2, 0), (2, 7), (3, 0), (4, 5)])
-def test_leaving_out_an_input_is_the_same_as_not_having_it(repeats, n_once, constant, weighted, rng):
+def test_leaving_out_an_input_is_the_same_as_not_having_it(
+    repeats, n_once, constant, weighted, rng
+):
     repeated = rng.standard_normal((12, 1, 4)) + 0.5 * rng.standard_normal((12, repeats, 4)) + 0.3
     once = rng.standard_normal((n_once, 4))
     weights = rng.uniform(0.2, 2.0, 12 + n_once) if weighted else np.ones(12 + n_once)
     data = whiten(repeated, once, constant, weights if weighted else None)
     noise = noise_covariance(data.repeated)
-    assert np.trace(noise) == pytest.approx(by_definition(repeated, once, weights, constant), rel=1e-10)
-    expected = [by_definition(np.delete(repeated, i, axis=0), once, np.delete(weights, i), constant) for i in range(12)]
+    assert np.trace(noise) == pytest.approx(
+        by_definition(repeated, once, weights, constant), rel=1e-10
+    )
+    expected = [
+        by_definition(np.delete(repeated, i, axis=0), once, np.delete(weights, i), constant)
+        for i in range(12)
+    ]
     expected += [
-        by_definition(repeated, np.delete(once, i, axis=0), np.delete(weights, 12 + i), constant) for i in range(n_once)
+        by_definition(repeated, np.delete(once, i, axis=0), np.delete(weights, 12 + i), constant)
+        for i in range(n_once)
     ]
     assert_allclose(leave_one_out(data, noise, constant), expected, rtol=1e-6)
 
@@ -200,7 +215,9 @@ def test_weights_give_the_total_under_the_density_of_the_basis(system, n_once):
         ignored.append(from_repeats(x1, x2, measured_once=once).total - system.total)
     assert abs(np.mean(errors)) < 4 * chance(errors)
     assert np.mean(held) >= 0.8
-    assert abs(np.mean(ignored)) > 4 * chance(ignored)  # so the test would see weights that are ignored
+    assert abs(np.mean(ignored)) > 4 * chance(
+        ignored
+    )  # so the test would see weights that are ignored
 
 
 @settings(max_examples=25)
@@ -226,13 +243,18 @@ def test_no_unit_offset_or_mixing_changes_the_answer(seed, decades, offset):
 @pytest.mark.parametrize("factor", [1e-310, 1e-200, 1e200, 1e307])
 def test_the_whole_range_of_numbers_is_usable(factor):
     (x1, x2), _ = shots(SYSTEMS["tanh"], 256, 1)
-    assert from_repeats(x1 * factor, x2 * factor).total == pytest.approx(from_repeats(x1, x2).total, abs=1e-6)
+    assert from_repeats(x1 * factor, x2 * factor).total == pytest.approx(
+        from_repeats(x1, x2).total, abs=1e-6
+    )
 
 
 def test_the_constant_readout_adds_what_a_column_of_ones_would():
     (x1, x2), _ = shots(SYSTEMS["mixture"], 256, 1)
     ones = np.ones((256, 1))
-    plain, with_ones = from_repeats(x1, x2), from_repeats(np.hstack([ones, x1]), np.hstack([ones, x2]))
+    plain, with_ones = (
+        from_repeats(x1, x2),
+        from_repeats(np.hstack([ones, x1]), np.hstack([ones, x2])),
+    )
     by_hand = from_repeats(np.hstack([ones, x1]), np.hstack([ones, x2]), constant=False)
     for found in (with_ones, by_hand):
         assert found.total == pytest.approx(plain.total, abs=1e-9)
@@ -257,7 +279,9 @@ def test_the_first_eigentasks_are_functions_of_the_input():
     """Five clean functions among noise: the eigentasks find their span."""
     generator = np.random.default_rng(3)
     u = generator.uniform(-1, 1, (2000, 2))
-    signal = np.hstack([BASIS(u)[:, 1:6], np.zeros((2000, 10))]) @ generator.standard_normal((15, 15))
+    signal = np.hstack([BASIS(u)[:, 1:6], np.zeros((2000, 10))]) @ generator.standard_normal(
+        (15, 15)
+    )
     x1, x2 = (signal + 0.01 * generator.standard_normal(signal.shape) for _ in range(2))
     found = from_repeats(x1, x2)
     assert found.signal_fraction[4] > 0.99
@@ -331,7 +355,10 @@ def test_collinear_readouts_lower_the_rank():
 
 def test_dead_channels_are_named_and_count_for_nothing():
     (x1, x2), _ = shots(SYSTEMS["mixture"], 256, 1)
-    frames = [pd.DataFrame(np.hstack([x, np.zeros((256, 1))])).rename(columns={20: "1550 nm"}) for x in (x1, x2)]
+    frames = [
+        pd.DataFrame(np.hstack([x, np.zeros((256, 1))])).rename(columns={20: "1550 nm"})
+        for x in (x1, x2)
+    ]
     found = from_repeats(*frames)
     assert (found.n_readouts, found.maximum) == (20, 21)
     assert "column '1550 nm'" in found.checks[0]
@@ -341,10 +368,14 @@ def test_dead_channels_are_named_and_count_for_nothing():
 
 def test_few_inputs_get_a_warning():
     (x1, x2), generator = shots(SYSTEMS["mixture"], 80, 1)
-    with pytest.warns(DataWarning, match="80 inputs are few for 21 independent readouts: below 5 K = 105"):
+    with pytest.warns(
+        DataWarning, match="80 inputs are few for 21 independent readouts: below 5 K = 105"
+    ):
         from_repeats(x1, x2)
     once = SYSTEMS["mixture"](generator.uniform(-1, 1, (400, 2)), generator)
-    with pytest.warns(DataWarning, match="80 inputs are, by their weights, worth 74, which are few for 21"):
+    with pytest.warns(
+        DataWarning, match="80 inputs are, by their weights, worth 74, which are few for 21"
+    ):
         from_repeats(x1, x2, weights=np.linspace(0.5, 1.5, 80))
     with pytest.warns(DataWarning, match="80 repeated inputs are few .*the total is right"):
         from_repeats(x1, x2, measured_once=once)
@@ -386,5 +417,7 @@ def test_mistakes_get_a_sentence(call, message):
 
 def test_the_summary_says_what_a_person_wants():
     said = repr(from_repeats(X1, X2)).splitlines()
-    assert re.fullmatch(r"Repeats: total \d+\.\d+ ± 0\.\d+ of 20 readouts and the constant", said[0])
+    assert re.fullmatch(
+        r"Repeats: total \d+\.\d+ ± 0\.\d+ of 20 readouts and the constant", said[0]
+    )
     assert said[1] == "  128 inputs measured 2 times"

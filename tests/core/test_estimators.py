@@ -8,7 +8,9 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap.errors import DataWarning, ParameterError
 
-pytestmark = pytest.mark.filterwarnings("ignore:the capacities sum to")  # raw ones may, and small N makes them
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the capacities sum to"
+)  # raw ones may, and small N makes them
 
 BASIS = infocap.product_basis("legendre", 3, 4)
 
@@ -40,7 +42,9 @@ def test_agree_with_plain_loops_at_two_inputs_and_degree_14(device):
     u, x = u[:1024], x[:1024]
     full, y = reference.with_constant(x), basis(u)
     found = infocap.estimate(u, x, basis, method="threshold-richardson")
-    assert_allclose(found.capacity, reference.algorithm_1(full, y, basis.fourth_moments), atol=1e-10)
+    assert_allclose(
+        found.capacity, reference.algorithm_1(full, y, basis.fourth_moments), atol=1e-10
+    )
 
 
 def test_a_channel_stuck_in_one_half_is_no_readout_there():
@@ -57,7 +61,8 @@ def test_halves_are_ordered():
     u, x, _ = data(256)
     order = np.random.default_rng(0).permutation(256)
     straight, shuffled = (
-        infocap.estimate(u[rows], x[rows], BASIS, method="threshold-richardson") for rows in (slice(None), order)
+        infocap.estimate(u[rows], x[rows], BASIS, method="threshold-richardson")
+        for rows in (slice(None), order)
     )
     assert_allclose(straight.raw, shuffled.raw, atol=1e-12)
     assert np.abs(straight.capacity - shuffled.capacity).max() > 1e-3
@@ -94,14 +99,20 @@ def test_chi2_threshold_is_twice_the_quantile():
 
 def test_surrogates_are_shuffles_of_the_samples():
     u, x, _ = data(256)
-    result = infocap.estimate(u, x, BASIS, method="surrogate", method_options={"n_surrogates": 20, "shuffle_seed": 5})
+    result = infocap.estimate(
+        u, x, BASIS, method="surrogate", method_options={"n_surrogates": 20, "shuffle_seed": 5}
+    )
     q = np.linalg.qr(reference.with_constant(x))[0]
     y, generator = BASIS(u), np.random.default_rng(5)
-    largest = np.max([np.sum((q[generator.permutation(256)].T @ y) ** 2, axis=0) for _ in range(20)], axis=0)
+    largest = np.max(
+        [np.sum((q[generator.permutation(256)].T @ y) ** 2, axis=0) for _ in range(20)], axis=0
+    )
     power = np.sum(y**2, axis=0)
     assert_allclose(result.threshold, largest / power, rtol=1e-9)
     assert result.capacity[0] == 0  # no shuffle can hide the constant from the constant
-    assert np.all((result.capacity > 0) == (result.raw * 256 / power > result.threshold * (1 + 1e-12)))
+    assert np.all(
+        (result.capacity > 0) == (result.raw * 256 / power > result.threshold * (1 + 1e-12))
+    )
 
 
 @pytest.mark.parametrize("method", ["surrogate", "chi2"])
@@ -166,14 +177,19 @@ def test_a_function_may_give_error_bars_and_a_total():
 
 def test_wrong_methods_and_options_are_refused_by_name():
     u, x, _ = data(256)
-    with pytest.raises(ParameterError, match="method='algorithm-1'` is not one of 'control-variate', 'raw'"):
+    with pytest.raises(
+        ParameterError, match="method='algorithm-1'` is not one of 'control-variate', 'raw'"
+    ):
         infocap.estimate(u, x, BASIS, method="algorithm-1")
     with pytest.raises(
-        ParameterError, match=r"'raw' does not take these options: .*'bound'.* it takes \['jackknife'\]"
+        ParameterError,
+        match=r"'raw' does not take these options: .*'bound'.* it takes \['jackknife'\]",
     ):
         infocap.estimate(u, x, BASIS, method="raw", method_options={"bound": "data"})
     with pytest.raises(ParameterError, match="bound='tight'"):
-        infocap.estimate(u, x, BASIS, method="threshold-richardson", method_options={"bound": "tight"})
+        infocap.estimate(
+            u, x, BASIS, method="threshold-richardson", method_options={"bound": "tight"}
+        )
     with pytest.raises(ParameterError, match=r"gave \(3,\) capacities for 35 functions"):
         infocap.estimate(u, x, BASIS, method=lambda evidence: [1, 2, 3])
     with pytest.raises(ParameterError, match="must be a name or a function"):
@@ -186,10 +202,14 @@ def test_gaussian_inputs_of_high_degree_need_the_bound_from_the_data():
     x = infocap.systems.RandomFeatures(2, 20)(u)
     with pytest.warns(DataWarning, match=r"exceeds 1 for \d+ of 45 functions.*bound='data'"):
         infocap.estimate(u, x, basis, method="threshold-richardson")
-    result = infocap.estimate(u, x, basis, method_options={"bound": "data"}, method="threshold-richardson")
+    result = infocap.estimate(
+        u, x, basis, method_options={"bound": "data"}, method="threshold-richardson"
+    )
     full = reference.with_constant(x)
     leverage = 1024 * np.sum(np.linalg.qr(full)[0] ** 2, axis=1)
-    assert_allclose(result.threshold, np.mean(leverage[:, None] * basis(u) ** 2, axis=0) / 1024, rtol=1e-9)
+    assert_allclose(
+        result.threshold, np.mean(leverage[:, None] * basis(u) ** 2, axis=0) / 1024, rtol=1e-9
+    )
 
 
 def test_the_refined_threshold_of_algorithm_2_lets_the_total_fluctuate_less():
@@ -202,7 +222,9 @@ def test_the_refined_threshold_of_algorithm_2_lets_the_total_fluctuate_less():
         evidence = infocap.estimators.gather_evidence(u, system(u, seed=seed), basis)
         for refined, found in totals.items():
             found.append(
-                infocap.estimators.conclude(evidence, "richardson-threshold", method_options={"refined": refined}).total
+                infocap.estimators.conclude(
+                    evidence, "richardson-threshold", method_options={"refined": refined}
+                ).total
             )
     assert np.std(totals[True]) < np.std(totals[False])
     assert abs(np.mean(totals[True]) - system.exact().sum()) < 0.5

@@ -56,7 +56,9 @@ def test_given_windows_agree_with_what_the_search_reports(hidden):
     basis = infocap.delayed_basis(max_delay=found.windows)
     every = infocap.estimate(*hidden, basis, washout=200)
     places = [basis.labels.index(label) for label in held(found)]
-    assert_allclose(every.capacity[places], found.result.capacity[found.result.capacity > 0][1:], atol=0.02)
+    assert_allclose(
+        every.capacity[places], found.result.capacity[found.result.capacity > 0][1:], atol=0.02
+    )
 
 
 def test_noise_alone_has_no_functions():
@@ -79,11 +81,20 @@ def test_windows_grow_until_all_delays_are_found():
 def test_it_says_where_the_search_was_too_short():
     u = np.random.default_rng(1).uniform(-1, 1, 5000)
     x = infocap.systems.DelayLine(60, noise=0.3)(u, seed=2)
-    with pytest.warns(DataWarning, match="degree 1 .* the 40 delays tested; record longer runs and raise `washout`"):
+    with pytest.warns(
+        DataWarning,
+        match="degree 1 .* the 40 delays tested; record longer runs and raise `washout`",
+    ):
         found = infocap.explore(u, x, washout=40, max_degree=1)
     assert [check.found["degree"] for check in found.result.checks if "outermost" in check] == [1]
     with pytest.warns(DataWarning, match="raise `most_tested`"):
-        infocap.explore(u, infocap.systems.DelayLine(80, noise=0.3)(u), washout=150, max_degree=1, most_tested=100)
+        infocap.explore(
+            u,
+            infocap.systems.DelayLine(80, noise=0.3)(u),
+            washout=150,
+            max_degree=1,
+            most_tested=100,
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         infocap.explore(u, x, washout=150, max_degree=1)
@@ -108,9 +119,17 @@ def test_several_inputs_and_runs():
 def test_distributions_and_domains():
     rng = np.random.default_rng(4)
     u = np.column_stack([rng.standard_normal(1500), rng.uniform(0, 5, 1500)])
-    x = np.roll(u[:, :1], 2, axis=0) + np.roll(u[:, 1:], 3, axis=0) ** 2 + 0.1 * rng.standard_normal((1500, 1))
+    x = (
+        np.roll(u[:, :1], 2, axis=0)
+        + np.roll(u[:, 1:], 3, axis=0) ** 2
+        + 0.1 * rng.standard_normal((1500, 1))
+    )
     family = ["hermite", infocap.basis.legendre().on((0, 5))]
-    assert set(held(infocap.explore(u, x, family, washout=50))) == {"He1(u1[t-2])", "P1(u2[t-3])", "P2(u2[t-3])"}
+    assert set(held(infocap.explore(u, x, family, washout=50))) == {
+        "He1(u1[t-2])",
+        "P1(u2[t-3])",
+        "P2(u2[t-3])",
+    }
     found = infocap.explore(u[:, 1], x, domain=(0, 5), washout=50)
     assert set(held(found)) == {"P1(u[t-3])", "P2(u[t-3])"}
 
@@ -126,7 +145,9 @@ def test_a_second_play_tells_how_much_noise_allows():
 def test_other_arrays_and_processes_find_the_same(hidden):
     u, x = hidden
     wanted = infocap.explore(u, x, washout=200, max_degree=3)
-    there = infocap.explore(array_api_strict.asarray(u), array_api_strict.asarray(x), washout=200, max_degree=3)
+    there = infocap.explore(
+        array_api_strict.asarray(u), array_api_strict.asarray(x), washout=200, max_degree=3
+    )
     assert held(there) == held(wanted)
     assert_allclose(there.result.unbiased, wanted.result.unbiased, atol=1e-9)
     with ProcessPoolExecutor(2) as pool:
@@ -134,14 +155,18 @@ def test_other_arrays_and_processes_find_the_same(hidden):
     assert_allclose(apart.faint, wanted.faint, atol=1e-9)
 
 
-@pytest.mark.parametrize("wrong", [{"washout": 0}, {"max_degree": 0}, {"most_tested": 3}, {"false_discovery_rate": 2}])
+@pytest.mark.parametrize(
+    "wrong", [{"washout": 0}, {"max_degree": 0}, {"most_tested": 3}, {"false_discovery_rate": 2}]
+)
 def test_what_makes_no_sense_is_refused(hidden, wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         infocap.explore(*hidden, **{"washout": 100} | wrong)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("place", "most_false"), [(0, 0.03), (1, 0.03), (2, 0.1)])  # the last finds 3 functions a time
+@pytest.mark.parametrize(
+    ("place", "most_false"), [(0, 0.03), (1, 0.03), (2, 0.1)]
+)  # the last finds 3 functions a time
 def test_few_are_false_and_none_is_missed(place, most_false):
     sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
     from explore import KNOWN, searched

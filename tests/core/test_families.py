@@ -53,7 +53,9 @@ def test_orthonormal_up_to_degree_50(family):
 def test_moved_domain_changes_the_inputs_and_not_the_functions(family):
     moved = family.on((3.0, 7.0))
     p = np.linspace(0.05, 0.95, 7)
-    assert_allclose(moved.standard(moved.quantile(p)), family.standard(family.quantile(p)), atol=1e-12)
+    assert_allclose(
+        moved.standard(moved.quantile(p)), family.standard(family.quantile(p)), atol=1e-12
+    )
     assert_allclose(moved.natural(moved.standard(np.array([3.5]))), [3.5], rtol=1e-14)
 
 
@@ -63,7 +65,13 @@ def test_samples_follow_the_measure(family):
     p = (np.arange(200_000) + 0.5) / 200_000
     count = family.count(min(3, family.largest_degree or 3))
     values = family.values(family.standard(family.quantile(p)), count)
-    tolerance = 2e-3 if np.isinf(family.support).any() else 1e-3 if isinstance(family, families.Family) else 0
+    tolerance = (
+        2e-3
+        if np.isinf(family.support).any()
+        else 1e-3
+        if isinstance(family, families.Family)
+        else 0
+    )
     assert_allclose(values.mean(axis=1), np.eye(1, count)[0], atol=tolerance)
     assert_allclose((values**2).mean(axis=1), 1.0, atol=30 * tolerance)
 
@@ -78,7 +86,9 @@ def test_pickles_and_files_bring_the_same_family_back(family):
         basis = families.product_basis(one, 2, min(2, one.largest_degree or 2))
         u = one.quantile(np.linspace(0.1, 0.9, 9)).repeat(2).reshape(9, 2)
         pickled = pickle.loads(pickle.dumps(basis))
-        stored = families.ProductBasis.from_dict(json.loads(json.dumps(basis.to_dict())), basis.indices)
+        stored = families.ProductBasis.from_dict(
+            json.loads(json.dumps(basis.to_dict())), basis.indices
+        )
         for again in (pickled, stored):
             assert again.families == basis.families
             assert np.array_equal(again(u), basis(u))
@@ -98,7 +108,8 @@ def wigner_3j_squared(degree, twice):
     j = twice // 2
     total = degree + j  # half the sum of the three angular momenta
     ratio = Fraction(
-        factorial(2 * total - 2 * degree) ** 2 * factorial(2 * total - 2 * twice), factorial(2 * total + 1)
+        factorial(2 * total - 2 * degree) ** 2 * factorial(2 * total - 2 * twice),
+        factorial(2 * total + 1),
     )
     root = Fraction(factorial(total), factorial(total - degree) ** 2 * factorial(total - twice))
     return ratio * root**2
@@ -118,7 +129,9 @@ def test_fourth_moments_known_in_closed_form():
     assert_allclose(families.laguerre().fourth_moments(3), [1, 9, 297])
     assert_allclose(families.fourier().fourth_moments(9), [1.0] + 8 * [1.5])
     p = 0.2
-    assert_allclose(families.bernoulli(p).fourth_moments(2)[1], (1 - 3 * p * (1 - p)) / (p * (1 - p)))
+    assert_allclose(
+        families.bernoulli(p).fourth_moments(2)[1], (1 - 3 * p * (1 - p)) / (p * (1 - p))
+    )
 
 
 @pytest.mark.parametrize("degree", [1, 7, 20, 50])
@@ -152,7 +165,9 @@ def test_jacobi_agrees_with_high_precision():
             / mpmath.beta(alpha + 1, beta + 1)
         )
         exact = float(mpmath.jacobi(degree, alpha, beta, x) / mpmath.sqrt(norm))
-    assert_allclose(families.jacobi(a, b).values(np.array([x]), degree + 1)[degree, 0], exact, rtol=1e-11)
+    assert_allclose(
+        families.jacobi(a, b).values(np.array([x]), degree + 1)[degree, 0], exact, rtol=1e-11
+    )
 
 
 def test_a_density_finds_the_classical_recurrences():
@@ -171,13 +186,26 @@ def test_a_density_finds_the_classical_recurrences():
 def test_a_table_of_all_levels_has_the_krawtchouk_polynomials():
     binomial = families.binomial(4, 0.5)
     levels = np.arange(5.0)
-    assert_allclose(binomial.values(levels, 2)[1], levels - 2, atol=1e-14)  # variance n p (1 - p) = 1
-    assert_allclose(families.table(levels, [1, 4, 6, 4, 1]).values(levels, 5), binomial.values(levels, 5), atol=1e-12)
+    assert_allclose(
+        binomial.values(levels, 2)[1], levels - 2, atol=1e-14
+    )  # variance n p (1 - p) = 1
+    assert_allclose(
+        families.table(levels, [1, 4, 6, 4, 1]).values(levels, 5),
+        binomial.values(levels, 5),
+        atol=1e-12,
+    )
 
 
 def test_the_quantile_of_a_table_steps_at_the_cumulative_mass():
     family = families.table([0.0, 1.0, 2.0], [1, 2, 1])
-    assert family.quantile(np.array([0.0, 0.2499, 0.25, 0.7499, 0.75, 1.0])).tolist() == [0, 0, 1, 1, 2, 2]
+    assert family.quantile(np.array([0.0, 0.2499, 0.25, 0.7499, 0.75, 1.0])).tolist() == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+    ]
 
 
 def test_an_unbounded_density_is_moved_by_mean_and_deviation():
@@ -192,7 +220,9 @@ def test_bad_parameters_are_refused_by_name():
         families.jacobi(-1, 2)
     with pytest.raises(ParameterError, match=r"p=1\.5"):
         families.bernoulli(1.5)
-    with pytest.raises(ParameterError, match=r"domain=\(1, 0\)` is not an interval; give low < high"):
+    with pytest.raises(
+        ParameterError, match=r"domain=\(1, 0\)` is not an interval; give low < high"
+    ):
         families.legendre().on((1, 0))
     with pytest.raises(ParameterError, match="increasing"):
         families.density(np.ones_like, (1, -1))

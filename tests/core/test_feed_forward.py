@@ -19,7 +19,9 @@ def test_a_layer_acts_on_the_outputs_of_the_one_before():
 def test_what_enters_a_unit_has_the_size_of_the_gain():
     big = FeedForward(3, [20_000], gain=2.0, bias=0.0, activation="square")
     ones = np.ones((1, 3))
-    assert np.mean(big(ones)) == pytest.approx(4.0, rel=4 * np.sqrt(2 / 20_000))  # E[(gain w·u/√3)²] for |u|² = 3
+    assert np.mean(big(ones)) == pytest.approx(
+        4.0, rel=4 * np.sqrt(2 / 20_000)
+    )  # E[(gain w·u/√3)²] for |u|² = 3
 
 
 def test_noise_has_its_size_and_its_seed():

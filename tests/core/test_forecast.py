@@ -34,7 +34,10 @@ def errors_of_the_total(system, n_samples, count, **options):
     exact = system.exact().sum()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        found = [infocap.probe(system, system.basis, n_samples, seed=seed, **options) for seed in range(count)]
+        found = [
+            infocap.probe(system, system.basis, n_samples, seed=seed, **options)
+            for seed in range(count)
+        ]
     return np.array([one.total - exact for one in found]), found
 
 
@@ -85,7 +88,12 @@ def test_the_error_of_other_devices_lies_below_the_high_end(n_samples, design):
     system = infocap.systems.RandomFeatures(2, 40, gain=2.0, noise=0.02, seed=6)
     nodes, weights = basis.quadrature(60)
     root = np.sqrt(weights)[:, None]
-    x = np.vstack([root * np.column_stack([np.ones(len(nodes)), system_without_noise(system)(nodes)]), np.eye(41)])
+    x = np.vstack(
+        [
+            root * np.column_stack([np.ones(len(nodes)), system_without_noise(system)(nodes)]),
+            np.eye(41),
+        ]
+    )
     x[len(nodes) :] *= np.concatenate([[0.0], np.full(40, system.noise)])
     frame = np.linalg.qr(x)[0][: len(nodes)]
     exact = np.sum((frame.T @ (root * basis(nodes))) ** 2)
@@ -114,7 +122,9 @@ def test_no_spectrum_of_noise_scatters_more_than_the_bound(v, n):
 
 
 @given(error=st.floats(0.02, 5), readouts=st.integers(1, 60), unexplained=st.floats(0, 1))
-def test_the_recommended_number_is_the_smallest_power_of_two_that_does(error, readouts, unexplained):
+def test_the_recommended_number_is_the_smallest_power_of_two_that_does(
+    error, readouts, unexplained
+):
     expected = forecast(BASIS, readouts, unexplained=unexplained)
     n = expected.samples_needed(error)
     assert n & (n - 1) == 0
@@ -146,7 +156,10 @@ def test_the_default_is_at_most_half_of_what_the_worst_device_has():
     ("call", "message"),
     [
         (lambda: forecast(BASIS, 10).samples_needed(0), "error=0` must be a positive number"),
-        (lambda: forecast(BASIS, 10).samples_needed(1e-7), "would take more than 16,777,216 samples"),
+        (
+            lambda: forecast(BASIS, 10).samples_needed(1e-7),
+            "would take more than 16,777,216 samples",
+        ),
         (lambda: forecast(BASIS, 10, unexplained=1.2), "is a share of the readouts; give 0 to 1"),
         (lambda: forecast(BASIS, 0), "n_readouts=0` must be a whole number, 1 or more"),
         (
@@ -194,7 +207,10 @@ def test_the_command_says_how_many_samples_and_writes_the_plan(tmp_path, monkeyp
     assert "Assumed: half of the readouts" in said
     assert Plan.load("plan.toml").n_samples == n
     assert call(monkeypatch, *wish, "--capacity", "20.5") == 0
-    assert f"Take {forecast(BASIS, 20, unexplained=0.5 / 21).samples_needed(0.2)} samples" in capsys.readouterr().out
+    assert (
+        f"Take {forecast(BASIS, 20, unexplained=0.5 / 21).samples_needed(0.2)} samples"
+        in capsys.readouterr().out
+    )
 
 
 def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
@@ -202,12 +218,17 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
     plan = Plan(n_inputs=2, max_degree=8, n_samples=256, seed=1, repeat_every=4)
     system = infocap.theory.random_mixture(BASIS, n_active=25, n_readouts=15, noise=0.5, seed=5)
     recording = infocap.Recording(
-        plan.inputs, system(plan.inputs, seed=1), design_index=range(256), metadata={"plan": plan.to_dict()}
+        plan.inputs,
+        system(plan.inputs, seed=1),
+        design_index=range(256),
+        metadata={"plan": plan.to_dict()},
     )
     result = infocap.estimate(recording, basis=BASIS)
     result.save("result.nc")
     n = forecast_from(result).samples_needed(0.1)
-    assert call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "again.toml") == 0
+    assert (
+        call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "again.toml") == 0
+    )
     said = capsys.readouterr().out
     assert f"Take {n} samples" in said
     least = infocap.theory.efficiency_bound(result).samples_needed(0.1)
@@ -221,7 +242,17 @@ def test_the_command_asks_a_pilot(tmp_path, monkeypatch, capsys):
 
 def test_the_command_tells_of_a_plan_with_weights(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    asked = ["plan", "--n-inputs", "2", "--max-degree", "8", "--n-samples", "512", "-o", "plan.toml"]
+    asked = [
+        "plan",
+        "--n-inputs",
+        "2",
+        "--max-degree",
+        "8",
+        "--n-samples",
+        "512",
+        "-o",
+        "plan.toml",
+    ]
     assert call(monkeypatch, *asked) == 0
     assert "weights" not in capsys.readouterr().out
     assert call(monkeypatch, *asked, "--family", "hermite", "--force") == 0
@@ -233,7 +264,9 @@ def test_a_pilot_without_a_plan_is_not_extended(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     basis = infocap.product_basis("legendre", 2, 3, domain=(0, 5))
     infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=1).save("result.nc")
-    assert call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "plan.toml") == 2
+    assert (
+        call(monkeypatch, "plan", "--from", "result.nc", "--error", "0.1", "-o", "plan.toml") == 2
+    )
     said = capsys.readouterr()
     assert "10 functions: 2 inputs, degree 3" in said.out
     assert "has no plan that could be extended" in said.err
@@ -258,7 +291,9 @@ def test_a_pilot_without_a_plan_is_not_extended(tmp_path, monkeypatch, capsys):
         ([*SIZE, "--n-samples", "64", "--capacity", "5", "-o", "plan.toml"], 2, "--capacity 5.0 goes with --error"),
     ],
 )  # fmt: skip
-def test_mistakes_are_one_line_and_an_exit_code(arguments, code, message, tmp_path, monkeypatch, capsys):
+def test_mistakes_are_one_line_and_an_exit_code(
+    arguments, code, message, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     assert call(monkeypatch, *arguments) == code
     said = capsys.readouterr().err

@@ -93,7 +93,9 @@ def without_constant():
 def nearly_dependent():
     """A condition number of about 1e10: sums of products do not do, the readouts themselves are factorised."""
     u, x, basis, _ = legendre()
-    extra = x @ np.random.default_rng(11).normal(size=(9, 2)) + 1e-10 * np.column_stack([u[:, 0] ** 3, u[:, 1] ** 4])
+    extra = x @ np.random.default_rng(11).normal(size=(9, 2)) + 1e-10 * np.column_stack(
+        [u[:, 0] ** 3, u[:, 1] ** 4]
+    )
     return u, np.column_stack([x, extra]), basis, {}
 
 
@@ -191,7 +193,9 @@ def numbers(result, names):
     """What a result says under these names, one row per name; NaN where it says nothing."""
     values = [getattr(result, name) for name in names]
     size = max(np.size(value) for value in values if value is not None)
-    return np.array([np.full(size, np.nan) if v is None else np.ravel(v) for v in values], dtype=float)
+    return np.array(
+        [np.full(size, np.nan) if v is None else np.ravel(v) for v in values], dtype=float
+    )
 
 
 def same(result, frozen, case, method):
@@ -217,7 +221,9 @@ def test_arrays_of_another_library(case, method, frozen):
 @pytest.mark.parametrize(("case", "method"), PAIRS_RUN_EVERYWHERE)
 def test_files_within_a_memory_budget(case, method, frozen, saved):
     u, _, mapped = saved(case)
-    same(estimated(case, method, lambda *_: (u, mapped), memory_limit="120MB"), frozen, case, method)
+    same(
+        estimated(case, method, lambda *_: (u, mapped), memory_limit="120MB"), frozen, case, method
+    )
 
 
 @pytest.mark.parametrize("workers", ["threads", "processes"])
@@ -239,7 +245,9 @@ def freeze():
     found = {}
     for case, method in PAIRS:
         result = estimated(case, method)
-        found |= {f"{case}/{method}/{names[0]}": numbers(result, names) for names in (PER_TERM, SINGLE)}
+        found |= {
+            f"{case}/{method}/{names[0]}": numbers(result, names) for names in (PER_TERM, SINGLE)
+        }
     np.savez_compressed(FILE, **found)
 
 

@@ -66,7 +66,12 @@ def python_files(*rooms):
     """All Python files of the package, or those of some rooms: a folder or a file each."""
     if not rooms:
         return sorted(HOME.rglob("*.py"))
-    return [file for room in rooms for file in (*(HOME / room).rglob("*.py"), HOME / f"{room}.py") if file.exists()]
+    return [
+        file
+        for room in rooms
+        for file in (*(HOME / room).rglob("*.py"), HOME / f"{room}.py")
+        if file.exists()
+    ]
 
 
 def count_lines(files):
@@ -134,7 +139,10 @@ def reachable(start, imports):
 def longest_chain(imports):
     """Module names along the longest chain of imports; modules that import each other are one link."""
     behind = {name: reachable(name, imports) for name in imports}
-    circle = {name: frozenset({name, *(one for one in behind[name] if name in behind[one])}) for name in imports}
+    circle = {
+        name: frozenset({name, *(one for one in behind[name] if name in behind[one])})
+        for name in imports
+    }
 
     @cache
     def longest(link):
@@ -145,7 +153,11 @@ def longest_chain(imports):
 
 
 def test_the_longest_chain_is_found_through_circles():
-    assert longest_chain({"a": {"b", "d"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["a", "b = c", "d"]
+    assert longest_chain({"a": {"b", "d"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [
+        "a",
+        "b = c",
+        "d",
+    ]
 
 
 def test_chain_of_imports():
@@ -190,13 +202,18 @@ def walk():
     """Functions, files and depth of one default `estimate`, in a process of its own."""
     alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     run = subprocess.run(  # with one thread all work is done by calls that can be seen
-        [sys.executable, "-c", WALK], check=True, capture_output=True, text=True, env=os.environ | alone
+        [sys.executable, "-c", WALK],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | alone,
     )
     return dict(zip(("functions", "files", "deep"), json.loads(run.stdout), strict=True))
 
 
 @pytest.mark.parametrize(
-    ("what", "most"), [("functions", MOST_FUNCTIONS), ("files", MOST_FILES_RUN), ("deep", DEEPEST_CALL)]
+    ("what", "most"),
+    [("functions", MOST_FUNCTIONS), ("files", MOST_FILES_RUN), ("deep", DEEPEST_CALL)],
 )
 def test_what_one_default_estimate_runs(walk, what, most):
     assert 0 < walk[what] <= most
@@ -207,7 +224,10 @@ def default_values(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.arguments):
             yield from (*node.defaults, *filter(None, node.kw_defaults))
-        elif isinstance(node, ast.AnnAssign | ast.keyword) and getattr(node, "arg", "default") == "default":
+        elif (
+            isinstance(node, ast.AnnAssign | ast.keyword)
+            and getattr(node, "arg", "default") == "default"
+        ):
             yield node.value
 
 
@@ -224,9 +244,9 @@ def method_names(source):
 
 
 def test_names_of_estimators_are_found_except_in_defaults():
-    assert method_names('def f(method="chi2"):\n    """Like chi2."""\n    return method == "surrogate"') == [
-        "line 3: 'surrogate'"
-    ]
+    assert method_names(
+        'def f(method="chi2"):\n    """Like chi2."""\n    return method == "surrogate"'
+    ) == ["line 3: 'surrogate'"]
 
 
 def test_no_module_outside_estimators_knows_the_name_of_one():
@@ -286,7 +306,9 @@ def test_a_family_from_outside_is_one_more(extended):
     assert_allclose(basis(u).T @ basis(u) / 4096, np.eye(len(basis)), atol=0.02)
     result = infocap.estimate(u, np.column_stack([2 * u[:, 0], 4 * u[:, 1] ** 2 - 1]), basis)
     known = {"1", "U1(u1)", "U2(u2)"}
-    assert {label for label, c in zip(basis.labels, result.capacity, strict=True) if c > 0.01} == known
+    assert {
+        label for label, c in zip(basis.labels, result.capacity, strict=True) if c > 0.01
+    } == known
 
 
 def test_a_family_from_outside_travels_and_is_saved(extended, tmp_path):
@@ -305,7 +327,10 @@ def test_an_estimator_from_outside_is_one_more(extended, tmp_path):
     by_name = infocap.estimate(u, x, basis, method="unbiased")
     assert_allclose(by_name.capacity, np.maximum(raw.raw - 4 / 1024, 0))
     assert_allclose(
-        infocap.estimate(u, x, basis, method=unbiased, method_options={"readouts_count": 0.0}).capacity, raw.raw
+        infocap.estimate(
+            u, x, basis, method=unbiased, method_options={"readouts_count": 0.0}
+        ).capacity,
+        raw.raw,
     )
     by_name.save(tmp_path / "result.nc")
     assert infocap.load_result(tmp_path / "result.nc").method == "unbiased"
@@ -324,7 +349,9 @@ def test_a_check_from_outside_is_one_more(monkeypatch, tmp_path):
     monkeypatch.setitem(infocap.diagnostics.CHECKS, "negative powers", negative_powers)
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     with pytest.warns(infocap.errors.DataWarning, match="channel 0 has negative values"):
-        result = infocap.probe(lambda u: np.column_stack([u[:, 0] - 1, u[:, 1] ** 2]), basis, 256, seed=1)
+        result = infocap.probe(
+            lambda u: np.column_stack([u[:, 0] - 1, u[:, 1] ** 2]), basis, 256, seed=1
+        )
     infocap.probe(lambda u: u**2, basis, 256, seed=1)  # nothing to say
     (found,) = result.warnings
     assert found.found == {"channels": [0]}
@@ -337,7 +364,11 @@ def test_a_check_from_outside_is_one_more(monkeypatch, tmp_path):
 def test_a_system_from_outside_is_one_more():
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=4)
     result = infocap.probe(Polynomial(), basis, 1024, seed=1)
-    assert_allclose(result.capacity[[basis.labels.index(one) for one in ("P1(u1)", "P1(u1)·P1(u2)")]], 1, atol=1e-6)
+    assert_allclose(
+        result.capacity[[basis.labels.index(one) for one in ("P1(u1)", "P1(u1)·P1(u2)")]],
+        1,
+        atol=1e-6,
+    )
     found = infocap.sweep(Polynomial, {"gain": [0.5, 2.0]}, basis, 256, seed=1, progress=False)
     assert_allclose(found.totals[0], found.totals[1], rtol=1e-9)  # scale is no capacity
 
@@ -348,5 +379,7 @@ def test_a_plot_from_outside_is_one_more():
     with plt.rc_context(infocap.plot.STYLE):
         figure, axes = plt.subplots(1, 2)
         assert infocap.plot.capacity_bars(result, ax=axes[0]) is axes[0]
-        assert staircase(result, ax=axes[1]).lines[0].get_ydata()[-1] == pytest.approx(result.capacity.sum())
+        assert staircase(result, ax=axes[1]).lines[0].get_ydata()[-1] == pytest.approx(
+            result.capacity.sum()
+        )
     plt.close(figure)

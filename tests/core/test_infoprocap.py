@@ -23,7 +23,9 @@ def test_capacities_and_thresholds_are_those_of_the_authors_program(case):
     """All but the constant: infoprocap sets its capacity to 1, where infocap finds it."""
     u, x, degrees = (STORED[f"{name}{case}"] for name in ("u", "x", "degrees"))
     basis = infocap.product_basis("legendre", u.shape[1], int(degrees.sum(axis=1).max()))
-    place = {tuple(row): number for number, row in enumerate(degrees.reshape(-1, u.shape[1]).tolist())}
+    place = {
+        tuple(row): number for number, row in enumerate(degrees.reshape(-1, u.shape[1]).tolist())
+    }
     order = [place[tuple(row)] for row in basis.indices.tolist()]
     evidence = infocap.estimators.gather_evidence(u, x, basis)
     for name, method in METHODS.items():

@@ -60,7 +60,10 @@ MISTAKES = {
     "basis by name": ({"basis": "legendre"}, "`basis='legendre'` must come from product_basis"),
     "constant as a word": ({"constant": "no"}, "`constant='no'` must be True or False"),
     "repeated index": ({"index": np.repeat(np.arange(256), 2)}, "index has 0 more than once"),
-    "index with gaps": ({"index": np.full(512, np.nan)}, "index must be numbers or times without gaps"),
+    "index with gaps": (
+        {"index": np.full(512, np.nan)},
+        "index must be numbers or times without gaps",
+    ),
     "method that gives NaN": ({"method": lambda e: e.raw * np.nan}, "not a finite number, for 1"),
     "sparse matrix": ({"x": "sparse"}, r"x\.toarray\(\)"),
     "ragged list": ({"x": [[1.0, 2.0], [3.0]]}, "x is a list that is no table of numbers"),
@@ -74,7 +77,10 @@ def test_plain_mistakes_get_a_sentence_too(change, message):
     import xarray as xr
 
     change = dict(change)
-    special = {"sparse": scipy.sparse.csr_array(X), "dataset": xr.DataArray(X, name="x").to_dataset()}
+    special = {
+        "sparse": scipy.sparse.csr_array(X),
+        "dataset": xr.DataArray(X, name="x").to_dataset(),
+    }
     x = change.pop("x", X)
     x = special[x] if isinstance(x, str) else x
     with pytest.raises(InfocapError, match=message):
@@ -119,7 +125,9 @@ def test_the_whole_range_of_numbers_is_usable(factor):
 
 def test_what_counts_is_the_rank_and_not_the_number_of_channels():
     with pytest.warns(DataWarning, match="only 9 of 81 readouts"):
-        result = infocap.estimate(U[:60], np.hstack([X[:60]] * 10), BASIS, method="threshold-richardson")
+        result = infocap.estimate(
+            U[:60], np.hstack([X[:60]] * 10), BASIS, method="threshold-richardson"
+        )
     assert result.rank == 9
 
 
@@ -133,7 +141,9 @@ def test_named_columns_are_named_in_messages():
 def test_inputs_off_their_levels_are_refused():
     basis = infocap.product_basis("bernoulli", 2, 2, domain=(-1, 1))
     u = infocap.draw(basis, 512, seed=1)
-    with pytest.raises(DataError, match=r"u is 0\.5 at row 7, column 1, which is not one of the 2 levels"):
+    with pytest.raises(
+        DataError, match=r"u is 0\.5 at row 7, column 1, which is not one of the 2 levels"
+    ):
         infocap.estimate(changed(u, (7, 1), 0.5), SYSTEM(u), basis)
 
 
@@ -142,7 +152,9 @@ def test_a_job_beyond_memory_or_days_is_refused_before_it_starts(monkeypatch):
     u = infocap.draw(big, 256, seed=1)
     monkeypatch.setattr("os.sysconf", lambda name: 1_000_000 if name == "SC_PHYS_PAGES" else 1)
     monkeypatch.setattr("infocap.workflow._estimate.LARGE_BYTES", 0)  # so that the machine is asked
-    with pytest.raises(ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"):
+    with pytest.raises(
+        ParameterError, match=r"43,758 functions: with 9 readouts and 256 samples .* GB of memory"
+    ):
         infocap.estimate(u, infocap.systems.RandomFeatures(10, 8)(u), big)
 
 
@@ -176,7 +188,9 @@ def test_sparse_mixtures_of_high_degree_raise_nothing(design, seed):
     assert messages_of(u, system(u, seed=seed), basis)[1] == []
 
 
-@pytest.mark.parametrize("family", ["bernoulli", infocap.basis.table([0, 1, 2, 5])], ids=["bernoulli", "table"])
+@pytest.mark.parametrize(
+    "family", ["bernoulli", infocap.basis.table([0, 1, 2, 5])], ids=["bernoulli", "table"]
+)
 def test_inputs_on_levels_raise_nothing(family):
     basis = infocap.product_basis(family, 3, 3)
     for seed in range(10):
@@ -214,7 +228,10 @@ def test_every_limit_lets_just_under_pass_and_stops_just_over(device):
 def test_inputs_on_0_1_are_told_their_domain(device):
     basis, u, x = device
     _, raised = messages_of((u + 1) / 2, x, basis)
-    assert any("do not follow the declared distribution (uniform)" in m and "domain=(0, 1)" in m for m in raised)
+    assert any(
+        "do not follow the declared distribution (uniform)" in m and "domain=(0, 1)" in m
+        for m in raised
+    )
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -259,7 +276,10 @@ def test_drift_is_found_in_acquisition_order(device):
     when = np.random.default_rng(0).permutation(len(u))
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     _, raised = messages_of(u, drifting, basis, acquired=when)
-    assert any("samples are correlated in acquisition order" in m and "effective number" in m for m in raised)
+    assert any(
+        "samples are correlated in acquisition order" in m and "effective number" in m
+        for m in raised
+    )
 
 
 def test_inputs_in_sorted_order_are_noticed(device):
@@ -293,7 +313,9 @@ def test_few_samples():
 
 
 def test_threshold_above_one():
-    _, raised = messages_of(U[:16], X[:16], infocap.product_basis("legendre", 2, 12), method="threshold-richardson")
+    _, raised = messages_of(
+        U[:16], X[:16], infocap.product_basis("legendre", 2, 12), method="threshold-richardson"
+    )
     assert any("threshold exceeds 1 for" in message for message in raised)
 
 
@@ -336,7 +358,9 @@ def test_drift_and_shifts_are_found_among_the_rows_that_are_left(device):
         array = array.copy()
         array[::100] = np.nan  # rows from all over the design
         _, raised = messages_of(u, array, basis, acquired=when, nan_policy="omit")
-        assert any("shifted by +1" in message for message in raised) is bool(array[1, 0] == late[1, 0])
+        assert any("shifted by +1" in message for message in raised) is bool(
+            array[1, 0] == late[1, 0]
+        )
     drifting = x + 0.01 * np.linspace(-1, 1, len(u))[when, None]
     drifting[:1000] = np.nan
     _, raised = messages_of(u, drifting, basis, acquired=when, nan_policy="omit")
@@ -356,7 +380,9 @@ def test_dead_channels_are_dropped_by_name():
 def test_complex_readouts_as_powers_or_as_two_channels():
     field = X[:, :4] + 1j * X[:, 4:]
     powers = infocap.estimate(U, field, BASIS, complex_as="abs2")
-    assert_allclose(powers.capacity, infocap.estimate(U, np.abs(field) ** 2, BASIS).capacity, atol=1e-9)
+    assert_allclose(
+        powers.capacity, infocap.estimate(U, np.abs(field) ** 2, BASIS).capacity, atol=1e-9
+    )
     split = infocap.estimate(U, field, BASIS, complex_as="split")
     assert_allclose(split.capacity, plain_result().capacity, atol=1e-9)
 

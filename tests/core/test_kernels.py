@@ -50,7 +50,9 @@ def test_combining_does_not_depend_on_the_order():
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
 def test_the_bound_on_the_condition_number_holds_and_is_close(size, rng):
     for spread in (0.0, 0.1, 2.0):
-        triangle = np.linalg.qr(rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size)))[1]
+        triangle = np.linalg.qr(
+            rng.normal(size=(size, size)) * np.exp(spread * rng.normal(size=size))
+        )[1]
         bound, exact = condition_bound(triangle, np.linalg.inv(triangle)), np.linalg.cond(triangle)
         assert exact * (1 - 1e-12) <= bound <= size**0.25 * exact * (1 + 1e-12)
 
@@ -98,7 +100,9 @@ def test_sums_of_products_give_what_factoring_every_block_gives(kind, method, mo
     ("kind", "by_products"),
     [("plain", True), ("mixed", True), ("outlier", False), ("dependent", False), ("nearly", False)],
 )
-def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(kind, by_products, monkeypatch):
+def test_readouts_too_nearly_dependent_for_sums_of_products_are_noticed(
+    kind, by_products, monkeypatch
+):
     found, plain = [], Moments.summary
 
     def watched(self, frame, constant):
@@ -120,7 +124,10 @@ def test_coordinates_are_those_of_the_projection(rng):
 
 def system(u):
     generator = np.random.default_rng(1)
-    return np.tanh(u @ generator.normal(size=(2, 12)) + generator.normal(size=12)) + 0.01 * u[:, :1] ** 3
+    return (
+        np.tanh(u @ generator.normal(size=(2, 12)) + generator.normal(size=12))
+        + 0.01 * u[:, :1] ** 3
+    )
 
 
 U = infocap.draw(BASIS, 1024, seed=2)
@@ -159,7 +166,9 @@ def test_the_answer_does_not_depend_on_how_the_readouts_are_written(x, whole):
 
 def test_a_duplicated_channel_adds_nothing(whole):
     with pytest.warns(infocap.errors.DataWarning, match="only 13 of 14 readouts"):
-        result = infocap.estimate(U, np.column_stack([X, -2 * X[:, 3]]), BASIS, method="threshold-richardson")
+        result = infocap.estimate(
+            U, np.column_stack([X, -2 * X[:, 3]]), BASIS, method="threshold-richardson"
+        )
     assert_allclose(result.capacity, whole.capacity, atol=1e-10)
 
 
@@ -265,7 +274,11 @@ def test_several_threads_at_once_give_the_same_answer_and_leave_the_library_alon
 
     before = threads()
     with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30)))
+        results = list(
+            pool.map(
+                lambda _: infocap.estimate(U, X, BASIS, method="threshold-richardson"), range(30)
+            )
+        )
     assert all(np.array_equal(one.raw, results[0].raw) for one in results)
     assert threads() == before
 

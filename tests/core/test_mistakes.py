@@ -11,7 +11,9 @@ from infocap.lab import Plan
 from infocap.lab.cli import run
 
 PLAN = Plan(n_inputs=2, max_degree=14, n_samples=4096, seed=3)
-RANDOM = np.random.default_rng(0).permutation(PLAN.n_samples)  # row i was measured as number RANDOM[i]
+RANDOM = np.random.default_rng(0).permutation(
+    PLAN.n_samples
+)  # row i was measured as number RANDOM[i]
 TIME = np.arange(PLAN.n_samples)
 METHODS = pytest.mark.parametrize(
     "method", ["threshold-richardson", pytest.param("control-variate", marks=pytest.mark.slow)]
@@ -64,7 +66,10 @@ WARNED = {
         lambda x: {"readouts": late(x, RANDOM), "acquired": RANDOM},
         "readouts look shifted by +1 samples against the inputs",
     ),
-    "Beta(2, 2), claimed uniform": (beta_inputs, "inputs do not follow the declared distribution (uniform)"),
+    "Beta(2, 2), claimed uniform": (
+        beta_inputs,
+        "inputs do not follow the declared distribution (uniform)",
+    ),
     "inputs on [0, 1], claimed [-1, 1]": (
         lambda x: {"inputs": (PLAN.inputs + 1) / 2},
         "inputs do not follow the declared distribution (uniform)",
@@ -73,17 +78,26 @@ WARNED = {
         lambda x: {"readouts": np.minimum(x, 0.9)},
         "channels look saturated or clipped (column '1550 nm'",
     ),
-    "5-bit converter": (lambda x: {"readouts": np.round(x * 16) / 16}, "channels take few distinct values"),
+    "5-bit converter": (
+        lambda x: {"readouts": np.round(x * 16) / 16},
+        "channels take few distinct values",
+    ),
     "a channel twice": (
         lambda x: {"readouts": with_column(x, 4, x[:, 9])},
         "only 30 of 31 readouts are linearly independent",
     ),
     "drift of the readouts": (
-        lambda x: {"readouts": x + 0.01 * np.linspace(-1, 1, len(x))[RANDOM, None], "acquired": RANDOM},
+        lambda x: {
+            "readouts": x + 0.01 * np.linspace(-1, 1, len(x))[RANDOM, None],
+            "acquired": RANDOM,
+        },
         "samples are correlated in acquisition order",
     ),
     "drift of the reference": (drifting_reference, "the device drifted: its reference moved by"),
-    "what the reader found": (lambda x: {"checks": ("3 rows are damaged.",)}, "3 rows are damaged."),
+    "what the reader found": (
+        lambda x: {"checks": ("3 rows are damaged.",)},
+        "3 rows are damaged.",
+    ),
 }
 NOTED = {
     "a dead channel": (
@@ -113,15 +127,27 @@ REFUSED = {
         "outside the domain [-1, 1]",
         "true interval as --domain",
     ),
-    "radians": (lambda x: {"inputs": np.pi * PLAN.inputs}, "outside the domain", "--domain -3.14159"),
+    "radians": (
+        lambda x: {"inputs": np.pi * PLAN.inputs},
+        "outside the domain",
+        "--domain -3.14159",
+    ),
     "NaN": (
         lambda x: {"readouts": with_column(x, 3, np.nan)},
         "x has 4096 NaN or infinite values, the first nan at row 0, column '1553 nm'",
         "--nan-policy omit",
     ),
-    "nothing changes": (lambda x: {"readouts": np.ones_like(x)}, "no channel that changes", "device was on"),
+    "nothing changes": (
+        lambda x: {"readouts": np.ones_like(x)},
+        "no channel that changes",
+        "device was on",
+    ),
     "complex readouts": (lambda x: {"readouts": x + 1j}, "x is complex", "--complex-as abs2"),
-    "rows out of order": (lambda x: {"index": TIME[::-1]}, "index is 4094 at row 1, after 4095", "sort"),
+    "rows out of order": (
+        lambda x: {"index": TIME[::-1]},
+        "index is 4094 at row 1, after 4095",
+        "sort",
+    ),
 }
 
 
@@ -161,9 +187,13 @@ def is_told(sentence, mark, terminal, result):
         (
             f"{mark}: " in terminal,
             sentence in terminal,
-            any(sentence in check for check in (result.warnings if mark == "warning" else result.notes)),
+            any(
+                sentence in check
+                for check in (result.warnings if mark == "warning" else result.notes)
+            ),
             any(sentence in check for check in result.checks),
-            sentence[1:] in shown(infocap.report.page(result)),  # the page begins a sentence with a capital
+            sentence[1:]
+            in shown(infocap.report.page(result)),  # the page begins a sentence with a capital
         )
     )
 
@@ -184,17 +214,23 @@ def test_a_plausible_but_wrong_answer_comes_with_its_warning(
 
 @METHODS
 @pytest.mark.parametrize(("change", "options", "note"), NOTED.values(), ids=NOTED.keys())
-def test_what_is_put_right_is_said(change, options, note, method, readouts, tmp_path, monkeypatch, capsys):
+def test_what_is_put_right_is_said(
+    change, options, note, method, readouts, tmp_path, monkeypatch, capsys
+):
     write(tmp_path / "run.nc", readouts, change)
     options = ["--strict", "--method", method, *options]
     code, terminal, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
     assert (code, errors) == (0, "")
     assert is_told(note, "note", terminal, result)
-    assert result.total == pytest.approx(22.4, abs=0.6)  # a channel or a few rows less, and nothing else
+    assert result.total == pytest.approx(
+        22.4, abs=0.6
+    )  # a channel or a few rows less, and nothing else
 
 
 @pytest.mark.parametrize(("change", "problem", "remedy"), REFUSED.values(), ids=REFUSED.keys())
-def test_unusable_data_are_one_line_and_exit_code_3(change, problem, remedy, readouts, tmp_path, monkeypatch, capsys):
+def test_unusable_data_are_one_line_and_exit_code_3(
+    change, problem, remedy, readouts, tmp_path, monkeypatch, capsys
+):
     write(tmp_path / "run.nc", readouts, change)
     code, _, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys)
     assert code == 3

@@ -66,7 +66,9 @@ def in_hdf5(folder, values):
 def in_zarr(folder, values):
     import zarr
 
-    array = zarr.create_array(str(folder / "x.zarr"), shape=values.shape, chunks=(700, 12), dtype=values.dtype)
+    array = zarr.create_array(
+        str(folder / "x.zarr"), shape=values.shape, chunks=(700, 12), dtype=values.dtype
+    )
     array[...] = values
     return array
 
@@ -114,7 +116,9 @@ def test_further_arguments_go_on_working(tmp_path, small_chunks):
         {"nan": "drop", "jackknife": 4},
     ):
         plain = infocap.estimate(U, x, BASIS, method="chi2", **arguments)
-        result = infocap.estimate(U, memmap(tmp_path, x), BASIS, method="chi2", memory_limit="50MB", **arguments)
+        result = infocap.estimate(
+            U, memmap(tmp_path, x), BASIS, method="chi2", memory_limit="50MB", **arguments
+        )
         assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
         assert result.checks == plain.checks
         if "repeats" in arguments:
@@ -124,7 +128,10 @@ def test_further_arguments_go_on_working(tmp_path, small_chunks):
 def test_bad_values_are_named_by_their_row_in_the_file(tmp_path, small_chunks):
     x = X.copy()
     x[4321, 5], x[5000, 1] = np.nan, np.inf
-    with pytest.raises(infocap.errors.DataError, match="2 NaN or infinite values, the first nan at row 4321, column 5"):
+    with pytest.raises(
+        infocap.errors.DataError,
+        match="2 NaN or infinite values, the first nan at row 4321, column 5",
+    ):
         infocap.estimate(U, memmap(tmp_path, x), BASIS)
     u = U.copy()
     u[3333, 1] = 1.5
@@ -189,10 +196,13 @@ def test_what_cannot_fit_is_refused_with_what_would():
     large = infocap.product_basis("legendre", 5, 14)
     u, x = np.zeros((200, 5)), np.zeros((200, 60))
     with pytest.raises(
-        ParameterError, match=r"11,628 functions, which take \d+ MB; the first [\d,]+ functions would fit"
+        ParameterError,
+        match=r"11,628 functions, which take \d+ MB; the first [\d,]+ functions would fit",
     ):
         infocap.estimate(u, x, large, method="raw", memory_limit="60MB")
-    with pytest.raises(ParameterError, match=r"35 functions, which take \d+ MB; the first \d+ functions would fit"):
+    with pytest.raises(
+        ParameterError, match=r"35 functions, which take \d+ MB; the first \d+ functions would fit"
+    ):
         infocap.estimate(*data(20_000), BASIS, memory_limit="30MB")
 
 
@@ -200,9 +210,13 @@ def test_the_functions_said_to_fit_do_fit():
     _, x = data(300)
     u5 = np.random.default_rng(0).uniform(-1, 1, (300, 5))
     with pytest.raises(ParameterError, match="would fit") as found:
-        infocap.estimate(u5, x, infocap.product_basis("legendre", 5, 14), method="raw", memory_limit="20MB")
+        infocap.estimate(
+            u5, x, infocap.product_basis("legendre", 5, 14), method="raw", memory_limit="20MB"
+        )
     room = int(str(found.value).split("the first ")[1].split(" functions")[0].replace(",", ""))
-    smaller = infocap.product_basis("legendre", 5, indices=infocap.product_basis("legendre", 5, 14).indices[:room])
+    smaller = infocap.product_basis(
+        "legendre", 5, indices=infocap.product_basis("legendre", 5, 14).indices[:room]
+    )
     assert 100 < len(smaller) == room
     with pytest.warns(infocap.errors.DataWarning):
         infocap.estimate(u5, x, smaller, method="raw", memory_limit="20MB")
@@ -211,15 +225,25 @@ def test_the_functions_said_to_fit_do_fit():
 @pytest.mark.parametrize("fit", ["auto", "least-squares", "none"])
 def test_the_default_method_goes_through_a_file_in_blocks(fit, tmp_path):
     u, x = data(20_000)
-    result = infocap.estimate(u, memmap(tmp_path, x), BASIS, method_options={"fit": fit}, memory_limit="150MB")
+    result = infocap.estimate(
+        u, memmap(tmp_path, x), BASIS, method_options={"fit": fit}, memory_limit="150MB"
+    )
     whole = infocap.estimate(u, np.asarray(x), BASIS, method_options={"fit": fit})
     for name in ("unbiased", "standard_error", "total", "total_standard_error", "p_value"):
-        assert_allclose(getattr(result, name), getattr(whole, name), rtol=0, atol=1e-10, err_msg=name)
+        assert_allclose(
+            getattr(result, name), getattr(whole, name), rtol=0, atol=1e-10, err_msg=name
+        )
 
 
 def recorded(channel=()):
     return infocap.Recording(
-        U, X, np.arange(N), channel=channel, metadata={"operator": "Ada"}, readout_unit="mW", input_unit="V"
+        U,
+        X,
+        np.arange(N),
+        channel=channel,
+        metadata={"operator": "Ada"},
+        readout_unit="mW",
+        input_unit="V",
     )
 
 
@@ -256,7 +280,9 @@ def test_a_recording_can_stay_in_its_file(suffix, tmp_path):
         assert ours.shape == theirs.shape
         assert np.array_equal(np.asarray(ours[7:50]), theirs[7:50])
     basis = infocap.product_basis("legendre", 3, 2)
-    plain, result = (infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (whole, there))
+    plain, result = (
+        infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (whole, there)
+    )
     assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
     assert result.checks == plain.checks
     assert result.metadata["provenance"].get("plan") == plain.metadata["provenance"].get("plan")
@@ -266,14 +292,21 @@ def test_channels_keep_their_names_in_the_file(tmp_path):
     x = X.copy()
     x[:, 3] = 0.5
     infocap.Recording(U, x, np.arange(N), channel=tuple("abcdefghijkl")).save(tmp_path / "run.nc")
-    result = infocap.estimate(infocap.read(tmp_path / "run.nc", in_memory=False), basis=BASIS, method="raw")
+    result = infocap.estimate(
+        infocap.read(tmp_path / "run.nc", in_memory=False), basis=BASIS, method="raw"
+    )
     assert "column 'd'" in " ".join(result.notes)
 
 
 def test_repeats_that_do_not_fit_are_refused_before_they_are_read():
     with pytest.raises(ParameterError, match="is too little"):
         infocap.estimate(
-            Zeros(10**8, 3), Zeros(10**8, K), BASIS, method="raw", repeats=Zeros(10**8, K), memory_limit="1GB"
+            Zeros(10**8, 3),
+            Zeros(10**8, K),
+            BASIS,
+            method="raw",
+            repeats=Zeros(10**8, K),
+            memory_limit="1GB",
         )
 
 
@@ -290,10 +323,14 @@ def test_inputs_that_both_files_tell_are_compared_wherever_they_lie(tmp_path):
     with h5py.File(tmp_path / "u.h5", "w") as file:
         file["u"] = U[:50]
     header = ",".join(["u1", "u2", "u3", *"abcdefghijkl"])
-    np.savetxt(tmp_path / "x.csv", np.hstack([U, X])[:50], delimiter=",", header=header, comments="")
+    np.savetxt(
+        tmp_path / "x.csv", np.hstack([U, X])[:50], delimiter=",", header=header, comments=""
+    )
     found = infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
     assert_allclose(found.readouts, X[:50], rtol=1e-14)
-    np.savetxt(tmp_path / "x.csv", np.hstack([U[1:51], X[:50]]), delimiter=",", header=header, comments="")
+    np.savetxt(
+        tmp_path / "x.csv", np.hstack([U[1:51], X[:50]]), delimiter=",", header=header, comments=""
+    )
     with pytest.raises(infocap.errors.DataError, match="shifted or of another run"):
         infocap.read(tmp_path / "u.h5", tmp_path / "x.csv", in_memory=False)
 
@@ -321,7 +358,9 @@ class Zeros:
 
 def test_a_pass_can_be_interrupted():
     """Ctrl-C ends it soon, though most is still to come, and nobody goes on reading."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where tests run in the background
     try:
         _interrupt_a_pass()
     finally:
@@ -358,11 +397,22 @@ def test_passes_count_their_rows(monkeypatch):
 
 def test_the_command_takes_a_budget(tmp_path, in_memory):
     recorded().save(tmp_path / "run.nc")
-    arguments = ["estimate", str(tmp_path / "run.nc"), "--max-degree", "4", "--method", "threshold-richardson"]
-    found = CliRunner().invoke(main, [*arguments, "--memory-limit", "50MB", "-o", str(tmp_path / "result.nc")])
+    arguments = [
+        "estimate",
+        str(tmp_path / "run.nc"),
+        "--max-degree",
+        "4",
+        "--method",
+        "threshold-richardson",
+    ]
+    found = CliRunner().invoke(
+        main, [*arguments, "--memory-limit", "50MB", "-o", str(tmp_path / "result.nc")]
+    )
     assert found.exit_code == 0, found.output
     result = infocap.load_result(tmp_path / "result.nc")
-    assert_allclose(result.capacity, in_memory["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13)
+    assert_allclose(
+        result.capacity, in_memory["threshold-richardson"].capacity, rtol=1e-10, atol=1e-13
+    )
     refused = CliRunner().invoke(main, [*arguments, "--memory-limit", "lots"])
     assert "--memory-limit lots is no amount of memory" in str(refused.exception)
 
@@ -392,6 +442,8 @@ def test_resident_memory_stays_within_the_budget(tmp_path):
             rng.uniform(-1, 1, (100_000, 3)).tofile(inputs)
             rng.standard_normal((100_000, 40)).tofile(readouts)
     command = [sys.executable, "-c", CHILD, str(tmp_path), "100MB"]
-    before, after = map(int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+    before, after = map(
+        int, subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    )
     assert (after - before) * 1024 < 100e6
     assert after * 1024 < 400e6

@@ -60,7 +60,9 @@ def test_bars_stack_by_interactions_and_say_their_height():
     ax, table = infocap.plot.capacity_bars(result), result.by_degree()
     heights = np.array([[bar.get_height() for bar in stack] for stack in ax.containers[:4]])
     bottoms = np.array([[bar.get_y() for bar in stack] for stack in ax.containers[:4]])
-    assert_allclose(heights[0], [1, 0, 0, 0, 0], atol=1e-9)  # the constant is none of the functions of one variable
+    assert_allclose(
+        heights[0], [1, 0, 0, 0, 0], atol=1e-9
+    )  # the constant is none of the functions of one variable
     assert_allclose(heights[1:, 1:], table.to_numpy().T[:, 1:])
     assert_allclose(bottoms[3], table["1"] + table["2"])
     assert len({stack[0].get_facecolor() for stack in ax.containers[:4]}) == 4
@@ -78,7 +80,10 @@ def test_bars_have_error_bars_when_the_result_has_errors():
     u = infocap.draw(TWO, 512, seed=0)
     x = infocap.systems.RandomFeatures(2, 5)(u)
     result = infocap.estimate(
-        u, x, TWO, method=lambda e: infocap.estimators.Estimate(e.raw, standard_error=0 * e.raw + 0.1)
+        u,
+        x,
+        TWO,
+        method=lambda e: infocap.estimators.Estimate(e.raw, standard_error=0 * e.raw + 0.1),
     )
     ax = infocap.plot.capacity_bars(result)
     segments = ax.collections[0].get_segments()
@@ -129,7 +134,9 @@ def test_the_indicator_is_drawn_with_its_minimum():
 
 def test_the_indicator_takes_what_dimension_gave():
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) + 0.1 * rng.standard_normal((200, 12))
+    x = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12)) + 0.1 * rng.standard_normal(
+        (200, 12)
+    )
     found = infocap.dimension.indicator(x)
     ax = infocap.plot.indicator(found)
     assert_allclose(ax.lines[0].get_ydata(), found.values)
@@ -140,7 +147,9 @@ def test_the_indicator_takes_what_dimension_gave():
     (7200.5, "time (h)", 7200.5 / 3600), (100.0, "time (s)", 100.0), (7199.0, "time (min)", 7199 / 60),
 ])  # fmt: skip
 def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
-    found = infocap.result.Drift(time=(5.0, 5.0 + last), clock="s", moved=(0.0, 0.3), size=0.2, noise=0.01)
+    found = infocap.result.Drift(
+        time=(5.0, 5.0 + last), clock="s", moved=(0.0, 0.3), size=0.2, noise=0.01
+    )
     ax = infocap.plot.drift(replace(probed(), drift=found))
     curve, noise = ax.lines
     assert_allclose(curve.get_xdata(), [0, shown])
@@ -151,7 +160,9 @@ def test_drift_is_drawn_in_per_cent_over_a_fitting_clock(last, label, shown):
 
 
 def test_drift_without_times_counts_measurements():
-    found = infocap.result.Drift(time=(0, 1, 2), clock="order", moved=(0.0, 0.1, 0.0), size=0.0, noise=0.1)
+    found = infocap.result.Drift(
+        time=(0, 1, 2), clock="order", moved=(0.0, 0.1, 0.0), size=0.0, noise=0.1
+    )
     ax = infocap.plot.drift(replace(probed(), drift=found))
     assert ax.get_xlabel() == "number of measurement"
     assert list(ax.lines[0].get_xdata()) == [0, 1, 2]
@@ -182,7 +193,9 @@ def test_the_light_is_shown_at_each_stage():
     stages = system.stages(np.array([[0.9, -0.5]]))
     assert len(panels) == 4
     laser, before, after = (line.get_ydata() for line in panels[0].lines)
-    assert_allclose(np.sort(before), np.sort(np.abs(stages["before"][0]) ** 2 * system.pulse.density_unit * 1e6))
+    assert_allclose(
+        np.sort(before), np.sort(np.abs(stages["before"][0]) ** 2 * system.pulse.density_unit * 1e6)
+    )
     assert before.sum() < laser.sum()
     assert after.sum() == pytest.approx(before.sum(), rel=1e-3)  # no loss
     powers = panels[1].lines[0].get_ydata()  # the laser in time
@@ -227,7 +240,9 @@ def test_a_notebook_shows_every_figure_and_not_the_first_alone(tmp_path):
         "MPLBACKEND": "module://notebook",
         "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
     }
-    done = subprocess.run([sys.executable, "-c", code], env=where, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=where, check=True, capture_output=True, text=True
+    )
     assert done.stdout.split() == ["module://notebook", "True"]
 
 
@@ -272,7 +287,8 @@ def touching(figure):
     return [
         (first, second)
         for (first, one), (second, other) in combinations(boxes(figure), 2)
-        if min(one.x1, other.x1) - max(one.x0, other.x0) > 0.5 and min(one.y1, other.y1) - max(one.y0, other.y0) > 0.5
+        if min(one.x1, other.x1) - max(one.x0, other.x0) > 0.5
+        and min(one.y1, other.y1) - max(one.y0, other.y0) > 0.5
     ]
 
 
@@ -287,7 +303,9 @@ def test_no_two_labels_touch_at_any_degree(draw, degree):
 @pytest.mark.parametrize("degree", [5, 14, 30])
 def test_no_two_labels_touch_with_more_kinds_other_widths_and_doubt(degree):
     many = profile(5 if degree == 5 else 8, n_inputs=4)
-    doubted = replace(profile(degree), checks=(Check("Few samples.", unreliable="few samples for 72 readouts"),))
+    doubted = replace(
+        profile(degree), checks=(Check("Few samples.", unreliable="few samples for 72 readouts"),)
+    )
     compared = [profile(degree), profile(degree, peak=0.6)]
     for width in (60, 89, 183):
         with infocap.plot.width(width):
@@ -317,7 +335,9 @@ def test_every_degree_has_its_sum_in_letters_that_can_be_printed():
 @pytest.mark.parametrize("draw", [infocap.plot.capacity_bars, infocap.plot.capacity_matrix])
 def test_saved_figures_are_vectors_with_text_as_text_and_300_dots_per_inch(draw, tmp_path):
     ax = draw(probed())
-    pdf, svg, png = (infocap.plot.save(ax, tmp_path / f"figure.{suffix}") for suffix in ("pdf", "svg", "png"))
+    pdf, svg, png = (
+        infocap.plot.save(ax, tmp_path / f"figure.{suffix}") for suffix in ("pdf", "svg", "png")
+    )
     assert b"/FontFile2" in pdf.read_bytes()  # TrueType
     for inside in (b"/Type3", b"/Subtype /Image"):
         assert inside not in pdf.read_bytes()
@@ -334,7 +354,9 @@ def test_saved_figures_are_vectors_with_text_as_text_and_300_dots_per_inch(draw,
 def test_axes_of_delays_end_where_nothing_is_remembered_any_more():
     basis = infocap.delayed_basis(max_delay={1: 40})
     u = infocap.draw(basis, 2050, seed=1)
-    result = infocap.estimate(u, infocap.systems.DelayLine(4, noise=1e-3)(u, seed=1), basis, washout=50)
+    result = infocap.estimate(
+        u, infocap.systems.DelayLine(4, noise=1e-3)(u, seed=1), basis, washout=50
+    )
     last = result.memory_function()["capacity"].loc[lambda column: column > 0.5].index.max()
     assert last == 3
     assert infocap.plot.memory_function(result).get_xlim() == (-0.5, 1.5 * last + 3.5)
@@ -344,5 +366,7 @@ def test_axes_of_delays_end_where_nothing_is_remembered_any_more():
 def test_a_matrix_of_other_than_two_inputs_is_refused_in_words():
     for n_inputs in (1, 3):
         basis = infocap.product_basis("legendre", n_inputs, 2)
-        with pytest.raises(infocap.errors.ParameterError, match=f"2 inputs; this result has {n_inputs}"):
+        with pytest.raises(
+            infocap.errors.ParameterError, match=f"2 inputs; this result has {n_inputs}"
+        ):
             infocap.plot.capacity_matrix(infocap.probe(np.tanh, basis, 64, seed=1))

@@ -30,9 +30,13 @@ def slow_values(basis, u):
     return np.column_stack(columns)
 
 
-@pytest.mark.parametrize(("n_inputs", "degree", "size"), [(2, 14, 120), (5, 8, 1287), (1, 50, 51), (3, 0, 1)])
+@pytest.mark.parametrize(
+    ("n_inputs", "degree", "size"), [(2, 14, 120), (5, 8, 1287), (1, 50, 51), (3, 0, 1)]
+)
 def test_total_degree_holds_binomially_many_functions(n_inputs, degree, size):
-    assert len(product_basis("legendre", n_inputs, degree)) == size == comb(n_inputs + degree, degree)
+    assert (
+        len(product_basis("legendre", n_inputs, degree)) == size == comb(n_inputs + degree, degree)
+    )
 
 
 def test_indices_are_sorted_by_degree_then_lexicographically():
@@ -60,7 +64,9 @@ def test_a_sparse_set_is_listed_in_the_memory_of_the_set():
 
 
 def test_cuts_by_interactions_and_by_input():
-    rows = product_basis("legendre", 4, 5, max_interactions=2, max_degree_per_input=[5, 1, 2, 5]).indices
+    rows = product_basis(
+        "legendre", 4, 5, max_interactions=2, max_degree_per_input=[5, 1, 2, 5]
+    ).indices
     wanted = {
         row
         for row in product(range(6), repeat=4)
@@ -79,7 +85,9 @@ def test_explicit_list_is_sorted_and_completed_by_the_constant():
 def test_labels_read_like_formulas():
     basis = product_basis(["legendre", "hermite", "fourier"], max_degree=3)
     assert basis.labels[0] == "1"
-    rows = {tuple(row): label for row, label in zip(basis.indices.tolist(), basis.labels, strict=True)}
+    rows = {
+        tuple(row): label for row, label in zip(basis.indices.tolist(), basis.labels, strict=True)
+    }
     assert rows[1, 0, 0] == "P1(u1)"
     assert rows[1, 2, 0] == "P1(u1)·He2(u2)"
     assert rows[0, 1, 3] == "He1(u2)·cos2(u3)"
@@ -88,7 +96,13 @@ def test_labels_read_like_formulas():
 
 
 MIXED = product_basis(
-    ["legendre", families.hermite(), families.bernoulli().on((-1, 1)), "fourier", families.laguerre(2.0)],
+    [
+        "legendre",
+        families.hermite(),
+        families.bernoulli().on((-1, 1)),
+        "fourier",
+        families.laguerre(2.0),
+    ],
     max_degree=4,
 )
 BASES = {
@@ -133,18 +147,25 @@ def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monke
 def test_projections_are_sums_over_all_pieces(rng):
     basis = BASES["mixed"]
     u, z = infocap.draw(basis, 300, design="random", seed=0), rng.normal(size=(300, 7))
-    found = basis.project((u[rows], z[rows]) for rows in (slice(0, 110), slice(110, 111), slice(111, 300)))
+    found = basis.project(
+        (u[rows], z[rows]) for rows in (slice(0, 110), slice(110, 111), slice(111, 300))
+    )
     assert_allclose(found, basis(u).T @ z, atol=1e-11)
 
 
 def test_several_functions_are_combined_at_once(rng):
     basis = BASES["legendre"]
-    u, coefficients = infocap.draw(basis, 300, design="random", seed=0), rng.normal(size=(len(basis), 3))
+    u, coefficients = (
+        infocap.draw(basis, 300, design="random", seed=0),
+        rng.normal(size=(len(basis), 3)),
+    )
     assert_allclose(basis.combine(u, coefficients), basis(u) @ coefficients, atol=1e-11)
     assert_allclose(basis.combine(u, coefficients[:, 1]), basis(u) @ coefficients[:, 1], atol=1e-11)
 
 
-@pytest.mark.parametrize("basis", [BASES["legendre"], MIXED, BASES["unit-domain"]], ids=["legendre", "mixed", "unit"])
+@pytest.mark.parametrize(
+    "basis", [BASES["legendre"], MIXED, BASES["unit-domain"]], ids=["legendre", "mixed", "unit"]
+)
 def test_orthonormal_under_its_own_measure(basis):
     nodes, weights = basis.quadrature()
     values = basis(nodes)
@@ -160,15 +181,22 @@ def test_fourth_moments_are_products_and_expectations():
 def test_round_trip_through_plain_data():
     import json
 
-    for basis in (MIXED, product_basis(families.density(lambda u: 1 + u, (-1, 1), max_degree=6), 2, 3)):
-        again = infocap.ProductBasis.from_dict(json.loads(json.dumps(basis.to_dict())), basis.indices)
+    for basis in (
+        MIXED,
+        product_basis(families.density(lambda u: 1 + u, (-1, 1), max_degree=6), 2, 3),
+    ):
+        again = infocap.ProductBasis.from_dict(
+            json.loads(json.dumps(basis.to_dict())), basis.indices
+        )
         u = infocap.draw(basis, 64, seed=0)
         assert np.array_equal(again(u), basis(u))
         assert np.array_equal(infocap.draw(again, 64, seed=0), u)
 
 
 def test_a_family_of_ones_own_cannot_be_saved_and_says_so():
-    own = families.Family("mine", "M", families.legendre().recurrence, lambda p: 2 * p - 1, "uniform")
+    own = families.Family(
+        "mine", "M", families.legendre().recurrence, lambda p: 2 * p - 1, "uniform"
+    )
     with pytest.raises(ParameterError, match="'mine' is your own and cannot be saved"):
         product_basis(own, 2, 3).to_dict()
 
@@ -191,7 +219,11 @@ def test_a_basis_too_large_is_refused_before_it_is_made():
 
 ABSURD = [
     (("legendre", 3, 4000), {}, f"{comb(4003, 3):,} functions"),
-    (("fourier", 3, 2000), {}, f"{sum(comb(3, k) * 2**k * comb(2000, k) for k in range(4)):,} functions"),
+    (
+        ("fourier", 3, 2000),
+        {},
+        f"{sum(comb(3, k) * 2**k * comb(2000, k) for k in range(4)):,} functions",
+    ),
     (("legendre", 1000, 4000), {}, "more than 1,000,000,000,000 functions"),
     (("legendre", 100, 4000), {"max_interactions": 3}, "more than"),
     (("legendre", 10, 4000), {"index_set": "hyperbolic"}, "functions"),
@@ -230,7 +262,9 @@ def test_indices_that_do_not_fit_are_refused_not_wrapped():
     max_degree=st.integers(0, 9),
     max_interactions=st.none() | st.integers(1, 4),
 )
-def test_the_set_is_that_of_its_definition_and_is_counted_right(kind, limits, names, max_degree, max_interactions):
+def test_the_set_is_that_of_its_definition_and_is_counted_right(
+    kind, limits, names, max_degree, max_interactions
+):
     names = names[: len(limits)]
     basis = product_basis(
         names,
@@ -249,7 +283,11 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(kind, limits, na
     expected = set()
     for chosen in product(*own):
         degrees = [degree for _, degree in chosen]
-        inside = sum(degrees) <= max_degree if kind == "total" else prod(d + 1 for d in degrees) <= max_degree + 1
+        inside = (
+            sum(degrees) <= max_degree
+            if kind == "total"
+            else prod(d + 1 for d in degrees) <= max_degree + 1
+        )
         if inside and sum(d > 0 for d in degrees) <= joined:
             expected.add(tuple(index for index, _ in chosen))
     assert {tuple(row) for row in basis.indices.tolist()} == expected
@@ -260,7 +298,8 @@ def test_the_set_is_that_of_its_definition_and_is_counted_right(kind, limits, na
 def count_of(basis, kind, max_degree, joined):
     """What is counted before the set is made."""
     own = [
-        family.degrees(int(column.max()) + 1) for family, column in zip(basis.families, basis.indices.T, strict=True)
+        family.degrees(int(column.max()) + 1)
+        for family, column in zip(basis.families, basis.indices.T, strict=True)
     ]
     if kind == "total":
         return _counts(np.add, own, own, max_degree, joined).sum()

@@ -37,7 +37,10 @@ def test_an_echo_state_network_is_its_equation():
     w, entering = system.recurrent_weights, system.input_weights
     assert np.abs(np.linalg.eigvals(w)).max() == pytest.approx(0.8)
     assert 0.4 < np.abs(entering).max() <= 0.7
-    x, rest = system(u), EchoState(6, 0.8, 0.7, leak=1.0, bias=0.3, n_inputs=2, seed=3)(np.zeros((1, 2)))
+    x, rest = (
+        system(u),
+        EchoState(6, 0.8, 0.7, leak=1.0, bias=0.3, n_inputs=2, seed=3)(np.zeros((1, 2))),
+    )
     state, bias = np.zeros(6), np.arctanh(rest[0])
     for step in range(50):
         state = 0.6 * state + 0.4 * np.tanh(w @ state + entering @ u[step] + bias)
@@ -47,17 +50,22 @@ def test_an_echo_state_network_is_its_equation():
 @pytest.mark.parametrize("nonlinearity", ["mackey-glass", "ikeda"])
 def test_a_delay_reservoir_solves_its_equation_between_virtual_nodes(nonlinearity):
     """x' = -x + f with the delayed value of each virtual node held: an ordinary integrator finds the same."""
-    system = DelayReservoir(5, nonlinearity, feedback=0.9, input_scale=0.8, bias=0.3, separation=0.4, exponent=3.0)
-    held = {"mackey-glass": lambda s: 0.9 * s / (1 + abs(s) ** 3), "ikeda": lambda s: 0.9 * np.sin(s) ** 2}[
-        nonlinearity
-    ]
+    system = DelayReservoir(
+        5, nonlinearity, feedback=0.9, input_scale=0.8, bias=0.3, separation=0.4, exponent=3.0
+    )
+    held = {
+        "mackey-glass": lambda s: 0.9 * s / (1 + abs(s) ** 3),
+        "ikeda": lambda s: 0.9 * np.sin(s) ** 2,
+    }[nonlinearity]
     u = sequence(6)
     mask = system.input_weights[:, 0]
     before, now = np.zeros(5), 0.0
     for step, x in enumerate(system(u)):
         for node in range(5):
             f = held(before[node] + mask[node] * u[step, 0] + 0.3)
-            now = solve_ivp(lambda _, y, f=f: f - y, (0, 0.4), [now], rtol=1e-10, atol=1e-12).y[0, -1]
+            now = solve_ivp(lambda _, y, f=f: f - y, (0, 0.4), [now], rtol=1e-10, atol=1e-12).y[
+                0, -1
+            ]
             assert x[node] == pytest.approx(now, abs=1e-8)
         before = x
 
@@ -76,7 +84,10 @@ def test_one_input_may_be_a_plain_sequence():
 
 def test_noise_is_seeded_and_that_of_the_state_stays_in_the_loop():
     u = np.zeros(20_000)
-    outside, inside = EchoState(3, noise=0.1), EchoState(1, 0.9, activation="linear", state_noise=0.1)
+    outside, inside = (
+        EchoState(3, noise=0.1),
+        EchoState(1, 0.9, activation="linear", state_noise=0.1),
+    )
     assert np.array_equal(outside(u, seed=1), outside(u, seed=1))
     assert outside(u, seed=1).std() == pytest.approx(0.1, rel=0.02)
     assert inside(u, seed=1).std() == pytest.approx(0.1 / np.sqrt(1 - 0.81), rel=0.05)
@@ -88,14 +99,23 @@ def test_noise_is_seeded_and_that_of_the_state_stays_in_the_loop():
         (lambda: EchoState(0), "n_nodes=0` must be a whole number"),
         (lambda: EchoState(leak=0), "leak=0` must lie above 0"),
         (lambda: EchoState(radius=-1), "radius=-1` must be a finite number, 0 or more"),
-        (lambda: DelayReservoir(nonlinearity="laser"), "nonlinearity='laser'` is not one of 'mackey-glass', 'ikeda'"),
+        (
+            lambda: DelayReservoir(nonlinearity="laser"),
+            "nonlinearity='laser'` is not one of 'mackey-glass', 'ikeda'",
+        ),
         (lambda: DelayReservoir(separation=0), "separation=0` must be a positive number"),
         (lambda: DelayLine(2, noise=-1), "noise=-1` must be"),
-        (lambda: EchoState(5)(np.zeros((4, 2))), r"shape \(4, 2\); this system wants a sequence \(steps, 1\)"),
+        (
+            lambda: EchoState(5)(np.zeros((4, 2))),
+            r"shape \(4, 2\); this system wants a sequence \(steps, 1\)",
+        ),
         (lambda: linear_memory(np.zeros((2, 3)), [1, 1]), r"a has shape \(2, 3\)"),
         (lambda: linear_memory([[1.0]], [1.0]), "spectral radius 1: its memory does not fade"),
         (lambda: linear_memory([[0.5]], [1.0], noise=[1, 2]), "one for each of 1 nodes"),
-        (lambda: check_fading(DelayLine(2), np.zeros((30, 1))), "drive has 30 steps; give 4000, or `n_steps=15`"),
+        (
+            lambda: check_fading(DelayLine(2), np.zeros((30, 1))),
+            "drive has 30 steps; give 4000, or `n_steps=15`",
+        ),
     ],
 )
 def test_impossible_reservoirs_are_refused(make, message):
@@ -105,7 +125,9 @@ def test_impossible_reservoirs_are_refused(make, message):
 
 def test_a_delay_line_is_forgotten_after_its_length_and_a_linear_network_by_its_radius():
     assert check_fading(DelayLine(20), UNIFORM) == 19
-    slow, fast = (check_fading(EchoState(30, radius, activation="linear"), UNIFORM) for radius in (0.95, 0.8))
+    slow, fast = (
+        check_fading(EchoState(30, radius, activation="linear"), UNIFORM) for radius in (0.95, 0.8)
+    )
     assert slow / fast == pytest.approx(np.log(0.8) / np.log(0.95), rel=0.15)
     assert check_fading(DelayLine(20), sequence(400), n_steps=200) == 19
     assert check_fading(lambda u: u**2, UNIFORM) == 0
@@ -124,7 +146,9 @@ def test_a_start_from_rest_that_pasts_never_show_counts_too():
         noise = 0.0 if seed is None else 0.01 * np.random.default_rng(seed).normal(size=u.shape)
         return u * (1 + np.exp(-np.arange(len(u)) / 43.4))[:, None] + noise
 
-    assert check_fading(lambda u: slow_start(u), UNIFORM) == pytest.approx(300, abs=50)  # exp(-300 / 43.4) = 0.001
+    assert check_fading(lambda u: slow_start(u), UNIFORM) == pytest.approx(
+        300, abs=50
+    )  # exp(-300 / 43.4) = 0.001
     assert 50 < check_fading(slow_start, UNIFORM) < 250  # hidden by the noise sooner
 
 
@@ -142,15 +166,21 @@ def test_chaos_and_a_choice_of_two_states_are_seen():
 
 @pytest.mark.parametrize(("noise", "variance"), [(0.0, 1.0), (0.4, 1 / 3)])
 def test_the_memory_of_a_delay_line_and_of_a_leaky_integrator_is_known(noise, variance):
-    line = linear_memory(np.eye(8, k=-1), np.eye(8)[0], noise=noise, variance=variance, max_delay=10)[:, 0]
-    assert_allclose(line, np.where(np.arange(11) < 8, variance / (variance + noise**2), 0), atol=1e-12)
+    line = linear_memory(
+        np.eye(8, k=-1), np.eye(8)[0], noise=noise, variance=variance, max_delay=10
+    )[:, 0]
+    assert_allclose(
+        line, np.where(np.arange(11) < 8, variance / (variance + noise**2), 0), atol=1e-12
+    )
     a, delays = 0.9, np.arange(31)
     power = variance / (1 - a**2)
     known = variance * a ** (2 * delays) / (power + noise**2)
     found = linear_memory([[a]], [1.0], noise=noise, variance=variance, max_delay=30)[:, 0]
     assert_allclose(found, known, atol=1e-12)
     inside = linear_memory([[a]], [1.0], state_noise=noise, variance=variance, max_delay=30)[:, 0]
-    assert_allclose(inside, variance * a ** (2 * delays) / (power + noise**2 / (1 - a**2)), atol=1e-12)
+    assert_allclose(
+        inside, variance * a ** (2 * delays) / (power + noise**2 / (1 - a**2)), atol=1e-12
+    )
 
 
 def network(nodes, inputs, radius=0.9, seed=0):
@@ -169,7 +199,9 @@ def test_without_noise_a_linear_network_remembers_as_much_as_it_has_nodes():
 
 def test_with_noise_the_memory_is_that_of_the_lyapunov_equation():
     a, b = network(12, 3)
-    covariance = solve_discrete_lyapunov(a, 0.5 * b @ b.T + 0.04 * np.eye(12)) + np.diag(np.linspace(0.1, 1, 12) ** 2)
+    covariance = solve_discrete_lyapunov(a, 0.5 * b @ b.T + 0.04 * np.eye(12)) + np.diag(
+        np.linspace(0.1, 1, 12) ** 2
+    )
     c = [np.sqrt(0.5) * np.linalg.matrix_power(a, delay) @ b for delay in range(21)]
     known = [np.einsum("ij,ij->j", one, np.linalg.solve(covariance, one)) for one in c]
     noise = {"noise": np.linspace(0.1, 1, 12), "state_noise": 0.2}
@@ -177,12 +209,16 @@ def test_with_noise_the_memory_is_that_of_the_lyapunov_equation():
 
 
 def test_a_simulated_linear_network_remembers_what_theory_says():
-    system = EchoState(10, 0.9, 0.6, leak=0.7, n_inputs=2, activation="linear", noise=0.3, state_noise=0.1, seed=2)
+    system = EchoState(
+        10, 0.9, 0.6, leak=0.7, n_inputs=2, activation="linear", noise=0.3, state_noise=0.1, seed=2
+    )
     u = sequence(40_000, 2)
     found = lag_capacities(u, system(u, seed=1), max_delay=40)
     a = 0.3 * np.eye(10) + 0.7 * system.recurrent_weights
     options = {"noise": 0.3, "state_noise": 0.1, "variance": 1 / 3, "max_delay": 40}
     known = linear_memory(a, 0.7 * system.input_weights, **options)
     assert known.max() > 0.3
-    assert_allclose(found, known, atol=4 * 2 / np.sqrt(len(u)))  # |y|² and |z|² scatter by about 1 / sqrt(N)
+    assert_allclose(
+        found, known, atol=4 * 2 / np.sqrt(len(u))
+    )  # |y|² and |z|² scatter by about 1 / sqrt(N)
     assert found.sum() == pytest.approx(known.sum(), abs=0.03)

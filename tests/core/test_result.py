@@ -29,7 +29,9 @@ def rich_result(basis=BASIS):
 
     def method(evidence):
         c = evidence.raw / 3
-        return infocap.estimators.Estimate(c, c / 7, c / 11, c / 13, total=1.1, total_standard_error=0.1)
+        return infocap.estimators.Estimate(
+            c, c / 7, c / 11, c / 13, total=1.1, total_standard_error=0.1
+        )
 
     return infocap.estimate(u, x, basis, method=method)
 
@@ -80,7 +82,10 @@ def test_intervals_need_error_bars():
 
 
 MIXED = infocap.product_basis(
-    [infocap.basis.jacobi(2, 3).on((-1, 1)), infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5)],
+    [
+        infocap.basis.jacobi(2, 3).on((-1, 1)),
+        infocap.basis.density(lambda u: 1 + u, (-1, 1), max_degree=5),
+    ],
     max_degree=3,
 )
 
@@ -88,13 +93,23 @@ MIXED = infocap.product_basis(
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
 @pytest.mark.parametrize("basis", [BASIS, MIXED], ids=["legendre", "mixed"])
 def test_files_come_back_exactly(tmp_path, suffix, basis):
-    for number, result in enumerate([rich_result(basis), infocap.probe(SYSTEM, BASIS, 1024, seed=0)]):
+    for number, result in enumerate(
+        [rich_result(basis), infocap.probe(SYSTEM, BASIS, 1024, seed=0)]
+    ):
         path = result.save(tmp_path / f"result{number}{suffix}")
         again = infocap.load_result(path)
         for name in ("capacity", "raw", "standard_error", "p_value", "threshold"):
             one, other = getattr(result, name), getattr(again, name)
             assert (one is None and other is None) or np.array_equal(one, other), name
-        for name in ("total", "total_standard_error", "n_samples", "n_readouts", "rank", "method", "checks"):
+        for name in (
+            "total",
+            "total_standard_error",
+            "n_samples",
+            "n_readouts",
+            "rank",
+            "method",
+            "checks",
+        ):
             assert getattr(result, name) == getattr(again, name), name
         assert np.array_equal(again.basis.indices, result.basis.indices)
         assert again.basis.families == result.basis.families
@@ -106,12 +121,17 @@ def test_files_come_back_exactly(tmp_path, suffix, basis):
 def test_files_of_the_first_format_are_still_read(suffix):
     """Written by infocap 0.1.0, which counted the constant among the readouts; the numbers are those it printed."""
     old = infocap.load_result(Path(__file__).parent / "old" / f"result.{suffix}")
-    assert repr(old).startswith("CapacityResult: total 4.9260 ± 0.0052 of at most 5 (4 readouts and the constant)")
+    assert repr(old).startswith(
+        "CapacityResult: total 4.9260 ± 0.0052 of at most 5 (4 readouts and the constant)"
+    )
     assert (old.n_readouts, old.maximum, old.rank, old.n_samples) == (4, 5, 5, 256)
     assert old.total == 4.926040109712219
     assert old.noise_limited_total == 4.928285536313067
     assert [family.name for family in old.basis.families] == ["jacobi", "hermite", "bernoulli"]
-    assert [check.split(":")[0] for check in old.warnings] == ["no factor analysis", "the device drifted"]
+    assert [check.split(":")[0] for check in old.warnings] == [
+        "no factor analysis",
+        "the device drifted",
+    ]
     assert [check[:13] for check in old.notes] == ["dead channels"]
     assert old.growth.n_samples == (16, 32, 64, 128, 256)
     assert old.growth.total[-1] == old.total
@@ -119,7 +139,9 @@ def test_files_of_the_first_format_are_still_read(suffix):
     assert old.drift.size == 0.9219298028259522
     assert list(old.metadata) == ["provenance"]
     if suffix == "nc":
-        assert old.capacity_of(lambda u: u[:, 0] ** 2 + u[:, 1]) == pytest.approx(0.792663080716732, abs=1e-12)
+        assert old.capacity_of(lambda u: u[:, 0] ** 2 + u[:, 1]) == pytest.approx(
+            0.792663080716732, abs=1e-12
+        )
 
 
 def test_files_that_are_cut_short_are_refused(tmp_path):
@@ -179,7 +201,9 @@ def test_capacity_of_a_basis_function_is_its_extrapolated_capacity():
 def test_capacity_of_what_the_readouts_hold_is_one():
     row = np.zeros(len(BASIS))
     row[SYSTEM.active] = SYSTEM.weights[2]
-    one_net = infocap.probe(SYSTEM, BASIS, 1024, seed=0, blocks=1)  # on eight, mean squares are known to 1e-2
+    one_net = infocap.probe(
+        SYSTEM, BASIS, 1024, seed=0, blocks=1
+    )  # on eight, mean squares are known to 1e-2
     assert one_net.capacity_of(lambda u: BASIS(u) @ row + 3.0) == pytest.approx(1, abs=2e-3)
 
 
@@ -222,7 +246,9 @@ def test_capacity_of_a_peaked_target_in_many_inputs():
     power = (weights @ np.exp(4 * nodes)) ** 6
     whole, first, second = (np.sum((part @ exact) ** 2) / power for part in result.coordinates)
     # Exactly 31.6 %.
-    with pytest.warns(DataWarning, match=r"(2[6-9]|3[0-7])\.\d% of the target's power lies outside"):
+    with pytest.warns(
+        DataWarning, match=r"(2[6-9]|3[0-7])\.\d% of the target's power lies outside"
+    ):
         found = result.capacity_of(lambda u: np.exp(2 * u.sum(axis=1)))
     # Over six seeds of the points that average the target, the root mean square of the difference is 0.006.
     assert found == pytest.approx(2 * whole - (first + second) / 2, abs=0.02)
@@ -292,7 +318,9 @@ def test_the_capacity_of_a_target_is_unbiased_and_its_error_bar_holds(uneven):
     errors = np.array(found, dtype=float) - exact
     bars = np.array([[one.standard_error for one in row] for row in found])
     chance = errors.std(axis=0) / np.sqrt(count)
-    assert np.all((np.abs(errors.mean(axis=0)) < 4 * chance)[:2])  # the third cannot fall below zero
+    assert np.all(
+        (np.abs(errors.mean(axis=0)) < 4 * chance)[:2]
+    )  # the third cannot fall below zero
     assert errors.mean(axis=0)[2] < 0.5 * np.mean(plain, axis=0)[2]
     assert np.all(np.mean(np.abs(errors) < 1.96 * bars, axis=0) > 0.89)
     assert np.all(errors.std(axis=0)[:2] > 0.75 * bars.mean(axis=0)[:2])
@@ -342,14 +370,21 @@ def test_readout_weights_are_the_least_squares_weights_of_the_paper(method, cons
     label = basis.labels[4]
     columns = np.column_stack([np.ones(len(u)) * constant, x * 1e6])
     expected = np.linalg.lstsq(columns, basis(u)[:, 4], rcond=None)[0] * np.array([1, *[1e6] * 7])
-    assert_allclose(result.readout_weights(label), expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
+    assert_allclose(
+        result.readout_weights(label), expected, rtol=1e-6, atol=1e-6 * abs(expected).max()
+    )
     best = result.reconstruct(x, label)
     assert_allclose(best, columns @ (expected / np.array([1, *[1e6] * 7])), atol=1e-6)
-    assert 1 - np.mean((best - basis(u)[:, 4]) ** 2) / np.mean(basis(u)[:, 4] ** 2) == pytest.approx(
-        result.raw[4] / np.mean(basis(u)[:, 4] ** 2), abs=1e-9
-    )
+    assert 1 - np.mean((best - basis(u)[:, 4]) ** 2) / np.mean(
+        basis(u)[:, 4] ** 2
+    ) == pytest.approx(result.raw[4] / np.mean(basis(u)[:, 4] ** 2), abs=1e-9)
     mixed = result.reconstruct(x, lambda u: 2 * u[:, 0] + u[:, 1] ** 2)
-    assert_allclose(result.reconstruct(x, lambda u: 4 * u[:, 0] + 2 * u[:, 1] ** 2), 2 * mixed, rtol=1e-9, atol=1e-9)
+    assert_allclose(
+        result.reconstruct(x, lambda u: 4 * u[:, 0] + 2 * u[:, 1] ** 2),
+        2 * mixed,
+        rtol=1e-9,
+        atol=1e-9,
+    )
     with pytest.raises(infocap.errors.ParameterError, match="P9"):
         result.readout_weights("P9(u9)")
     with pytest.raises(infocap.errors.DataError, match="7\\) readouts"):

@@ -29,7 +29,10 @@ LIBRARIES = [np, array_api_strict]
 def network(u, n_nodes=8, radius=0.8, seed=0):
     """States (steps, nodes) of a small random tanh network driven by u (steps, inputs)."""
     rng = np.random.default_rng(seed)
-    inside, outside = rng.standard_normal((n_nodes, n_nodes)), 0.5 * rng.standard_normal((n_nodes, u.shape[1]))
+    inside, outside = (
+        rng.standard_normal((n_nodes, n_nodes)),
+        0.5 * rng.standard_normal((n_nodes, u.shape[1])),
+    )
     inside *= radius / np.abs(np.linalg.eigvals(inside)).max()
     states, state = np.zeros((len(u), n_nodes)), np.zeros(n_nodes)
     for t, now in enumerate(u):
@@ -45,7 +48,9 @@ def plain_terms(max_delay, n_inputs=1, min_delay=0, max_window=None, max_factors
         for chosen in combinations_with_replacement(places, degree):
             term = [(k, delay, len(list(same))) for (delay, k), same in groupby(chosen)]
             window = term[-1][1] - term[0][1]
-            if (max_factors is None or len(term) <= max_factors) and (max_window is None or window <= max_window):
+            if (max_factors is None or len(term) <= max_factors) and (
+                max_window is None or window <= max_window
+            ):
                 out.append(term)
     return out
 
@@ -60,7 +65,9 @@ def plain_values(u, term, times):
 
 def plain_label(term, n_inputs):
     names = ["u"] if n_inputs == 1 else [f"u{k + 1}" for k in range(n_inputs)]
-    return "·".join(f"P{degree}({names[k]}[t{f'-{delay}' if delay else ''}])" for k, delay, degree in term)
+    return "·".join(
+        f"P{degree}({names[k]}[t{f'-{delay}' if delay else ''}])" for k, delay, degree in term
+    )
 
 
 SETS = [
@@ -81,7 +88,10 @@ def recorded():
 def by_loops(u, basis, times):
     """Values (times, functions) in the order of the basis, from the labels of brute force."""
     found = {"1": np.ones(len(times))}
-    largest = {d: int(basis.largest_delays[basis.degrees == d].max()) for d in set(basis.degrees.tolist()) - {0}}
+    largest = {
+        d: int(basis.largest_delays[basis.degrees == d].max())
+        for d in set(basis.degrees.tolist()) - {0}
+    }
     for term in plain_terms(largest, basis.n_inputs):
         found[plain_label(term, basis.n_inputs)] = plain_values(u, term, times)
     return np.column_stack([found[label] for label in basis.labels])
@@ -100,7 +110,10 @@ def test_values_labels_and_counts_are_those_of_a_plain_loop(n_inputs, max_delay,
     given, readouts = xp.asarray(u), xp.asarray(z)
     assert_allclose(np.asarray(basis.values(given)), y.T, atol=1e-12)
     assert_allclose(np.asarray(basis.project([(given, readouts)])), y.T @ z, atol=1e-10)
-    both = [(given[: basis.memory + 150, :], readouts[:150, :]), (given[150:, :], readouts[150:, :])]
+    both = [
+        (given[: basis.memory + 150, :], readouts[:150, :]),
+        (given[150:, :], readouts[150:, :]),
+    ]
     assert_allclose(np.asarray(basis.project(both)), y.T @ z, atol=1e-10)
 
 
@@ -155,7 +168,9 @@ def test_raw_capacities_are_those_of_a_plain_loop_whatever_the_method(method, re
 def test_runs_never_cross_a_border(recorded, tmp_path):
     u, x, basis = recorded
     cuts = [(0, 900), (900, 1500), (1500, 2500)]
-    result = infocap.estimate([u[a:b] for a, b in cuts], [x[a:b] for a, b in cuts], basis, washout=40, method="raw")
+    result = infocap.estimate(
+        [u[a:b] for a, b in cuts], [x[a:b] for a, b in cuts], basis, washout=40, method="raw"
+    )
     times = np.concatenate([np.arange(a + 40, b) for a, b in cuts])
     y = by_loops(u, basis, times)
     q, _ = np.linalg.qr(np.column_stack([np.ones(len(y)), x[times]]))
@@ -163,7 +178,9 @@ def test_runs_never_cross_a_border(recorded, tmp_path):
     for name, table in (("u", u), ("x", x)):
         for number, (a, b) in enumerate(cuts):
             np.save(tmp_path / f"{name}{number}.npy", table[a:b])
-    stored = [[np.load(tmp_path / f"{name}{k}.npy", mmap_mode="r") for k in range(3)] for name in "ux"]
+    stored = [
+        [np.load(tmp_path / f"{name}{k}.npy", mmap_mode="r") for k in range(3)] for name in "ux"
+    ]
     with ProcessPoolExecutor(2) as executor:
         again = infocap.estimate(*stored, basis, washout=40, method="raw", executor=executor)
     assert_allclose(again.raw, result.raw, atol=1e-12)
@@ -180,7 +197,9 @@ def test_shares_files_executors_and_devices_give_the_same(recorded, tmp_path):
     for kind in (ThreadPoolExecutor, ProcessPoolExecutor):
         with kind(2) as executor:
             others.append(infocap.estimate(u, x, basis, executor=executor, **options))
-    others.append(infocap.estimate(array_api_strict.asarray(u), array_api_strict.asarray(x), basis, **options))
+    others.append(
+        infocap.estimate(array_api_strict.asarray(u), array_api_strict.asarray(x), basis, **options)
+    )
     for other in others:
         assert_allclose(other.raw, whole.raw, atol=1e-12)
         assert_allclose(other.capacity, whole.capacity, atol=1e-10)
@@ -234,13 +253,19 @@ def linear_readouts(u, rng, n_nodes=6, noise=0.3, slow=0.9):
     a *= 0.8 / np.abs(np.linalg.eigvals(a)).max()
     covariance = solve_discrete_lyapunov(a, np.outer(b, b))
     size = noise * np.sqrt(np.diag(covariance))
-    x, state, slowly = np.empty((*u.shape, n_nodes)), np.zeros((len(u), n_nodes)), np.zeros((len(u), n_nodes))
+    x, state, slowly = (
+        np.empty((*u.shape, n_nodes)),
+        np.zeros((len(u), n_nodes)),
+        np.zeros((len(u), n_nodes)),
+    )
     for t in range(u.shape[1]):
         state = state @ a.T + np.sqrt(3) * u[:, t, None] * b
         slowly = slow * slowly + np.sqrt(1 - slow**2) * rng.standard_normal(state.shape)
         x[:, t] = state + size * slowly
     reached = np.array([np.linalg.matrix_power(a, k) @ b for k in range(31)])
-    return x, np.einsum("ij,ij->i", reached, np.linalg.solve(covariance + np.diag(size**2), reached.T).T)
+    return x, np.einsum(
+        "ij,ij->i", reached, np.linalg.solve(covariance + np.diag(size**2), reached.T).T
+    )
 
 
 def test_error_bars_hold_with_noise_that_is_slow():
@@ -248,14 +273,21 @@ def test_error_bars_hold_with_noise_that_is_slow():
     u = rng.uniform(-1, 1, (sets, 1600))
     x, linear = linear_readouts(u, rng)
     exact = np.concatenate([[1.0], linear, np.zeros(len(basis) - 32)])
-    results = [infocap.estimate(one, readouts, basis, washout=100) for one, readouts in zip(u, x, strict=True)]
+    results = [
+        infocap.estimate(one, readouts, basis, washout=100)
+        for one, readouts in zip(u, x, strict=True)
+    ]
     off = np.array([one.total for one in results]) - exact.sum()
     bars = np.array([one.total_standard_error for one in results])
-    assert np.mean(np.abs(off) < 1.96 * bars) > 0.8  # 95 % hold; less than 80 % of 40 has a chance of 2e-4
+    assert (
+        np.mean(np.abs(off) < 1.96 * bars) > 0.8
+    )  # 95 % hold; less than 80 % of 40 has a chance of 2e-4
     assert abs(off.mean()) < 4 * off.std() / np.sqrt(sets)
     assert off.std() / bars.mean() < 1.5
     shown = (exact > 0.002) & (exact < 1)
-    inside = [np.abs(one.unbiased - exact)[shown] < 1.96 * one.standard_error[shown] for one in results]
+    inside = [
+        np.abs(one.unbiased - exact)[shown] < 1.96 * one.standard_error[shown] for one in results
+    ]
     assert 0.91 < np.mean(inside) < 0.99
     p = np.concatenate([one.p_value[exact == 0] for one in results])
     assert_allclose([np.mean(p < 0.05), np.mean(p < 0.01)], [0.05, 0.01], rtol=0.5)
@@ -269,7 +301,10 @@ def test_delays_beyond_the_basis_are_noticed_and_enough_delays_are_not():
     (found,) = infocap.estimate(u[0], x[0], short, washout=150).warnings
     assert "the window is too short" in found
     assert infocap.estimate(u[0], x[0], enough, washout=150).checks == ()
-    assert "take at least 2880 samples" in infocap.estimate(u[0, :1000], x[0, :1000], enough, washout=150).warnings[0]
+    assert (
+        "take at least 2880 samples"
+        in infocap.estimate(u[0, :1000], x[0, :1000], enough, washout=150).warnings[0]
+    )
 
 
 def test_few_samples_per_function_fall_back_to_the_search(recorded):
@@ -277,7 +312,9 @@ def test_few_samples_per_function_fall_back_to_the_search(recorded):
     few = infocap.estimate(u[:700], x[:700], basis, washout=50)
     many = infocap.estimate(u, x, basis, washout=50)
     assert len(basis) * 8 > 650
-    assert abs(few.total - many.total) < 4 * np.hypot(few.total_standard_error, many.total_standard_error)
+    assert abs(few.total - many.total) < 4 * np.hypot(
+        few.total_standard_error, many.total_standard_error
+    )
     assert many.total_standard_error < 0.1
 
 
@@ -295,7 +332,10 @@ def test_error_bars_are_the_same_on_a_device_and_in_two_passes(recorded, xp, mon
 
 
 def test_a_delay_line_without_noise_is_exact():
-    u, basis = np.random.default_rng(1).uniform(-1, 1, 2000), infocap.delayed_basis(max_delay={1: 12, 2: 5})
+    u, basis = (
+        np.random.default_rng(1).uniform(-1, 1, 2000),
+        infocap.delayed_basis(max_delay={1: 12, 2: 5}),
+    )
     x = np.column_stack([np.roll(u, delay) for delay in range(5)])
     result = infocap.estimate(u, x, basis, washout=20)
     assert_allclose(result.capacity, [1.0] * 6 + [0.0] * (len(basis) - 6), atol=1e-9)
@@ -308,7 +348,9 @@ def test_probe_drives_a_system_with_a_sequence():
     result = infocap.probe(network, basis, 2000, seed=1, washout=60)
     u = infocap.draw(basis, 2000, seed=1)
     assert result.n_samples == 1940
-    assert_allclose(result.total, infocap.estimate(u, network(u, seed=0), basis, washout=60).total, atol=0.3)
+    assert_allclose(
+        result.total, infocap.estimate(u, network(u, seed=0), basis, washout=60).total, atol=0.3
+    )
 
 
 def test_functions_with_large_fourth_moments_are_named():
@@ -329,14 +371,20 @@ def test_many_short_runs():
 
 
 def test_stretches_end_where_runs_end():
-    u, basis = np.random.default_rng(1).uniform(-1, 1, 3000), infocap.delayed_basis(max_delay={1: 5})
+    u, basis = (
+        np.random.default_rng(1).uniform(-1, 1, 3000),
+        infocap.delayed_basis(max_delay={1: 5}),
+    )
     x = np.column_stack([u, np.roll(u, 2)])
     for count in (5, 60):
         cuts = np.array_split(np.arange(3000), count)
         seen = infocap.estimators.gather_evidence([u[c] for c in cuts], [x[c] for c in cuts], basis)
         assert 20 <= len(seen.group_edges) - 1 <= 30
         assert (count > 24) or set(seen.samples.runs.tolist()) <= set(seen.group_edges.tolist())
-        assert (count < 24) or set(seen.group_edges.tolist()) <= {*seen.samples.runs.tolist(), seen.n_samples}
+        assert (count < 24) or set(seen.group_edges.tolist()) <= {
+            *seen.samples.runs.tolist(),
+            seen.n_samples,
+        }
 
 
 def quiet_network(seed=1, n=3000):
@@ -400,13 +448,19 @@ def test_results_tell_what_the_field_asks_for(tmp_path):
     assert memory.index.tolist() == list(range(11))
     assert_allclose(memory.capacity, known, atol=0.02)
     assert np.all(np.abs(memory.capacity - known) < 5 * memory.standard_error + 1e-9)
-    assert_allclose(result.memory_capacity, sum(known), atol=4 * result.memory_capacity.standard_error)
+    assert_allclose(
+        result.memory_capacity, sum(known), atol=4 * result.memory_capacity.standard_error
+    )
     assert 0 < result.memory_capacity.standard_error < 0.02
-    assert_allclose(result.memory_capacity + result.nonlinear_capacity + 1, result.total, rtol=1e-12)
+    assert_allclose(
+        result.memory_capacity + result.nonlinear_capacity + 1, result.total, rtol=1e-12
+    )
     pairs = result.delay_matrix()
     assert pairs.shape == (6, 6)
     assert pairs[0, 3] == pairs[3, 0] > 0.8 < pairs[1, 1] > 0.8
-    assert_allclose(np.nansum(np.triu(pairs)), result.capacity[basis.degrees == 2].sum(), rtol=1e-12)
+    assert_allclose(
+        np.nansum(np.triu(pairs)), result.capacity[basis.degrees == 2].sum(), rtol=1e-12
+    )
     table = result.by_delay()
     assert table.loc[3, 2] > 0.8 < table.loc[2, 1]
     assert_allclose(table.to_numpy().sum() + 1, result.capacity.sum(), rtol=1e-12)
@@ -443,12 +497,16 @@ def test_slow_time_counts_what_drifts():
     rng = np.random.default_rng(4)
     u, n = rng.uniform(-1, 1, 6000), 6000
     slow = np.sqrt(3) * np.linspace(-1, 1, n)
-    x = (1 + 0.8 * slow)[:, None] * np.sqrt(3) * np.roll(u, 1)[:, None] + 0.1 * rng.standard_normal((n, 1))
+    x = (1 + 0.8 * slow)[:, None] * np.sqrt(3) * np.roll(u, 1)[:, None] + 0.1 * rng.standard_normal(
+        (n, 1)
+    )
     basis = infocap.delayed_basis(max_delay={1: 4, 2: 2}, time_degree=2)
     result = infocap.estimate(u, x, basis, washout=50)
     found = dict(zip(basis.labels, result.capacity, strict=True))
     power = 1 + 0.64 + 0.01
-    assert_allclose([found["P1(u[t-1])"], found["P1(u[t-1])·P1(time)"]], [1 / power, 0.64 / power], atol=0.02)
+    assert_allclose(
+        [found["P1(u[t-1])"], found["P1(u[t-1])·P1(time)"]], [1 / power, 0.64 / power], atol=0.02
+    )
     assert not any("disagree" in check for check in result.checks)
 
 
@@ -457,7 +515,9 @@ def test_one_step_of_many_trials_is_a_sample_each():
     u = rng.uniform(-1, 1, (2000, 9))
     state, x = np.zeros((2000, 3)), np.empty((2000, 9, 3))
     for t in range(9):  # grows: no fading memory
-        state = x[:, t] = 1.2 * state + u[:, t, None] * np.array([1.0, 0.5, -1.0]) * (t + 1.0) ** np.arange(3)
+        state = x[:, t] = 1.2 * state + u[:, t, None] * np.array([1.0, 0.5, -1.0]) * (
+            t + 1.0
+        ) ** np.arange(3)
     basis = infocap.delayed_basis(max_delay={1: 7, 2: 3})
     result = infocap.estimate(u, x, basis, at=8)
     assert result.n_samples == 2000
@@ -495,12 +555,16 @@ def test_delays_on_the_command_line(recorded, tmp_path):
     header = ",".join(["u1", *(f"x{k + 1}" for k in range(x.shape[1]))])
     np.savetxt(path, np.column_stack([u, x]), delimiter=",", header=header, comments="")
     said = ["estimate", str(path), "--max-delay", "1:30,2:10", "--washout", "50"]
-    run = CliRunner().invoke(main, [*said, "-o", str(tmp_path / "r.nc"), "--plot", str(tmp_path / "memory.png")])
+    run = CliRunner().invoke(
+        main, [*said, "-o", str(tmp_path / "r.nc"), "--plot", str(tmp_path / "memory.png")]
+    )
     assert run.exit_code == 0, run.output
     assert "memory capacity" in run.output
     direct = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 30, 2: 10}), washout=50)
     assert_allclose(infocap.load_result(tmp_path / "r.nc").total, direct.total, rtol=1e-9)
-    run = CliRunner().invoke(main, ["plan", "--max-delay", "1:100,2:40", "--readouts", "50", "--error", "0.2"])
+    run = CliRunner().invoke(
+        main, ["plan", "--max-delay", "1:100,2:40", "--readouts", "50", "--error", "0.2"]
+    )
     assert run.exit_code == 0, run.output
     assert "963 functions" in run.output
     run = CliRunner().invoke(main, ["estimate", str(path), "--max-delay", "1-30"])
@@ -523,18 +587,28 @@ def test_reservoirs_are_swept_and_compared(tmp_path):
     assert_allclose(swept.at(radius=0.9).capacity, alone.capacity, atol=1e-12)
     assert swept.at(radius=0.9).memory_capacity > swept.at(radius=0.5).memory_capacity
     other = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 6})
-    compared = infocap.compare(alone, infocap.probe(infocap.systems.EchoState(6, radius=0.5), other, 1500, seed=1))
+    compared = infocap.compare(
+        alone, infocap.probe(infocap.systems.EchoState(6, radius=0.5), other, 1500, seed=1)
+    )
     features, plain = infocap.systems.RandomFeatures(1, 4), infocap.product_basis("legendre", 1, 3)
-    with pytest.raises(DataError, match=r"1 input at several delays, legendre .* cannot be compared"):
+    with pytest.raises(
+        DataError, match=r"1 input at several delays, legendre .* cannot be compared"
+    ):
         infocap.compare(alone, infocap.probe(features, plain, 256, seed=1))
     common = infocap.delayed_basis("legendre", max_delay={1: 8, 2: 4})
     assert set(compared.basis.labels) == set(common.labels)
     places = [alone.basis.labels.index(label) for label in compared.basis.labels]
     assert_allclose(compared.results[0].capacity, alone.capacity[places])
     assert_allclose(
-        compared.results[0].memory_capacity, compared.results[0].memory_function()["capacity"].sum(), atol=0.1
+        compared.results[0].memory_capacity,
+        compared.results[0].memory_function()["capacity"].sum(),
+        atol=0.1,
     )
-    assert 0 < compared.results[0].memory_capacity.standard_error < 2 * alone.memory_capacity.standard_error
+    assert (
+        0
+        < compared.results[0].memory_capacity.standard_error
+        < 2 * alone.memory_capacity.standard_error
+    )
 
 
 def test_a_volterra_series_has_the_capacities_that_it_was_made_with():
@@ -544,7 +618,9 @@ def test_a_volterra_series_has_the_capacities_that_it_was_made_with():
     x = system(u, seed=2)
     assert x.shape == (4000, 6)
     plain = infocap.theory.random_mixture(basis, n_active=9, n_readouts=6, seed=3)
-    assert_allclose(plain(u[1000:1040])[basis.memory :], plain(u)[1000 + basis.memory : 1040], atol=1e-12)
+    assert_allclose(
+        plain(u[1000:1040])[basis.memory :], plain(u)[1000 + basis.memory : 1040], atol=1e-12
+    )
     result = infocap.estimate(u, x, basis)
     assert abs(result.total - system.exact().sum()) < 4 * result.total_standard_error
     assert_allclose(result.capacity, system.exact(), atol=0.06)
@@ -570,8 +646,12 @@ def test_slow_time_goes_without_delays_and_with_own_functions():
     u = rng.uniform(-1, 1, 2000)
     x = np.stack([u, u**2], axis=1) + 0.05 * rng.standard_normal((2000, 2))
     result = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 0, 2: 0}, time_degree=1))
-    assert result.capacity_of(lambda u: u[:, 0]) == pytest.approx(result.memory_function().capacity[0], abs=1e-3)
-    with pytest.warns(infocap.errors.DataWarning, match="outside the basis"):  # time is the last column
+    assert result.capacity_of(lambda u: u[:, 0]) == pytest.approx(
+        result.memory_function().capacity[0], abs=1e-3
+    )
+    with pytest.warns(
+        infocap.errors.DataWarning, match="outside the basis"
+    ):  # time is the last column
         assert result.capacity_of(lambda u: u[:, 1] ** 3) < 0.01
 
 
@@ -583,7 +663,9 @@ def test_high_degrees_of_several_delays_are_listed_at_once():
 def test_what_belongs_to_trials_counts_at_one_step(name):
     rng = np.random.default_rng(1)
     u = rng.uniform(-1, 1, (600, 4))
-    x, again = (np.roll(u, 1, axis=1)[:, :, None] + 0.3 * rng.standard_normal((600, 4, 2)) for _ in range(2))
+    x, again = (
+        np.roll(u, 1, axis=1)[:, :, None] + 0.3 * rng.standard_normal((600, 4, 2)) for _ in range(2)
+    )
     given = {"weights": np.full(600, 2.0), "acquired": np.ones(3), "repeats": again}[name]
     basis = infocap.delayed_basis(max_delay={1: 2})
     if name == "repeats":
@@ -597,11 +679,26 @@ def test_what_belongs_to_trials_counts_at_one_step(name):
 UNCLEAR = {
     "seed": (lambda u, x, basis: infocap.draw(basis, 8, seed=-1), "seed=-1.*whole number"),
     "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3.*callable"),
-    "washout at a step": (lambda u, x, basis: infocap.estimate(u, x, basis, at=3, washout=2), "washout=2.*`at`"),
-    "weighted draw": (lambda u, x, basis: infocap.draw_weighted(basis, 64), "a sequence has no weights"),
-    "weighted probe": (lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True), "no weights"),
-    "unknown option": (lambda u, x, basis: infocap.explore(u[0], x[0], methods="raw"), "option='methods'"),
-    "short exploration": (lambda u, x, basis: infocap.explore(u[0], x[0]), "8 samples for 10 readouts"),
+    "washout at a step": (
+        lambda u, x, basis: infocap.estimate(u, x, basis, at=3, washout=2),
+        "washout=2.*`at`",
+    ),
+    "weighted draw": (
+        lambda u, x, basis: infocap.draw_weighted(basis, 64),
+        "a sequence has no weights",
+    ),
+    "weighted probe": (
+        lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True),
+        "no weights",
+    ),
+    "unknown option": (
+        lambda u, x, basis: infocap.explore(u[0], x[0], methods="raw"),
+        "option='methods'",
+    ),
+    "short exploration": (
+        lambda u, x, basis: infocap.explore(u[0], x[0]),
+        "8 samples for 10 readouts",
+    ),
     "runs of repeats": (
         lambda u, x, basis: infocap.estimate([*u], [*x], basis, repeats=x),
         "list of 3 and ndarray of 3",
@@ -610,7 +707,10 @@ UNCLEAR = {
         lambda u, x, basis: infocap.delayed_basis(terms=[[(1, 1)]], time_degree=1),
         "names all functions",
     ),
-    "columns": (lambda u, x, basis: basis.combine(np.zeros((20, 2)), np.ones(len(basis))), r"\(samples, 1\)"),
+    "columns": (
+        lambda u, x, basis: basis.combine(np.zeros((20, 2)), np.ones(len(basis))),
+        r"\(samples, 1\)",
+    ),
 }
 
 
@@ -618,21 +718,33 @@ UNCLEAR = {
 def test_what_makes_no_sense_gets_one_clear_error(case):
     rng, (call, message) = np.random.default_rng(1), UNCLEAR[case]
     with pytest.raises(infocap.errors.InfocapError, match=message):
-        call(rng.uniform(-1, 1, (3, 9)), rng.standard_normal((3, 9, 9)), infocap.delayed_basis(max_delay={1: 2}))
+        call(
+            rng.uniform(-1, 1, (3, 9)),
+            rng.standard_normal((3, 9, 9)),
+            infocap.delayed_basis(max_delay={1: 2}),
+        )
 
 
 def test_runs_may_come_as_arrays_with_one_axis_more():
-    basis, network = infocap.delayed_basis(max_delay={1: 5, 2: 2}), infocap.systems.EchoState(4, noise=0.01)
+    basis, network = (
+        infocap.delayed_basis(max_delay={1: 5, 2: 2}),
+        infocap.systems.EchoState(4, noise=0.01),
+    )
     u = np.random.default_rng(1).uniform(-1, 1, (3, 400, 1))
     x = network(u, seed=1)
     wanted = infocap.estimate([*u], [*x], basis, washout=30)
     assert wanted.n_samples == 3 * 370
     for inputs in (u, u[:, :, 0]):
-        assert_allclose(infocap.estimate(inputs, x, basis, washout=30).unbiased, wanted.unbiased, atol=1e-12)
+        assert_allclose(
+            infocap.estimate(inputs, x, basis, washout=30).unbiased, wanted.unbiased, atol=1e-12
+        )
 
 
 def test_inputs_of_another_interval_are_not_called_dependent_as_well():
-    basis, network = infocap.delayed_basis(max_delay={1: 5, 2: 2}), infocap.systems.EchoState(4, noise=0.01)
+    basis, network = (
+        infocap.delayed_basis(max_delay={1: 5, 2: 2}),
+        infocap.systems.EchoState(4, noise=0.01),
+    )
     u = np.random.default_rng(1).uniform(0, 1, 2000)
     with warnings.catch_warnings(action="ignore"):
         said = " ".join(infocap.estimate(u, network(u, seed=1), basis, washout=30).checks)
@@ -654,7 +766,9 @@ def test_bars_of_noise_that_lasts_are_longer_where_least_squares_is_not_possible
     basis = infocap.delayed_basis(max_delay={1: 6, 2: 5, 3: 4})  # 64 functions
     rng = np.random.default_rng(1)
     u, noise = rng.uniform(-1, 1, 430), rng.standard_normal((430, 3))
-    lasting = np.stack([np.convolve(one, 0.9 ** np.arange(60))[:430] for one in noise.T], axis=1) * np.sqrt(1 - 0.81)
+    lasting = np.stack(
+        [np.convolve(one, 0.9 ** np.arange(60))[:430] for one in noise.T], axis=1
+    ) * np.sqrt(1 - 0.81)
     signal = np.stack([np.roll(u, k) for k in range(3)], axis=1)
     bars = []
     for one in (noise, lasting):

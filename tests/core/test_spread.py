@@ -4,7 +4,13 @@ import os
 import pickle
 import signal
 import warnings
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -80,12 +86,16 @@ def test_threads_give_the_same_answer(method, workers):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_processes_give_the_same_answer(method, processes, tmp_path):
-    same(infocap.estimate(U, on_disk(tmp_path, X), BASIS, method=method, executor=processes), method)
+    same(
+        infocap.estimate(U, on_disk(tmp_path, X), BASIS, method=method, executor=processes), method
+    )
 
 
 def test_dask_gives_the_same_answer(client, tmp_path):
     for method in METHODS:
-        same(infocap.estimate(U, on_disk(tmp_path, X), BASIS, method=method, executor=client), method)
+        same(
+            infocap.estimate(U, on_disk(tmp_path, X), BASIS, method=method, executor=client), method
+        )
 
 
 def test_further_arguments_go_along(processes):
@@ -99,7 +109,9 @@ def test_further_arguments_go_along(processes):
         {"memory": "50MB"},
     ):
         plain = infocap.estimate(U, x, BASIS, method="chi2", nan_policy="omit", **arguments)
-        result = infocap.estimate(U, x, BASIS, method="chi2", nan_policy="omit", executor=processes, **arguments)
+        result = infocap.estimate(
+            U, x, BASIS, method="chi2", nan_policy="omit", executor=processes, **arguments
+        )
         assert_allclose(result.capacity, plain.capacity, rtol=1e-10, atol=1e-13)
         assert result.checks == plain.checks
 
@@ -149,7 +161,9 @@ def test_files_travel_as_their_names_and_arrays_as_the_rows_needed(tmp_path):
     for name, source in files(tmp_path).items():
         executor = Counting()
         same(
-            infocap.estimate(inputs, source, BASIS, method="threshold-richardson", executor=executor),
+            infocap.estimate(
+                inputs, source, BASIS, method="threshold-richardson", executor=executor
+            ),
             "threshold-richardson",
         )
         assert max(executor.sizes) < 12_000, name
@@ -162,9 +176,13 @@ def test_files_travel_as_their_names_and_arrays_as_the_rows_needed(tmp_path):
 def test_errors_from_workers_are_those_of_one_process(processes, tmp_path):
     x = X.copy()
     x[4321, 5] = np.nan
-    with pytest.raises(DataError, match="1 NaN or infinite values, the first nan at row 4321, column 5"):
+    with pytest.raises(
+        DataError, match="1 NaN or infinite values, the first nan at row 4321, column 5"
+    ):
         infocap.estimate(U, on_disk(tmp_path, x), BASIS, executor=processes)
-    with pytest.raises(DataError, match="1 NaN or infinite values, the first nan at row 4321, column 5"):
+    with pytest.raises(
+        DataError, match="1 NaN or infinite values, the first nan at row 4321, column 5"
+    ):
         infocap.estimate(U, x, BASIS, executor=processes)
     u = U.copy()
     u[3333, 1] = 1.5
@@ -223,7 +241,9 @@ def test_a_killed_dask_worker_changes_nothing(tmp_path):
     distributed = pytest.importorskip("distributed")
     source = Dying(tmp_path, X)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         same(
@@ -296,12 +316,17 @@ def test_a_sweep_runs_on_a_cluster(client):
     make = partial(infocap.systems.RandomFeatures, 3, noise=0.01)
     settings = {"n_readouts": [2, 4]}
     plain = infocap.sweep(make, settings, BASIS, 256, seed=1, progress=False, method="raw")
-    spread = infocap.sweep(make, settings, BASIS, 256, seed=1, progress=False, method="raw", executor=client)
+    spread = infocap.sweep(
+        make, settings, BASIS, 256, seed=1, progress=False, method="raw", executor=client
+    )
     assert_allclose(spread.totals, plain.totals, rtol=1e-12)
 
 
 def test_what_cannot_work_is_refused():
-    with pytest.raises(ParameterError, match=r"must be a concurrent\.futures\.Executor or a dask\.distributed\.Client"):
+    with pytest.raises(
+        ParameterError,
+        match=r"must be a concurrent\.futures\.Executor or a dask\.distributed\.Client",
+    ):
         infocap.estimate(U, X, BASIS, executor=4)
     strict = pytest.importorskip("array_api_strict")
     with (
@@ -317,7 +342,9 @@ def test_what_cannot_be_pickled_is_refused(tmp_path):
             raise TypeError("cannot pickle this basis")
 
     basis = Local(BASIS.families, np.array(BASIS.indices))
-    with pytest.raises(ParameterError, match=r"cannot be sent to other processes .*cannot pickle this basis"):
+    with pytest.raises(
+        ParameterError, match=r"cannot be sent to other processes .*cannot pickle this basis"
+    ):
         infocap.estimate(U, X, basis, method="raw", executor=Counting())
 
 
@@ -349,7 +376,10 @@ def test_the_command_takes_a_cluster(client, tmp_path):
     found = CliRunner().invoke(main, [*arguments, "--scheduler", client.scheduler.address])
     assert found.exit_code == 0, found.output + str(found.exception)
     assert_allclose(
-        infocap.load_result(tmp_path / "a.nc").capacity, plain_result("raw").capacity, rtol=1e-10, atol=1e-13
+        infocap.load_result(tmp_path / "a.nc").capacity,
+        plain_result("raw").capacity,
+        rtol=1e-10,
+        atol=1e-13,
     )
 
 
@@ -361,7 +391,9 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("infocap.lab.cli._estimate.CONNECT_S", 0.5)
     infocap.Recording(U, X, np.arange(N)).save(tmp_path / "run.nc")
-    found = CliRunner().invoke(main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"])
+    found = CliRunner().invoke(
+        main, ["estimate", str(tmp_path / "run.nc"), "--scheduler", "tcp://127.0.0.1:1"]
+    )
     assert "--scheduler tcp://127.0.0.1:1 cannot be reached" in str(found.exception)
 
 

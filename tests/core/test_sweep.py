@@ -55,7 +55,13 @@ def test_options_of_probe_pass_through():
         progress=False,
     )
     alone = infocap.probe(
-        make(gain=1.0), BASIS, 256, seed=3, design="halton", constant=False, method_options={"fit": "least-squares"}
+        make(gain=1.0),
+        BASIS,
+        256,
+        seed=3,
+        design="halton",
+        constant=False,
+        method_options={"fit": "least-squares"},
     )
     assert_allclose(swept.at(gain=1.0).capacity, alone.capacity, atol=1e-12)
 
@@ -69,7 +75,9 @@ def test_any_executor_gives_the_same(pool):
 
 
 def test_the_table_holds_totals_capacities_and_degrees():
-    swept = infocap.sweep(make, SETTINGS, BASIS, 256, seed=3, progress=False, method="threshold-richardson")
+    swept = infocap.sweep(
+        make, SETTINGS, BASIS, 256, seed=3, progress=False, method="threshold-richardson"
+    )
     table = swept.to_xarray()
     assert table["capacity"].dims == ("gain", "n_readouts", "term")
     one = swept.at(gain=2.0, n_readouts=10)
@@ -102,7 +110,9 @@ def test_settings_may_be_anything_and_the_table_still_can_be_saved(tmp_path):
 def test_the_table_has_errors_when_the_method_gives_them():
     def method(evidence):
         errors = np.full_like(evidence.raw, 0.01)
-        return infocap.estimators.Estimate(np.minimum(evidence.raw, 1), standard_error=errors, total_standard_error=0.1)
+        return infocap.estimators.Estimate(
+            np.minimum(evidence.raw, 1), standard_error=errors, total_standard_error=0.1
+        )
 
     swept = infocap.sweep(make, {"gain": [1.0]}, BASIS, 1024, seed=0, method=method, progress=False)
     table = swept.to_xarray()
@@ -219,13 +229,19 @@ def test_what_cannot_be_swept_or_kept_or_found_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="`basis='legendre'` must come from product_basis"):
         infocap.sweep(make, {"gain": [1.0]}, "legendre", 256)
     with pytest.raises(ParameterError, match="method='typo'"):
-        infocap.sweep(make, {"gain": [1.0]}, BASIS, 256, seed=1, method="typo", path=tmp_path / "new")
-    assert not (tmp_path / "new").exists()  # a call that never ran leaves nothing to refuse the next one
+        infocap.sweep(
+            make, {"gain": [1.0]}, BASIS, 256, seed=1, method="typo", path=tmp_path / "new"
+        )
+    assert not (
+        tmp_path / "new"
+    ).exists()  # a call that never ran leaves nothing to refuse the next one
     with pytest.raises(ParameterError, match="needs a seed"):
         infocap.sweep(make, {"gain": [1.0]}, BASIS, 256, path=tmp_path)
     swept = infocap.sweep(make, {"gain": np.array([1.0, 2.0])}, BASIS, 256, seed=0, progress=False)
     assert swept.points == [{"gain": 1.0}, {"gain": 2.0}]
-    with pytest.raises(ParameterError, match=r"no result at gain=3.0; the sweep has gain in \[1.0, 2.0\]"):
+    with pytest.raises(
+        ParameterError, match=r"no result at gain=3.0; the sweep has gain in \[1.0, 2.0\]"
+    ):
         swept.at(gain=3.0)
     (tmp_path / "sweep.json").write_text("nonsense")
     with pytest.raises(DataError, match="not the plan of a sweep"):

@@ -41,7 +41,9 @@ def test_a_capacity_lies_between_0_and_1(seed):
 @given(seeds)
 def test_a_capacity_is_r_g_inverse_r(seed):
     weights, covariance = random_weights(seed), random_covariance(seed)
-    assert_allclose(noisy_capacities(weights, covariance), by_definition(weights, covariance), atol=1e-9)
+    assert_allclose(
+        noisy_capacities(weights, covariance), by_definition(weights, covariance), atol=1e-9
+    )
 
 
 @given(seeds)
@@ -50,7 +52,11 @@ def test_a_capacity_is_the_squared_cosine_of_the_projection(seed):
     generator = np.random.default_rng(seed)
     x, y = generator.normal(size=(60, 4)), generator.normal(size=(60, 6))
     projected = x @ np.linalg.pinv(x) @ y
-    cosine = np.sum(projected * y, axis=0) / np.linalg.norm(projected, axis=0) / np.linalg.norm(y, axis=0)
+    cosine = (
+        np.sum(projected * y, axis=0)
+        / np.linalg.norm(projected, axis=0)
+        / np.linalg.norm(y, axis=0)
+    )
     found = capacities(summarise(x, y)) / np.mean(y**2, axis=0)
     assert_allclose(found, cosine**2, atol=1e-10)
 
@@ -58,7 +64,9 @@ def test_a_capacity_is_the_squared_cosine_of_the_projection(seed):
 @given(seeds, st.integers(1, 8), st.integers(0, 3))
 def test_capacities_over_a_complete_basis_sum_to_the_dimension(seed, independent, copies):
     weights = random_weights(seed, readouts=independent)
-    mixed = np.vstack([weights, np.random.default_rng(seed).normal(size=(copies, independent)) @ weights])
+    mixed = np.vstack(
+        [weights, np.random.default_rng(seed).normal(size=(copies, independent)) @ weights]
+    )
     assert_allclose(noisy_capacities(mixed).sum(), independent, atol=1e-8)
 
 
@@ -116,7 +124,9 @@ def test_the_bias_is_delta_over_n():
         found[repeat] = capacities(summarise(x, BASIS(u)))
     error = found.std(axis=0) / np.sqrt(repeats)
     # the next order is about Delta K / N² times fourth moments; a tenth of Delta / N covers it at N = 100 K
-    assert np.all(np.abs(found.mean(axis=0) - exact - delta / n) < 4.5 * error + 0.1 * delta / n + 1e-12)
+    assert np.all(
+        np.abs(found.mean(axis=0) - exact - delta / n) < 4.5 * error + 0.1 * delta / n + 1e-12
+    )
     assert np.max(delta / n / np.maximum(error, 1e-12)) > 30  # so the test would see a wrong Delta
 
 
@@ -154,7 +164,9 @@ def test_the_mixture_is_what_it_says():
     assert_allclose(noise.std(axis=0), 0.2 * np.sqrt(np.mean(clean**2, axis=0)), rtol=0.02)
     assert np.array_equal(system(u[:9], seed=0), system(u[:9], seed=0))
     assert not np.array_equal(system(u[:9]), system(u[:9]))
-    assert random_mixture(BASIS, n_active=6, n_readouts=6, seed=3).exact(constant=False).sum() == pytest.approx(6)
+    assert random_mixture(BASIS, n_active=6, n_readouts=6, seed=3).exact(
+        constant=False
+    ).sum() == pytest.approx(6)
 
 
 @settings(max_examples=10)
@@ -189,7 +201,9 @@ def test_multiplicative_noise_takes_capacity_as_proposition_4_1_says():
     assert infocap.theory.noisy_capacities(weights).sum() == pytest.approx(4)
     u = infocap.draw(basis, 2**16, seed=1)
     noise = np.random.default_rng(1).multivariate_normal(np.zeros(4), gain, len(u))
-    found = infocap.estimate(u, basis(u) @ weights.T * (1 + noise), basis, constant=False, method="raw")
+    found = infocap.estimate(
+        u, basis(u) @ weights.T * (1 + noise), basis, constant=False, method="raw"
+    )
     assert_allclose(found.capacity, exact, atol=0.01)
     with pytest.raises(DataError, match="relative_covariance has shape"):
         infocap.theory.noisy_capacities(weights, relative_covariance=np.eye(3))
@@ -206,12 +220,17 @@ def test_what_proposition_5_2_leaves_falls_at_least_as_the_power_three_halves():
         x, y = np.stack([np.ones_like(u), u], axis=2), np.sqrt(5) * (1.5 * u**2 - 0.5)
         grams, crosses = np.einsum("rni,rnj->rij", x, x) / n, np.einsum("rni,rn->ri", x, y) / n
         capacity = np.sum(crosses * np.linalg.solve(grams, crosses[:, :, None])[:, :, 0], axis=1)
-        left[n] = abs(capacity.mean() - delta / n), capacity.std() / np.sqrt(len(u))  # its capacity is 0
+        left[n] = (
+            abs(capacity.mean() - delta / n),
+            capacity.std() / np.sqrt(len(u)),
+        )  # its capacity is 0
     assert left[8][0] > 5 * left[8][1]  # there is something left to see
     assert left[64][0] < left[8][0] / 8**1.5 + 3 * left[64][1]
 
 
-@pytest.mark.parametrize("basis", [infocap.product_basis("legendre", 2, 3), infocap.delayed_basis(max_delay={1: 3})])
+@pytest.mark.parametrize(
+    "basis", [infocap.product_basis("legendre", 2, 3), infocap.delayed_basis(max_delay={1: 3})]
+)
 def test_a_mixture_refuses_another_number_of_inputs(basis):
     with pytest.raises(DataError, match=r"u has shape \(9, 3\); the basis wants"):
         random_mixture(basis, n_active=2, n_readouts=2, seed=1)(np.zeros((9, 3)))

@@ -17,7 +17,9 @@ DEVICE = infocap.systems.RandomFeatures(2, 12, gain=2, noise=0.05, seed=1)
 
 
 def evidence(u, x=None, basis=BASIS, **options):
-    return infocap.estimators.gather_evidence(u, DEVICE(u, seed=2) if x is None else x, basis, **options)
+    return infocap.estimators.gather_evidence(
+        u, DEVICE(u, seed=2) if x is None else x, basis, **options
+    )
 
 
 def tables(n=120, functions=30, readouts=4):
@@ -148,8 +150,20 @@ def test_functions_a_few_at_a_time_change_nothing(n, fit, monkeypatch):
     whole = second_order(found, chosen, edges)
     monkeypatch.setattr("infocap.estimators._second_order.SUMS_BYTES", 5 * 8 * found.rank * 16)
     parts = second_order(found, chosen, edges)
-    for name in ("inside", "bias", "variance", "scatter", "totals", "of_halves", "pooled", "response", "covariance"):
-        assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-12, err_msg=name)
+    for name in (
+        "inside",
+        "bias",
+        "variance",
+        "scatter",
+        "totals",
+        "of_halves",
+        "pooled",
+        "response",
+        "covariance",
+    ):
+        assert_allclose(
+            getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-12, err_msg=name
+        )
     for name in ("crowding", "contributors", "capped", "smallest_eigenvalue"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-10), name
 
@@ -161,9 +175,13 @@ def test_every_sample_counts_once_however_long_the_halves_are(groups):
     fit = fit_readouts(found, "auto", edges)
     z, phi = found.samples.readouts(0, 600, **found.whitener), fit.dictionary(u)
     c, gram = np.zeros_like(fit.b), np.zeros((found.rank, found.rank))
-    for half, rows in zip(fit.halves, np.split(np.arange(600), [edges[(groups + 1) // 2]]), strict=True):
+    for half, rows in zip(
+        fit.halves, np.split(np.arange(600), [edges[(groups + 1) // 2]]), strict=True
+    ):
         assert half.share == len(rows) / 600
-        assert_allclose(sum(half.onto.values()), np.eye(found.rank), atol=1e-12)  # each direction chose one fit
+        assert_allclose(
+            sum(half.onto.values()), np.eye(found.rank), atol=1e-12
+        )  # each direction chose one fit
         left = z[rows] - phi[rows] @ half.coefficients
         e = left @ half.onto[-1]
         for k in half.onto.keys() - {-1}:
@@ -173,10 +191,20 @@ def test_every_sample_counts_once_however_long_the_halves_are(groups):
             c -= one.fit.solve(phi[rows].T @ along)  # what the samples take with them when left out
             e = e + along
         c += len(rows) * half.coefficients + phi[rows].T @ e
-        gram += len(rows) * half.coefficients.T @ half.coefficients + z[rows].T @ e + e.T @ z[rows] - e.T @ e
+        gram += (
+            len(rows) * half.coefficients.T @ half.coefficients
+            + z[rows].T @ e
+            + e.T @ z[rows]
+            - e.T @ e
+        )
     c = c[fit.dictionary.places(BASIS) >= 0] / 600
     expected = np.sum(c @ np.linalg.inv(gram / 600) * c, axis=1)
-    assert_allclose(np.sum(second_order(found, fit, edges).inside ** 2, axis=1), expected, rtol=1e-10, atol=1e-12)
+    assert_allclose(
+        np.sum(second_order(found, fit, edges).inside ** 2, axis=1),
+        expected,
+        rtol=1e-10,
+        atol=1e-12,
+    )
 
 
 NOISE = np.random.default_rng(5)
@@ -270,6 +298,8 @@ class TestDoubts:
         assert not result.unreliable  # a caution: the total is mostly good
         blocks = infocap.draw(BASIS, 512, seed=1)
         silent_about("single low-discrepancy", blocks, DEVICE(blocks, seed=1))
-        silent_about("single low-discrepancy", random_points(512), DEVICE(random_points(512), seed=1))
+        silent_about(
+            "single low-discrepancy", random_points(512), DEVICE(random_points(512), seed=1)
+        )
         exact = infocap.theory.random_mixture(BASIS, n_active=10, n_readouts=5, seed=1)
         silent_about("single low-discrepancy", net, exact(net))  # nothing is left to be averaged

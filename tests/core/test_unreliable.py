@@ -50,7 +50,9 @@ def _close_figures():
 @pytest.fixture
 def doubting(monkeypatch):
     """Every estimate of the test finds its total unreliable."""
-    monkeypatch.setitem(infocap.diagnostics.CHECKS, "doubt", lambda case: [Check("Doubtful.", unreliable=WHY)])
+    monkeypatch.setitem(
+        infocap.diagnostics.CHECKS, "doubt", lambda case: [Check("Doubtful.", unreliable=WHY)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,15 +79,24 @@ def test_an_unreliable_number_has_two_digits_at_most_and_none_below_its_error(va
 
 def test_the_phrases_of_all_warnings_make_a_total_unreliable():
     assert sound().unreliable == sound().qualified_total == ""
-    assert doubted("few samples", "readouts shifted", "few samples").unreliable == "few samples; readouts shifted"
-    unconcerned = (Check("3 channels are saturated."), Check("put right.", "note", unreliable="never"))
+    assert (
+        doubted("few samples", "readouts shifted", "few samples").unreliable
+        == "few samples; readouts shifted"
+    )
+    unconcerned = (
+        Check("3 channels are saturated."),
+        Check("put right.", "note", unreliable="never"),
+    )
     assert replace(sound(), checks=unconcerned).unreliable == ""
     assert doubted().total_interval() == sound().total_interval()  # still there for who wants it
 
 
 def test_the_summary_qualifies_the_total():
     lines = repr(doubted()).splitlines()
-    assert lines[0] == f"CapacityResult: total {headline(sound())} of at most 10 (9 readouts and the constant)"
+    assert (
+        lines[0]
+        == f"CapacityResult: total {headline(sound())} of at most 10 (9 readouts and the constant)"
+    )
     assert f"found about {rounded(sound().total, None)} of about" in lines[2]
     assert f"total {sound().total:.3f} ± " in repr(sound())
 
@@ -129,7 +140,10 @@ def test_the_page_qualifies_the_total_and_gives_no_interval():
         assert words not in said
     assert "No interval is given: the warnings below say why" in said
     tips = [re.findall(r"samples\ntotal ([^\"]+)", one) for one in read]  # of the growth
-    assert [["±" in tip for tip in page] for page in tips] == [[True] * len(tips[0]), [False] * len(tips[0])]
+    assert [["±" in tip for tip in page] for page in tips] == [
+        [True] * len(tips[0]),
+        [False] * len(tips[0]),
+    ]
 
 
 def test_pictures_of_capacities_say_why_the_total_is_unreliable():
@@ -157,7 +171,9 @@ def test_growth_of_an_unreliable_total_has_open_symbols_and_no_interval():
 def test_a_comparison_qualifies_totals_and_their_differences():
     comparison = infocap.compare(sound(), doubted(), sound(), names=["a", "b", "c"])
     rows = {
-        line.split()[0]: line for line in repr(comparison).splitlines() if line.startswith(("  a ", "  b ", "  c "))
+        line.split()[0]: line
+        for line in repr(comparison).splitlines()
+        if line.startswith(("  a ", "  b ", "  c "))
     }
     assert headline(sound()) in rows["b"]
     assert rows["b"].split()[-2:] == ["about", "0"]
@@ -180,7 +196,11 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
     first, second = repr(found).splitlines()[-2:]
     assert " ± " in first
     assert second.startswith(f"  n_readouts=6: {headline(found.results[1])} of 7")
-    assert found.to_dataframe().unreliable.tolist() == found.to_xarray().unreliable.values.tolist() == ["", WHY]
+    assert (
+        found.to_dataframe().unreliable.tolist()
+        == found.to_xarray().unreliable.values.tolist()
+        == ["", WHY]
+    )
 
     task = infocap.tasks.two_spirals(200)
     scores = [infocap.tasks.accuracy(make(**point), task) for point in found.points]
@@ -190,11 +210,18 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
     for against in (None, "n_readouts"):
         ax = infocap.tasks.plot.capacity_accuracy(relation, against=against)
         rings = [
-            line for one in ax.figure.axes for line in one.lines if line.get_markersize() == 9 and len(line.get_xdata())
+            line
+            for one in ax.figure.axes
+            for line in one.lines
+            if line.get_markersize() == 9 and len(line.get_xdata())
         ]
-        assert [line.get_xdata().tolist() for line in rings] == [[relation.total[1]] if against is None else [6]]
+        assert [line.get_xdata().tolist() for line in rings] == [
+            [relation.total[1]] if against is None else [6]
+        ]
         bars = [one for one in ax.figure.axes[-1].containers if one.has_xerr or against is not None]
-        lengths = [np.ptp(bar, axis=0).max() for bar in bars[0].lines[2][0].get_segments() if len(bar)]
+        lengths = [
+            np.ptp(bar, axis=0).max() for bar in bars[0].lines[2][0].get_segments() if len(bar)
+        ]
         assert np.isfinite(lengths).tolist() in (
             [True],
             [True, False],
@@ -232,7 +259,11 @@ def late(u, x):
         ),
         (lambda u, x: (u[:24], x[:24]), {}, "few samples for 10 readouts"),
         (lambda u, x: (u[:64], x[:64]), {"method": "raw"}, "more than the 10 that are possible"),
-        (lambda u, x: (u, np.minimum(x, 0.5)), {}, ""),  # a clipped device has the capacities it shows
+        (
+            lambda u, x: (u, np.minimum(x, 0.5)),
+            {},
+            "",
+        ),  # a clipped device has the capacities it shows
         (lambda u, x: (u, np.column_stack([x, x[:, 0], 0 * x[:, 0]])), {}, ""),
     ],
     ids=["inputs", "shifted", "correlated", "few", "above", "saturated", "dead and dependent"],

@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 
 import infocap
 
-pytestmark = pytest.mark.filterwarnings("ignore:the capacities sum to")  # the raw ones do: that is the point
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the capacities sum to"
+)  # the raw ones do: that is the point
 
 
 def errors(design):
@@ -16,7 +18,10 @@ def errors(design):
     for repeat in range(8):
         system = infocap.theory.random_mixture(basis, n_active=200, n_readouts=71, seed=repeat)
         u = infocap.draw(basis, 8192, design=design, seed=1000 + repeat)
-        result, exact = infocap.estimate(u, system(u), basis, method="threshold-richardson"), system.exact()
+        result, exact = (
+            infocap.estimate(u, system(u), basis, method="threshold-richardson"),
+            system.exact(),
+        )
         assert_allclose(exact.sum(), 72)
         for name, values in (("raw", result.raw), ("algorithm 1", result.capacity)):
             totals[name].append(values.sum() - exact.sum())

@@ -14,7 +14,9 @@ BASIS = infocap.product_basis("legendre", 2, 5)
 def test_probe_is_draw_measure_estimate():
     system = infocap.systems.RandomFeatures(2, 10, noise=0.1)
     result = infocap.probe(system, BASIS, 512, seed=4)
-    assert_allclose(result.capacity, infocap.probe(system, BASIS, 512, seed=4).capacity)  # noise included
+    assert_allclose(
+        result.capacity, infocap.probe(system, BASIS, 512, seed=4).capacity
+    )  # noise included
     assert np.any(result.capacity != infocap.probe(system, BASIS, 512, seed=5).capacity)
     quiet = infocap.systems.RandomFeatures(2, 10)
     u = infocap.draw(BASIS, 512, design="halton", seed=4)
@@ -31,9 +33,13 @@ def test_probe_refuses_a_system_of_the_wrong_shape():
 
 
 def test_a_perfect_system_has_capacity_one_for_what_it_computes():
-    result = infocap.probe(lambda u: np.column_stack([u[:, 0], u[:, 0] * u[:, 1]]), BASIS, 1024, seed=0)
+    result = infocap.probe(
+        lambda u: np.column_stack([u[:, 0], u[:, 0] * u[:, 1]]), BASIS, 1024, seed=0
+    )
     wanted = {"1", "P1(u1)", "P1(u1)·P1(u2)"}
-    assert {label for label, c in zip(BASIS.labels, result.capacity, strict=True) if c > 0.01} == wanted
+    assert {
+        label for label, c in zip(BASIS.labels, result.capacity, strict=True) if c > 0.01
+    } == wanted
     assert_allclose(result.total, 3, atol=0.01)
 
 
@@ -55,7 +61,9 @@ def test_convergence_is_what_the_first_rows_alone_give():
     curve = infocap.convergence(u, x, BASIS, [50, 100, 256])
     alone = infocap.estimate(u[:100], x[:100], BASIS, method="raw")
     assert_allclose(curve.raw[1], alone.raw / np.mean(BASIS(u[:100]) ** 2, axis=0), atol=1e-10)
-    with pytest.raises(DataError, match=r"sizes=\[0, 300\]. must be numbers of samples from 1 to 256"):
+    with pytest.raises(
+        DataError, match=r"sizes=\[0, 300\]. must be numbers of samples from 1 to 256"
+    ):
         infocap.convergence(u, x, BASIS, [0, 300])
 
 
@@ -67,12 +75,18 @@ def test_random_features_are_what_they_say():
     weights, left, *_ = np.linalg.lstsq(plane, arguments, rcond=None)
     assert weights.shape == (3, 7)
     assert np.all(left < 1e-20)  # linear in the inputs
-    by_hand = {"relu": arguments * (arguments > 0), "sin": np.sin(arguments), "square": arguments**2}
+    by_hand = {
+        "relu": arguments * (arguments > 0),
+        "sin": np.sin(arguments),
+        "square": arguments**2,
+    }
     for activation, expected in by_hand.items():
         found = infocap.systems.RandomFeatures(2, 7, activation=activation)(u)
         assert_allclose(found, expected, atol=1e-12)
     stronger = np.arctanh(infocap.systems.RandomFeatures(2, 7, gain=0.5)(u))
-    assert_allclose(stronger, plane @ (weights * [[1.0], [0.5], [0.5]]), atol=1e-12)  # the bias stays
+    assert_allclose(
+        stronger, plane @ (weights * [[1.0], [0.5], [0.5]]), atol=1e-12
+    )  # the bias stays
     noisy = infocap.systems.RandomFeatures(2, 7, noise=0.1)(np.repeat(u, 500, axis=0), seed=1)
     assert_allclose(noisy.reshape(16, 500, 7).std(axis=1), 0.1, atol=0.02)  # 6 standard errors
     with pytest.raises(infocap.errors.ParameterError, match="activation='softmax'"):
@@ -85,13 +99,18 @@ def test_random_features_are_what_they_say():
 def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warning():
     basis = infocap.product_basis("legendre", 2, 6)
     system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, gain=2.0, noise=0.01)
-    u = former_draw(basis, 1024, "sobol", seed=1, blocks=1)  # in Sobol order, as old recordings have it
+    u = former_draw(
+        basis, 1024, "sobol", seed=1, blocks=1
+    )  # in Sobol order, as old recordings have it
     x, again = system(u, seed=1), system(u, seed=2)
     chosen = np.random.default_rng(0).permutation(1024) % 4 == 0
     fair = infocap.estimate(u, x, basis, repeats=np.where(chosen[:, None], again, np.nan))
     assert not any("repeated inputs" in check for check in fair.checks)
     striped = np.arange(1024) % 4 == 0
-    with pytest.warns(DataWarning, match=r"the repeated inputs do not follow the declared distribution: the mean of P"):
+    with pytest.warns(
+        DataWarning,
+        match=r"the repeated inputs do not follow the declared distribution: the mean of P",
+    ):
         infocap.estimate(u, x, basis, repeats=np.where(striped[:, None], again, np.nan))
 
 
@@ -108,9 +127,14 @@ def test_calibrate_finds_two_parameters_and_says_how_surely():
         measured = capacities(**truth, seed=seed)
         errors = np.sqrt(2) * measured.standard_error
         found = infocap.calibrate(
-            lambda **given: capacities(**given).unbiased, {"noise": 0.08, "gain": 0.6}, measured.unbiased, errors
+            lambda **given: capacities(**given).unbiased,
+            {"noise": 0.08, "gain": 0.6},
+            measured.unbiased,
+            errors,
         )
-        pulls.append([(found.parameters[name] - truth[name]) / found.standard_error[name] for name in truth])
+        pulls.append(
+            [(found.parameters[name] - truth[name]) / found.standard_error[name] for name in truth]
+        )
         assert found.degrees_of_freedom == np.sum(errors > 0) - 2
     assert np.abs(pulls).max() < 4
     with pytest.raises(DataError, match="cannot tell 1 parameters"):
@@ -128,10 +152,25 @@ def test_convergence_with_the_exact_mean_square_starts_at_the_sample_mean_of_the
 
 CALIBRATED = {
     "no parameters": (lambda: [1.0, 2.0], {}, [1.0, 2.0], "0 parameters"),
-    "one value for all": (lambda a: [a], {"a": 1.0}, [1.0, 2.0], r"gave shape \(1,\).*measured has \(2,\)"),
+    "one value for all": (
+        lambda a: [a],
+        {"a": 1.0},
+        [1.0, 2.0],
+        r"gave shape \(1,\).*measured has \(2,\)",
+    ),
     "not a number": (lambda a: [a, np.nan], {"a": 1.0}, [1.0, 2.0], "finite ones"),
-    "no effect": (lambda a, b: [a, a**2, a], {"a": 1.0, "b": 1.0}, [2.0, 4.0, 2.0], r"do not tell \['a', 'b'\] apart"),
-    "only a product": (lambda a, b: [a * b, (a * b) ** 2, 1], {"a": 1.0, "b": 1.0}, [2.0, 4.0, 1.0], "do not tell"),
+    "no effect": (
+        lambda a, b: [a, a**2, a],
+        {"a": 1.0, "b": 1.0},
+        [2.0, 4.0, 2.0],
+        r"do not tell \['a', 'b'\] apart",
+    ),
+    "only a product": (
+        lambda a, b: [a * b, (a * b) ** 2, 1],
+        {"a": 1.0, "b": 1.0},
+        [2.0, 4.0, 1.0],
+        "do not tell",
+    ),
 }
 
 
@@ -144,7 +183,9 @@ def test_what_cannot_be_calibrated_is_said(case):
 
 def test_recordings_of_sequences_keep_the_names_of_inputs_and_need_no_delays():
     u = np.random.default_rng(1).uniform(-1, 1, (600, 1))
-    recording = infocap.Recording(u, np.hstack([u, u**2]), design_index=range(600), input_names=("Bias [V]",))
+    recording = infocap.Recording(
+        u, np.hstack([u, u**2]), design_index=range(600), input_names=("Bias [V]",)
+    )
     result = infocap.estimate(recording, basis=infocap.delayed_basis(max_delay={1: 0, 2: 0}))
     assert result.basis.labels == ["1", "P1(Bias[t])", "P2(Bias[t])"]
     assert result.total == pytest.approx(3)

@@ -8,9 +8,7 @@ import numpy as np
 
 import infocap
 
-HOSTILE = (
-    '</script><script>alert(1)</script ><!--<script><img src=x onerror="alert(2)"> & \' \u2028 \ud800 \x00 <!-- ]]>'
-)
+HOSTILE = '</script><script>alert(1)</script ><!--<script><img src=x onerror="alert(2)"> & \' \u2028 \ud800 \x00 <!-- ]]>'
 PLAN = {"n_samples": 512, "order": "random", "operator": HOSTILE}
 
 
@@ -24,7 +22,9 @@ def full(n_inputs=2, metadata=None):
         u,
         system(u, seed=1),
         np.arange(512),
-        metadata={"plan": PLAN, "seed": 2**70, "fingerprint": "9f2c41d0"} if metadata is None else metadata,
+        metadata={"plan": PLAN, "seed": 2**70, "fingerprint": "9f2c41d0"}
+        if metadata is None
+        else metadata,
         repeats=system(u, seed=2),
         noise=system(np.full((60, n_inputs), 0.3), seed=3),
         reference=reference + np.linspace(0, 1, 32)[:, None],
@@ -52,7 +52,9 @@ def many():
     """As many functions as ten inputs have at degree 8, with every column there is."""
     basis = infocap.product_basis("legendre", 10, 8)
     rng = np.random.default_rng(0)
-    columns = {name: rng.random(len(basis)) for name in ("raw", "standard_error", "p_value", "unbiased")}
+    columns = {
+        name: rng.random(len(basis)) for name in ("raw", "standard_error", "p_value", "unbiased")
+    }
     capacity = np.where(columns["p_value"] < 0.03, columns["raw"] ** 8, 0.0)
     return infocap.CapacityResult(
         capacity=capacity,
@@ -85,7 +87,9 @@ def sequence():
     network = infocap.systems.EchoState(12, radius=0.8, input_scale=0.4, bias=0.2, noise=1e-3)
     u = infocap.draw(basis, 1500, seed=1)
     with warnings.catch_warnings(action="ignore", category=infocap.errors.DataWarning):
-        return infocap.estimate(u, network(u, seed=1), basis, washout=100, repeats=network(u, seed=2))
+        return infocap.estimate(
+            u, network(u, seed=1), basis, washout=100, repeats=network(u, seed=2)
+        )
 
 
 KINDS = {

@@ -71,10 +71,23 @@ def lab(tmp_path, monkeypatch):
 
 
 def command(*options, instrument="driver:Device", **environment):
-    words = ["acquire", "plan.toml", "--instrument", instrument, "-o", "run.db", "--quiet", "--wait", "0", *options]
+    words = [
+        "acquire",
+        "plan.toml",
+        "--instrument",
+        instrument,
+        "-o",
+        "run.db",
+        "--quiet",
+        "--wait",
+        "0",
+        *options,
+    ]
     settings = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])} | environment
     program = [sys.executable, "-P", "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
-    return subprocess.Popen(program, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        program, env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def ended(process):
@@ -165,7 +178,9 @@ def test_failures_are_kept_and_shown_by_watch_and_report(lab):
     assert note.found == {"failures": 1, "reasons": {"OSError: the laser is warm": 1}}
     now = status("run.db")
     assert note in now.checks
-    result = infocap.estimate(infocap.read(recording.save("run.nc")), basis=PLAN.basis, growth=False)
+    result = infocap.estimate(
+        infocap.read(recording.save("run.nc")), basis=PLAN.basis, growth=False
+    )
     kept = next(check for check in result.checks if "laser" in check)
     assert (kept, kept.kind) == (note, "note")
     assert "the laser is warm" in infocap.report.page(result)
@@ -212,7 +227,9 @@ def test_a_short_first_spectrum_does_not_fix_the_number_of_channels(lab):
     assert ended(command(FIRST="1"))[0] == 0
     recording = infocap.read("run.db")
     assert recording.readouts.shape == (64, 4)
-    np.testing.assert_allclose(recording.readouts, np.column_stack([recording.inputs, recording.inputs**2]))
+    np.testing.assert_allclose(
+        recording.readouts, np.column_stack([recording.inputs, recording.inputs**2])
+    )
 
 
 def test_the_plan_may_tell_the_number_of_readouts(tmp_path):
@@ -246,7 +263,9 @@ def test_a_device_that_cannot_be_made_safe_is_told(tmp_path):
         def safe(self):
             raise OSError("the interlock does not answer")
 
-    with pytest.warns(DataWarning, match=r"safe\(\)` of the instrument failed .*check by hand what it left on"):
+    with pytest.warns(
+        DataWarning, match=r"safe\(\)` of the instrument failed .*check by hand what it left on"
+    ):
         acquire(PLAN, Stuck(lambda u: u), tmp_path / "run.db", progress=False)
 
 

@@ -47,7 +47,9 @@ def library(name):
 
 def test_no_library_of_instruments_is_imported_by_infocap():
     names = ("qcodes", "pymeasure", "pyvisa")
-    code = f"import sys, infocap.lab.adapters; print([one for one in {names} if one in sys.modules])"
+    code = (
+        f"import sys, infocap.lab.adapters; print([one for one in {names} if one in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -76,14 +78,18 @@ def test_pymeasure_instruments_are_set_and_read_by_the_names_of_their_properties
     fakes = library("pymeasure.instruments.fakes")
     one, two = (fakes.SwissArmyFake(name=f"fake {k}", wait=0) for k in (1, 2))
     names = ["first.output_voltage", "second.output_voltage"]
-    device = adapters.pymeasure({"first": one, "second": two}, names, names, extra=["first.voltage"], rest=[0, 0])
+    device = adapters.pymeasure(
+        {"first": one, "second": two}, names, names, extra=["first.voltage"], rest=[0, 0]
+    )
     recording = acquire(PLAN, device, tmp_path / "run.db", progress=False)
     assert_allclose(recording.readouts, PLAN.inputs)
     assert recording.extra_names == ("first.voltage",)
     assert (recording.extra == 10).all()
     assert (one.output_voltage, two.output_voltage, one.isShutdown) == (0, 0, True)
     for wrong in ("first.outputvoltage", "third.output_voltage"):
-        with pytest.raises(ParameterError, match=f"'{wrong}' is no property of the instruments first, second"):
+        with pytest.raises(
+            ParameterError, match=f"'{wrong}' is no property of the instruments first, second"
+        ):
             adapters.pymeasure({"first": one, "second": two}, [wrong], names)
 
 
@@ -99,9 +105,17 @@ def test_a_driver_of_pymeasure_sends_what_its_protocol_says():
         def shutdown(self):
             self.write("OUTP OFF")
 
-    protocol = [("VOLT 0.25", None), ("VOLT?", "0.25"), ("VOLT?", "0.75"), ("VOLT 0", None), ("OUTP OFF", None)]
+    protocol = [
+        ("VOLT 0.25", None),
+        ("VOLT?", "0.25"),
+        ("VOLT?", "0.75"),
+        ("VOLT 0", None),
+        ("OUTP OFF", None),
+    ]
     with protocols.expected_protocol(Source, protocol) as source:
-        device = adapters.pymeasure({"source": source}, ["source.voltage"], ["source.voltage"], rest=[0])
+        device = adapters.pymeasure(
+            {"source": source}, ["source.voltage"], ["source.voltage"], rest=[0]
+        )
         readouts, extra = device.measure([0.25], averages=2)
         assert_allclose(readouts, [0.5])
         assert extra == {}
@@ -135,7 +149,9 @@ def test_parameters_of_a_qcodes_station_are_an_instrument(tmp_path):
     meter = mock.DummyInstrumentWithMeasurement("meter", setter_instr=dac)
     station = qcodes.Station(dac, meter)
     readouts = ["meter_v1", "meter_v2", dac.ch1]
-    device = adapters.qcodes(station, ["dac_ch1", dac.ch2], readouts, extra=["dac_room"], rest=[0, 0])
+    device = adapters.qcodes(
+        station, ["dac_ch1", dac.ch2], readouts, extra=["dac_room"], rest=[0, 0]
+    )
     recording = acquire(PLAN, device, tmp_path / "run.db", progress=False)
     assert_allclose(recording.readouts[:, 2], PLAN.inputs[:, 0])
     assert recording.readouts[:, 0].std() > 0
@@ -144,5 +160,10 @@ def test_parameters_of_a_qcodes_station_are_an_instrument(tmp_path):
     with infocap.lab.Store(tmp_path / "run.db") as store:
         assert store.last_instrument == "QCoDeS station of dac, meter"
     with pytest.raises(DataError, match=r"could not be made \(KeyError: .*ch9"):
-        acquire(PLAN, lambda: adapters.qcodes(station, ["dac_ch9"], []), tmp_path / "other.db", progress=False)
+        acquire(
+            PLAN,
+            lambda: adapters.qcodes(station, ["dac_ch9"], []),
+            tmp_path / "other.db",
+            progress=False,
+        )
     station.close_all_registered_instruments()

@@ -31,7 +31,12 @@ def texts(path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_card_of_every_kind_of_result_loads_back_exactly(kind, suffix, tmp_path):
     result = KINDS[kind]()
-    card = save_card(result, tmp_path / f"card{suffix}", "Tube 7", {"what": "glass", "cost per inference": "3 nJ"})
+    card = save_card(
+        result,
+        tmp_path / f"card{suffix}",
+        "Tube 7",
+        {"what": "glass", "cost per inference": "3 nJ"},
+    )
     back = infocap.load_result(card)
     for name in ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold"):
         assert np.array_equal(getattr(back, name), getattr(result, name))
@@ -63,14 +68,23 @@ def test_a_report_loads_back_too(kind, tmp_path):
 @pytest.mark.parametrize("kind", SMALL)
 def test_a_card_tells_what_the_device_computes_and_how_it_was_measured(kind, tmp_path):
     result = KINDS[kind]()
-    card = save_card(result, tmp_path / "card.html", "Tube 7", {"what": "glass", "cost per inference": "3 nJ"})
+    card = save_card(
+        result, tmp_path / "card.html", "Tube 7", {"what": "glass", "cost per inference": "3 nJ"}
+    )
     page = card.read_text(encoding="utf-8")
     said, found = words(page), Elements(page)
     assert found.open == []
     ids = [value for key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))
     assert not {"link", "img", "iframe", "a"} & set(found.tags)
-    for one in ("Tube 7", "glass", "3 nJ", f"of at most {result.maximum}", "Capacity by degree", result.method):
+    for one in (
+        "Tube 7",
+        "glass",
+        "3 nJ",
+        f"of at most {result.maximum}",
+        "Capacity by degree",
+        result.method,
+    ):
         assert one in said
     assert (result.qualified_total or f"{result.total:.1f}") in said
     assert ("Capacity by delay" in said) == (result.basis.memory > 0) == ("memory capacity" in said)
@@ -95,14 +109,24 @@ def test_a_card_as_a_picture_stands_alone(kind, tmp_path):
     assert f"of at most {result.maximum}" in said
     assert "found among the functions of this basis" in said
     assert f"warnings: {len(result.warnings) or 'none'}" in said
-    wanted = "largest delay" if result.basis.memory else "degree in u₁" if result.basis.n_inputs == 2 else "strongest"
+    wanted = (
+        "largest delay"
+        if result.basis.memory
+        else "degree in u₁"
+        if result.basis.n_inputs == 2
+        else "strongest"
+    )
     assert wanted in said
 
 
 def test_no_text_on_a_card_or_in_a_gallery_can_become_markup(tmp_path):
-    result = replace(FULL(), checks=(Check(HOSTILE),), metadata={"provenance": {"device": {HOSTILE: HOSTILE}}})
+    result = replace(
+        FULL(), checks=(Check(HOSTILE),), metadata={"provenance": {"device": {HOSTILE: HOSTILE}}}
+    )
     for suffix in (".html", ".svg"):
-        card = save_card(result, tmp_path / f"card{suffix}", HOSTILE, {"what": HOSTILE, HOSTILE: HOSTILE})
+        card = save_card(
+            result, tmp_path / f"card{suffix}", HOSTILE, {"what": HOSTILE, HOSTILE: HOSTILE}
+        )
         assert infocap.load_result(card).metadata["provenance"]["device"]["name"] == HOSTILE
     ElementTree.parse(tmp_path / "card.svg")
     save_gallery(tmp_path, tmp_path / "gallery.html", HOSTILE)
@@ -115,12 +139,23 @@ def test_no_text_on_a_card_or_in_a_gallery_can_become_markup(tmp_path):
 
 def test_a_plan_can_say_what_its_device_is(tmp_path):
     device = {"what": "Two photodiodes", "cost per inference": "3 nJ"}
-    plan = infocap.lab.Plan(n_inputs=2, max_degree=2, n_samples=64, title="Diodes", metadata={"device": device}, seed=1)
+    plan = infocap.lab.Plan(
+        n_inputs=2, max_degree=2, n_samples=64, title="Diodes", metadata={"device": device}, seed=1
+    )
     bench = infocap.lab.SimulatedBench(lambda u: u**2)
     recording = infocap.lab.acquire(plan, bench, tmp_path / "run.db", progress=False)
     card = save_card(infocap.estimate(recording), tmp_path / "card.html")
-    assert infocap.load_result(card).metadata["provenance"]["device"] == {"name": "Diodes", **device}
-    for odd in ("text", ["a"], {"plan": "x"}, {"plan": {"metadata": 3, "title": 5}}, {"device": "glass"}):
+    assert infocap.load_result(card).metadata["provenance"]["device"] == {
+        "name": "Diodes",
+        **device,
+    }
+    for odd in (
+        "text",
+        ["a"],
+        {"plan": "x"},
+        {"plan": {"metadata": 3, "title": 5}},
+        {"device": "glass"},
+    ):
         save_card(replace(FULL(), metadata={"provenance": odd}), tmp_path / "odd.html")
 
 
@@ -134,9 +169,10 @@ def test_a_gallery_compares_all_that_lies_in_a_folder(tmp_path):
     }
     for kind, name in kinds.items():
         path, result = tmp_path / name, KINDS[kind]()
-        save_card(result, path, kind, {"what": f"what {kind}"}) if path.suffix in (".html", ".svg") else result.save(
-            path
-        )
+        save_card(result, path, kind, {"what": f"what {kind}"}) if path.suffix in (
+            ".html",
+            ".svg",
+        ) else result.save(path)
     KINDS["one input"]().save(tmp_path / "a b.nc")  # the same device again
     (tmp_path / "notes.html").write_text("<p>no result")
     (tmp_path / "readouts.csv").write_text("1,2\n")
@@ -148,7 +184,9 @@ def test_a_gallery_compares_all_that_lies_in_a_folder(tmp_path):
     named = {"ten inputs": "ten", "a sequence": "seq"}
     assert names == [named.get(kind, kind) for kind in order]
     assert re.findall(r'<th scope="row"><a href="(.*?)"', page) == [
-        f"../{kinds[kind].replace(' ', '%20')}" for kind in order if Path(kinds[kind]).suffix in (".html", ".svg")
+        f"../{kinds[kind].replace(' ', '%20')}"
+        for kind in order
+        if Path(kinds[kind]).suffix in (".html", ".svg")
     ]
     assert "5 devices, 1 of them with memory." in words(page)
     rows = re.search(r"<tbody>(.*?)</tbody>", page, re.DOTALL).group(1).split("</tr>")[:-1]
@@ -158,8 +196,13 @@ def test_a_gallery_compares_all_that_lies_in_a_folder(tmp_path):
         assert f"<td>{result.maximum}</td>" in row
         width = float(re.search(r'<td><svg width="([\d.]+)%"', row).group(1))
         assert width == pytest.approx(100 * result.maximum / longest, abs=0.06)
-        parts = re.findall(r'width="([\d.]+)%" height="100%" fill="[^"]*" class="mark" data-tip="\S+\nof degree', row)
-        assert sum(map(float, parts)) == pytest.approx(100 * result.capacity.sum() / result.maximum, abs=0.1)
+        parts = re.findall(
+            r'width="([\d.]+)%" height="100%" fill="[^"]*" class="mark" data-tip="\S+\nof degree',
+            row,
+        )
+        assert sum(map(float, parts)) == pytest.approx(
+            100 * result.capacity.sum() / result.maximum, abs=0.1
+        )
     found = Elements(page)
     ids = [value for key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))
@@ -171,9 +214,13 @@ def test_an_empty_folder_and_senseless_files_are_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"'.png'` is not one of"):
         save_card(FULL(), tmp_path / "card.png")
     with pytest.raises(DataError, match="not finite numbers"):
-        save_card(replace(FULL(), capacity=np.full(len(FULL().basis), np.nan)), tmp_path / "card.svg")
+        save_card(
+            replace(FULL(), capacity=np.full(len(FULL().basis), np.nan)), tmp_path / "card.svg"
+        )
     (tmp_path / "notes.html").write_text("<p>no result")
-    with pytest.raises(DataError, match=r"notes.html carries no numbers of infocap; give a report or a card"):
+    with pytest.raises(
+        DataError, match=r"notes.html carries no numbers of infocap; give a report or a card"
+    ):
         infocap.load_result(tmp_path / "notes.html")
     card = save_card(FULL(), tmp_path / "card.html")
     text = card.read_text(encoding="utf-8")
@@ -199,7 +246,9 @@ def test_the_commands_make_cards_and_a_gallery_that_others_read(tmp_path):
     done = run("gallery", tmp_path, "-o", tmp_path / "gallery.html")
     assert "3 devices: " in done.output
     assert "Tube 7" in (tmp_path / "gallery.html").read_text(encoding="utf-8")
-    assert run("gallery", tmp_path, "-o", tmp_path / "gallery.html").exit_code == 0  # our own page is replaced
+    assert (
+        run("gallery", tmp_path, "-o", tmp_path / "gallery.html").exit_code == 0
+    )  # our own page is replaced
     assert run("card", result, "-o", tmp_path / "other.svg").exit_code == 0
     assert json.dumps("glass = silica") in (tmp_path / "card.html").read_text(encoding="utf-8")
 
@@ -208,9 +257,15 @@ def test_the_commands_make_cards_and_a_gallery_that_others_read(tmp_path):
     ("command", "said"),
     [
         (["card", "result.nc", "-o", "card.pdf"], "'.pdf' is not one of '.html', '.svg'"),
-        (["card", "result.nc", "-o", "own.svg"], "own.svg is there already and is not a page of infocap"),
+        (
+            ["card", "result.nc", "-o", "own.svg"],
+            "own.svg is there already and is not a page of infocap",
+        ),
         (["gallery", ".", "-o", "result.nc"], "'.nc' is not one of '.html'"),
-        (["gallery", ".", "-o", "own.html"], "own.html is there already and is not a page of infocap"),
+        (
+            ["gallery", ".", "-o", "own.html"],
+            "own.html is there already and is not a page of infocap",
+        ),
     ],
 )
 def test_mistakes_in_the_commands_are_said_in_one_sentence(command, said, tmp_path, monkeypatch):

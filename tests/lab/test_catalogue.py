@@ -67,13 +67,19 @@ def calls(kind):
         for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(function, ast.FunctionDef) and name != "errors.py":
                 for node in ast.walk(function):
-                    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kind:
+                    if (
+                        isinstance(node, ast.Call)
+                        and isinstance(node.func, ast.Name)
+                        and node.func.id in kind
+                    ):
                         yield (name, function.name), node
 
 
 def test_a_message_that_is_not_in_the_catalogue_is_one_that_is_handed_on():
     listed = {(one.file, one.line) for one in ENTRIES}
-    unlisted = {place for place, node in calls(("Check", "warn")) if (place[0], node.lineno) not in listed}
+    unlisted = {
+        place for place, node in calls(("Check", "warn")) if (place[0], node.lineno) not in listed
+    }
     assert unlisted == HANDED_ON
 
 
@@ -82,7 +88,10 @@ def test_no_list_of_checks_takes_a_bare_text():
     for file in sorted(catalogue.SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="checks" | "messages"), attr="append"), args=[text]):
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="checks" | "messages"), attr="append"),
+                    args=[text],
+                ):
                     bare += [file.name] if isinstance(text, ast.JoinedStr | ast.Constant) else []
     assert bare == []
 
@@ -102,7 +111,10 @@ def test_what_estimate_says_is_in_the_catalogue():
     x = np.column_stack([x, x[:, 0] + x[:, 1], np.zeros(64)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", infocap.errors.DataWarning)
-        found = [infocap.estimate(u, x, basis, method=method).checks for method in infocap.estimators.METHODS]
+        found = [
+            infocap.estimate(u, x, basis, method=method).checks
+            for method in infocap.estimators.METHODS
+        ]
     said = {check for checks in found for check in checks}
     assert len(said) > 5
     assert [check for check in said if not entries_for(check)] == []
@@ -119,7 +131,9 @@ def test_a_text_is_followed_through_names_and_branches():
         "    said = 'something else altogether'\n"
     )
     (function,) = module.body
-    call = next(node for node in ast.walk(function) if isinstance(node, ast.Call) and node.func.id == "warn")
+    call = next(
+        node for node in ast.walk(function) if isinstance(node, ast.Call) and node.func.id == "warn"
+    )
     assert sorted(catalogue.Texts(function, module).at(call)) == [
         "only … rows; take more of them on another day.",
         "only … rows; take … or more, if there is time.",

@@ -38,7 +38,9 @@ def test_simulate_writes_a_recording_that_can_be_estimated(tmp_path):
     assert recording.channel[0] == "1548.25 nm"
     assert recording.metadata["system"]["power_dbm"] == 1.0
     assert recording.metadata["seed"] == 3
-    result = infocap.estimate(recording.inputs, recording.readouts, basis, design_index=recording.index)
+    result = infocap.estimate(
+        recording.inputs, recording.readouts, basis, design_index=recording.index
+    )
     assert 8 < result.total < 13
 
 
@@ -56,9 +58,13 @@ def test_a_simulation_is_never_overwritten_unless_asked_to(tmp_path):
     (["simulate", "--seed", "-1", "-o", "x.nc"], 2, "-1 is not in the range"),
     (["simulate"], 2, "Missing option"),
 ])  # fmt: skip
-def test_mistakes_are_one_line_and_an_exit_code(arguments, code, message, monkeypatch, capsys, tmp_path):
+def test_mistakes_are_one_line_and_an_exit_code(
+    arguments, code, message, monkeypatch, capsys, tmp_path
+):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["infocap", *arguments, *(["--n-samples", "64"] if len(arguments) > 1 else [])])
+    monkeypatch.setattr(
+        "sys.argv", ["infocap", *arguments, *(["--n-samples", "64"] if len(arguments) > 1 else [])]
+    )
     with pytest.raises(SystemExit) as ended:
         run()
     assert ended.value.code == code
@@ -74,10 +80,13 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
     basis = infocap.product_basis("legendre", 2, 2)
     infocap.probe(lambda u: u, basis, 64, seed=0).save(tmp_path / "result.nc")
     with pytest.raises(
-        DataError, match="is not an 'infocap recording 1' file but 'infocap result 2'; it holds capacity"
+        DataError,
+        match="is not an 'infocap recording 1' file but 'infocap result 2'; it holds capacity",
     ):
         infocap.read(tmp_path / "result.nc")
-    with pytest.raises(DataError, match=r"readouts has shape \(2, 1\); a recording needs \(3 samples, channel\)"):
+    with pytest.raises(
+        DataError, match=r"readouts has shape \(2, 1\); a recording needs \(3 samples, channel\)"
+    ):
         infocap.Recording(np.zeros((3, 1)), np.zeros((2, 1)), np.arange(3))
 
 

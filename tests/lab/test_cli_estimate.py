@@ -16,7 +16,15 @@ from infocap.lab import Plan
 from infocap.lab.cli import main, run
 from infocap.lab.cli._terminal import as_options
 
-PLAN = Plan(n_inputs=2, max_degree=4, n_samples=512, seed=1, title="bench", readout_unit="mW", noise_repeats=20)
+PLAN = Plan(
+    n_inputs=2,
+    max_degree=4,
+    n_samples=512,
+    seed=1,
+    title="bench",
+    readout_unit="mW",
+    noise_repeats=20,
+)
 SYSTEM = infocap.systems.RandomFeatures(2, 6, noise=0.05)
 X = SYSTEM(PLAN.inputs, seed=1)
 
@@ -35,7 +43,9 @@ def folder(tmp_path_factory):
     many = np.tile(PLAN.inputs, 10)
     infocap.Recording(many, X, np.arange(512), channel=tuple("abcdef")).save(folder / "many.nc")
     twice = np.column_stack([X, X[:, 0]])
-    infocap.Recording(PLAN.inputs, twice, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(folder / "twice.nc")
+    infocap.Recording(PLAN.inputs, twice, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(
+        folder / "twice.nc"
+    )
     infocap.estimate(planned, basis=PLAN.basis).save(folder / "result.nc")
     other = infocap.probe(infocap.systems.RandomFeatures(2, 9, noise=0.05), PLAN.basis, 512, seed=5)
     other.save(folder / "other.nc")
@@ -115,7 +125,14 @@ def test_warnings_are_shown_once_and_count_under_strict(infocap_says, tmp_path):
 def test_options_change_the_plan_one_by_one(infocap_says, tmp_path):
     def basis(*options):
         code, out, _ = infocap_says(
-            "estimate", "run.nc", "--no-growth", "-o", tmp_path / "r.nc", "--method", "raw", *options
+            "estimate",
+            "run.nc",
+            "--no-growth",
+            "-o",
+            tmp_path / "r.nc",
+            "--method",
+            "raw",
+            *options,
         )
         assert code == 0
         return infocap.load_result(tmp_path / "r.nc").basis, out
@@ -132,7 +149,9 @@ def test_options_change_the_plan_one_by_one(infocap_says, tmp_path):
 
 
 def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
-    code, out, _ = infocap_says("estimate", "bare.nc", "--no-growth", "--method", "raw", "-o", tmp_path / "r.nc")
+    code, out, _ = infocap_says(
+        "estimate", "bare.nc", "--no-growth", "--method", "raw", "-o", tmp_path / "r.nc"
+    )
     text = " ".join(out.split())
     assert code == 0
     assert (
@@ -154,7 +173,9 @@ def test_without_a_plan_what_is_assumed_is_said(infocap_says, tmp_path):
     (100, 8192, {"max_interactions": 1}, 2001),
     (2000, 4096, {}, 2001),  # degree 1 is the least
 ])  # fmt: skip
-def test_the_degree_chosen_leaves_two_samples_for_each_function(n_inputs, n_samples, options, functions):
+def test_the_degree_chosen_leaves_two_samples_for_each_function(
+    n_inputs, n_samples, options, functions
+):
     from infocap.workflow._choose import choose_basis
 
     assert len(choose_basis((n_samples, n_inputs), **options)[0]) == functions
@@ -162,7 +183,9 @@ def test_the_degree_chosen_leaves_two_samples_for_each_function(n_inputs, n_samp
 
 def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
     x = np.where(np.arange(512)[:, None] == 7, np.nan, X[:, :3] + 1j * X[:, 3:])
-    infocap.Recording(PLAN.inputs, x, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(tmp_path / "c.nc")
+    infocap.Recording(PLAN.inputs, x, np.arange(512), metadata={"plan": PLAN.to_dict()}).save(
+        tmp_path / "c.nc"
+    )
     code, out, _ = infocap_says(
         "estimate", tmp_path / "c.nc", "--nan-policy", "omit", "--complex-as", "split", "--no-constant", "--no-growth",
         "--method", "threshold-richardson", "-o", tmp_path / "r.nc",
@@ -236,7 +259,9 @@ def test_show_marks_warnings_and_notes_of_a_saved_result(infocap_says, tmp_path)
     odd = infocap.Recording(PLAN.inputs, x, np.arange(512), metadata={"plan": PLAN.to_dict()})
     odd.save(tmp_path / "odd.nc")
     for kind in ("nc", "csv"):
-        infocap_says("estimate", tmp_path / "odd.nc", "--no-growth", "--quiet", "-o", tmp_path / f"r.{kind}")
+        infocap_says(
+            "estimate", tmp_path / "odd.nc", "--no-growth", "--quiet", "-o", tmp_path / f"r.{kind}"
+        )
         _, out, _ = infocap_says("show", tmp_path / f"r.{kind}")
         text = " ".join(out.split())
         assert "warning: only 7 of 8 readouts are linearly independent" in text
@@ -257,7 +282,10 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     text = " ".join(out.split())
     assert code == 0
     assert "Recording of 512 samples, 2 inputs, 6 readouts" in out
-    assert f"input u1 {PLAN.inputs[:, 0].min():.5g} to {PLAN.inputs[:, 0].max():.5g} input u2 -0.99" in text
+    assert (
+        f"input u1 {PLAN.inputs[:, 0].min():.5g} to {PLAN.inputs[:, 0].max():.5g} input u2 -0.99"
+        in text
+    )
     assert f"readout x6 {X[:, 5].min():.5g} to {X[:, 5].max():.5g} mW plan" in text
     assert "readout e" in " ".join(infocap_says("show", "many.nc")[1].split())
     assert "plan bench; 512 samples, 15 legendre functions up to degree 4, sobol design" in text
@@ -298,7 +326,9 @@ def test_compare_shows_a_table_and_writes_it(infocap_says, tmp_path):
     a, b = infocap.load_result("result.nc"), infocap.load_result("other.nc")
     assert written.difference[1] == pytest.approx(b.total - a.total)
     assert list(written.device[:2]) == ["six channels", "nine"]
-    code, out, _ = infocap_says(*words, "--force")  # again, over its own table, with the names of the files
+    code, out, _ = infocap_says(
+        *words, "--force"
+    )  # again, over its own table, with the names of the files
     assert code == 0
     assert "other - result" in out
     table.write_text("my notes")
@@ -307,7 +337,16 @@ def test_compare_shows_a_table_and_writes_it(infocap_says, tmp_path):
 
 
 def test_compare_warns_once_when_degrees_differ(infocap_says, tmp_path):
-    infocap_says("estimate", "bare.nc", "--no-growth", "--quiet", "--max-degree", "3", "-o", tmp_path / "low.nc")
+    infocap_says(
+        "estimate",
+        "bare.nc",
+        "--no-growth",
+        "--quiet",
+        "--max-degree",
+        "3",
+        "-o",
+        tmp_path / "low.nc",
+    )
     code, out, err = infocap_says("compare", "result.nc", tmp_path / "low.nc", "--strict")
     assert (code, err) == (1, "")
     assert " ".join(out.split()).count("the 10 in common") == 1
@@ -320,7 +359,9 @@ def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infoc
     options = ["--method", "raw", "--no-growth", "--max-degree", "4", "--quiet"]
     assert infocap_says("estimate", *words, *options, "-o", tmp_path / "r.nc")[0] == 0
     result = infocap.load_result(tmp_path / "r.nc")
-    assert_allclose(result.capacity, infocap.estimate(PLAN.inputs, X[:, :3], PLAN.basis, method="raw").capacity)
+    assert_allclose(
+        result.capacity, infocap.estimate(PLAN.inputs, X[:, :3], PLAN.basis, method="raw").capacity
+    )
     said = " ".join(infocap_says("show", *words)[1].split())
     assert "512 samples, 2 inputs, 3 readouts input left" in said
     assert re.search(r"readout c \S+ to \S+ left out d: \S+ to \S+, not asked for left out e", said)
@@ -340,7 +381,9 @@ def test_files_that_hold_both_are_one_recording(infocap_says, suffix, tmp_path):
     options = ["--max-degree", "4", "--no-growth", "-o", tmp_path / "r.nc"]
     code, out, _ = infocap_says("estimate", *words, *options)
     assert code == 0
-    assert "0.nc and 1 more: 512 samples, 2 inputs, 6 readouts".replace("nc", suffix) in " ".join(out.split())
+    assert "0.nc and 1 more: 512 samples, 2 inputs, 6 readouts".replace("nc", suffix) in " ".join(
+        out.split()
+    )
     whole = infocap.estimate(PLAN.inputs, X, PLAN.basis)
     assert_allclose(infocap.load_result(tmp_path / "r.nc").capacity, whole.capacity, rtol=1e-10)
     assert infocap_says("import", *words, "-o", tmp_path / "all.nc")[0] == 0
@@ -350,7 +393,9 @@ def test_files_that_hold_both_are_one_recording(infocap_says, suffix, tmp_path):
 
 def test_the_terminal_the_file_and_the_page_say_the_same(infocap_says, tmp_path):
     """Repeats bring checks of their own: here the second measurement is another, larger one."""
-    again = np.where(np.arange(512)[:, None] % 4 == 0, 1.2 * SYSTEM(PLAN.inputs, seed=2) + 0.3, np.nan)
+    again = np.where(
+        np.arange(512)[:, None] % 4 == 0, 1.2 * SYSTEM(PLAN.inputs, seed=2) + 0.3, np.nan
+    )
     recording({"plan": PLAN.to_dict()}, repeats=again).save(tmp_path / "run.nc")
     words = ["estimate", tmp_path / "run.nc", "--no-growth", "-o", tmp_path / "r.nc"]
     code, out, err = infocap_says(*words, "--strict")
@@ -363,14 +408,13 @@ def test_the_terminal_the_file_and_the_page_say_the_same(infocap_says, tmp_path)
     page = html.unescape(infocap.report.page(result))
     assert all(one[1:] in page for one in result.checks)
     assert [
-        " ".join(part.split()) for part in infocap_says("show", tmp_path / "r.nc")[1].split("warning: ")[1:]
+        " ".join(part.split())
+        for part in infocap_says("show", tmp_path / "r.nc")[1].split("warning: ")[1:]
     ] == said
 
 
 def test_parameters_in_messages_become_options_of_the_command_and_nothing_else_does():
-    message = (
-        "run=1.nc: `max_degree=-1`, `domain=(0, 2*np.pi)`, `nan_policy='omit'`, `u='a b'`, `seed=5`, `domain`, `a b`."
-    )
+    message = "run=1.nc: `max_degree=-1`, `domain=(0, 2*np.pi)`, `nan_policy='omit'`, `u='a b'`, `seed=5`, `domain`, `a b`."
     assert as_options(message, main.commands["estimate"]) == (
         "run=1.nc: --max-degree -1, --domain 0 6.283185307179586, --nan-policy omit, --u 'a b', seed=5, --domain, `a b`."
     )
@@ -392,7 +436,9 @@ def test_a_file_of_random_bytes_is_no_result(tmp_path):
 
 @pytest.mark.parametrize(("width", "millimetres"), [("60mm", 60), ("18.3cm", 183), ("3.5in", 88.9)])
 def test_pictures_have_the_width_asked_for(infocap_says, width, millimetres, tmp_path):
-    code, _, _ = infocap_says("estimate", "run.nc", "--no-growth", "--bars", tmp_path / "b.png", "--width", width)
+    code, _, _ = infocap_says(
+        "estimate", "run.nc", "--no-growth", "--bars", tmp_path / "b.png", "--width", width
+    )
     assert code == 0
     with Image.open(tmp_path / "b.png") as picture:
         assert picture.size[0] == pytest.approx(millimetres / 25.4 * 300, abs=1)

@@ -45,7 +45,9 @@ not_callable = 5
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
     """A folder with a plan and a driver of the user's own, and the command line in it."""
-    Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, repeat_every=4).save(tmp_path / "plan.toml")
+    Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, repeat_every=4).save(
+        tmp_path / "plan.toml"
+    )
     (tmp_path / "driver.py").write_text(DRIVER)
     (tmp_path / "helper_of_driver.py").write_text("")
     monkeypatch.chdir(tmp_path)
@@ -55,7 +57,13 @@ def lab(tmp_path, monkeypatch):
 def infocap_command(*arguments, **environment):
     source = str(Path(infocap.__file__).parents[1])
     return subprocess.run(
-        [sys.executable, "-P", "-c", "from infocap.lab.cli import run; run()", *map(str, arguments)],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            "from infocap.lab.cli import run; run()",
+            *map(str, arguments),
+        ],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": source, **environment},
@@ -141,7 +149,9 @@ def test_a_driver_beside_the_plan_is_run_stopped_and_gone_on_with(lab, tmp_path)
     (["extend", "begun.db", "--n-samples", "32"], 2, "--n-samples 32 is less than the 64 that begun.db has planned"),
     (["extend", "begun.db", "--n-samples", "0"], 2, "--n-samples 0 must be a whole number, 1 or more"),
 ])  # fmt: skip
-def test_mistakes_in_the_lab_are_one_line_and_an_exit_code(lab, arguments, code, message, monkeypatch, capsys):
+def test_mistakes_in_the_lab_are_one_line_and_an_exit_code(
+    lab, arguments, code, message, monkeypatch, capsys
+):
     Path("important.csv").write_text("a night\n")
     Path("empty.db").touch()
     Store("begun.db", Plan.load("plan.toml")).close()
@@ -163,9 +173,13 @@ def test_a_report_replaces_a_report_and_nothing_else(lab, monkeypatch, capsys):
 
 
 def test_a_warning_is_a_sentence_without_a_line_of_code(lab):
-    done = infocap_command("plan", "--n-inputs", "2", "--max-degree", "3", "--n-samples", "100", "-o", "odd.toml")
+    done = infocap_command(
+        "plan", "--n-inputs", "2", "--max-degree", "3", "--n-samples", "100", "-o", "odd.toml"
+    )
     assert done.returncode == 0
-    assert done.stderr.startswith("infocap: warning: Sobol points are balanced only in powers of two")
+    assert done.stderr.startswith(
+        "infocap: warning: Sobol points are balanced only in powers of two"
+    )
     assert done.stderr.count("\n") == 1
 
 
@@ -173,7 +187,9 @@ def test_names_of_devices_may_begin_with_a_minus(lab, monkeypatch, capsys):
     basis = infocap.product_basis("legendre", 2, 2)
     for name in "ab":
         infocap.probe(lambda u: u, basis, 64, seed=0).save(f"{name}.nc")
-    assert call(monkeypatch, "compare", "a.nc", "b.nc", "--names", "-3 dBm", "--names", "0 dBm") == 0
+    assert (
+        call(monkeypatch, "compare", "a.nc", "b.nc", "--names", "-3 dBm", "--names", "0 dBm") == 0
+    )
     assert "-3 dBm" in capsys.readouterr().out
 
 
@@ -199,6 +215,8 @@ def test_a_damaged_store_is_exported_to_a_new_one(lab, monkeypatch, capsys):
     data[place : place + 8] = bytes(8)
     Path("run.db").write_bytes(data)
     assert call(monkeypatch, "export", "run.db", "new.db") == 0
-    assert call(monkeypatch, "export", "run.db", "new.db", "--force") == 3  # a store is never replaced
+    assert (
+        call(monkeypatch, "export", "run.db", "new.db", "--force") == 3
+    )  # a store is never replaced
     with Store("new.db", Plan.load("plan.toml")) as store:
         assert [index for index, _ in store.pending()] == [17]

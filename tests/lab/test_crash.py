@@ -15,7 +15,13 @@ import pytest
 import infocap
 from infocap.errors import DataError
 from infocap.lab import Store, acquire
-from infocap.lab.experiment._store_file import MEASURED, StoreContents, read_entries, records, unpack
+from infocap.lab.experiment._store_file import (
+    MEASURED,
+    StoreContents,
+    read_entries,
+    records,
+    unpack,
+)
 
 CRASH = Path(__file__).parent / "crash"
 sys.path.insert(0, str(CRASH))
@@ -64,7 +70,9 @@ def same_bytes(one, other):
 def whole(tmp_path_factory):
     """The acquisition that nothing interrupts."""
     return {
-        size: acquire(plan(size), bench(), tmp_path_factory.mktemp("whole") / "run.db", progress=False)
+        size: acquire(
+            plan(size), bench(), tmp_path_factory.mktemp("whole") / "run.db", progress=False
+        )
         for size in ("small", "large")
     }
 
@@ -88,13 +96,19 @@ def test_kills_at_random_moments_lose_nothing_and_change_nothing(kills, batch, w
 def shim(tmp_path_factory):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
-        pytest.skip("a loss of power is replayed with a small C library, which needs Linux and a C compiler")
+        pytest.skip(
+            "a loss of power is replayed with a small C library, which needs Linux and a C compiler"
+        )
     library = tmp_path_factory.mktemp("shim") / "disk.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, CRASH / "disk.c", "-ldl"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-o", library, CRASH / "disk.c", "-ldl"], check=True
+    )
     return str(library)
 
 
-@pytest.mark.parametrize(("cuts", "batch"), [(60, 1), (40, 32), pytest.param(2000, 1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("cuts", "batch"), [(60, 1), (40, 32), pytest.param(2000, 1, marks=pytest.mark.slow)]
+)
 def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, whole, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -104,7 +118,10 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, 
     assert done.returncode == 0, done.stderr
     steps = read_log(log)
     assert sum(step.what == "sync" for step in steps) > len(plan("large").schedule) / batch
-    assert {Path(step.path).name for step in steps if step.what == "sync"} >= {"run.db", "run.db-wal"}
+    assert {Path(step.path).name for step in steps if step.what == "sync"} >= {
+        "run.db",
+        "run.db-wal",
+    }
     chance = random.Random(3)
     for cut in range(cuts):
         at = chance.randrange(len(steps))
@@ -119,9 +136,13 @@ def test_a_loss_of_power_loses_nothing_that_was_acknowledged(cuts, batch, shim, 
             values = stored(again / "run.db")
             assert read_entries(again / "run.db").sound
             assert promised.items() <= values.items()
-            assert len(values) % batch == 0 or len(values) == len(plan("large").schedule)  # no part of a batch
+            assert len(values) % batch == 0 or len(values) == len(
+                plan("large").schedule
+            )  # no part of a batch
         if cut % (cuts // 4) == 0:  # and the run goes on from there, to the same end
-            assert same_bytes(acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"])
+            assert same_bytes(
+                acquire(plan("large"), bench(), again / "run.db", progress=False), whole["large"]
+            )
         shutil.rmtree(again)
 
 
@@ -146,7 +167,9 @@ def test_the_replay_would_notice_a_store_that_does_not_wait_for_the_disk(shim, t
     assert done.returncode == 0, done.stderr
     steps = read_log(log)
     at = max(k for k, step in enumerate(steps) if step.path.endswith("/told"))
-    promised = told(b"".join(step.data for step in steps[:at] if step.path.endswith("/told")).decode())
+    promised = told(
+        b"".join(step.data for step in steps[:at] if step.path.endswith("/told")).decode()
+    )
     left = disk_after(steps[:at], 0, str(disk))
     (tmp_path / "run.db").write_bytes(left.get(f"{disk}/run.db") or b"")
     try:
@@ -207,14 +230,18 @@ def test_flipped_bytes_are_found_and_the_rest_is_recovered(seed, sound, tmp_path
     pages = {chance.randrange(len(data)) // 4096 for _ in range(chance.choice((1, 2, 5)))}
     for page in pages:
         for _ in range(chance.choice((1, 3, 50))):
-            data[min(page * 4096 + chance.randrange(4096), len(data) - 1)] ^= chance.randrange(1, 256)
+            data[min(page * 4096 + chance.randrange(4096), len(data) - 1)] ^= chance.randrange(
+                1, 256
+            )
     path = tmp_path / "run.db"
     path.write_bytes(data)
     before = path.read_bytes()
     found = stored(path)
     assert found.items() <= values.items()  # nothing false is ever believed
     per_page = 4096 // (5 + 8 * 22)
-    assert len(found) >= len(values) - len(pages) * per_page  # only what stood on those pages is gone
+    assert (
+        len(found) >= len(values) - len(pages) * per_page
+    )  # only what stood on those pages is gone
     recording = infocap.read(path)
     missing = {name for name in values if name not in found}
     if missing:
@@ -286,7 +313,9 @@ def test_a_log_without_its_store_is_not_thrown_away(tmp_path):
     store.close()
     (tmp_path / "left.db").rename(tmp_path / "night1.db")
     log = (tmp_path / "left.db-wal").read_bytes()
-    with pytest.raises(DataError, match=r"left.db-wal is part of a store that was moved or renamed"):
+    with pytest.raises(
+        DataError, match=r"left.db-wal is part of a store that was moved or renamed"
+    ):
         Store(tmp_path / "left.db", plan())
     assert (tmp_path / "left.db-wal").read_bytes() == log
     (tmp_path / "left.db-wal").rename(tmp_path / "night1.db-wal")
@@ -294,7 +323,9 @@ def test_a_log_without_its_store_is_not_thrown_away(tmp_path):
         assert len(store) == 20
 
 
-def test_no_byte_of_the_head_and_the_definitions_is_so_important_that_rows_are_lost(sound, tmp_path):
+def test_no_byte_of_the_head_and_the_definitions_is_so_important_that_rows_are_lost(
+    sound, tmp_path
+):
     data, values = sound
     path = tmp_path / "run.db"
     words = data.index(b"CREATE TABLE entry")

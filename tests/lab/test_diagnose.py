@@ -146,14 +146,18 @@ def test_mistakes_are_found_in_the_order_of_acquisition_and_in_late_stretches():
     assert set(check.found["rows"]) <= set(order[14_990:15_410].tolist())
 
 
-@pytest.mark.parametrize("mistake", ["a slip", "-9999", "gap", "glitches", "stale", "stacked", "repeats", "reversed"])
+@pytest.mark.parametrize(
+    "mistake", ["a slip", "-9999", "gap", "glitches", "stale", "stacked", "repeats", "reversed"]
+)
 def test_what_was_repaired_is_clean_and_has_the_right_total(mistake, tmp_path):
     repaired = infocap.diagnose(recorded(*MISTAKES[mistake]()), basis=BASIS).repaired()
     assert infocap.diagnose(repaired, basis=BASIS).checks == ()
     assert len(repaired.metadata["repairs"]) == 1
     again = infocap.read(repaired.save(tmp_path / "repaired.nc"))
     total = infocap.estimate(again, basis=BASIS, method="threshold-richardson", growth=False).total
-    assert total == pytest.approx(infocap.estimate(U, X, BASIS, method="threshold-richardson").total, abs=0.15)
+    assert total == pytest.approx(
+        infocap.estimate(U, X, BASIS, method="threshold-richardson").total, abs=0.15
+    )
 
 
 def test_memory_is_told_with_its_delays():
@@ -186,30 +190,45 @@ def test_the_doctor_prints_what_is_fit_and_writes_a_new_file(tmp_path):
     said = " ".join(ran.output.split())
     assert ran.exit_code == 1
     assert "Looked at and in order: inputs of the declared range" in said
-    assert re.search(r"shifted by \+1 samples against the inputs in measurements (69|70)\d to 1(39|40)\d", said)
+    assert re.search(
+        r"shifted by \+1 samples against the inputs in measurements (69|70)\d to 1(39|40)\d", said
+    )
     assert "no warning is left" in said
     assert path.read_bytes() == before
     assert "realigned" in infocap.read(new).metadata["repairs"][0]
     ran = CliRunner().invoke(main, ["diagnose", new, "--strict"])
     assert (ran.exit_code, "Nothing wrong was found." in ran.output) == (0, True)
-    assert isinstance(CliRunner().invoke(main, ["diagnose", new, "--fix"]).exception, infocap.errors.ParameterError)
+    assert isinstance(
+        CliRunner().invoke(main, ["diagnose", new, "--fix"]).exception,
+        infocap.errors.ParameterError,
+    )
 
 
 def test_readouts_of_another_design_are_refused(tmp_path):
     plans = [Plan(n_inputs=2, max_degree=4, n_samples=64, seed=seed) for seed in (1, 2)]
     ours, theirs = (plan.write_inputs(tmp_path / f"{plan.seed}.csv") for plan in plans)
     lines = theirs.read_text(encoding="utf-8").splitlines()
-    table = [lines[0], "index,x1,x2", *(",".join([line.split(",")[0], "1", "2"]) for line in lines[2:])]
+    table = [
+        lines[0],
+        "index,x1,x2",
+        *(",".join([line.split(",")[0], "1", "2"]) for line in lines[2:]),
+    ]
     theirs.write_text("\n".join(table), encoding="utf-8")
-    with pytest.raises(infocap.errors.DataError, match=rf"design {plans[0].design_fingerprint} \(seed 1\)"):
+    with pytest.raises(
+        infocap.errors.DataError, match=rf"design {plans[0].design_fingerprint} \(seed 1\)"
+    ):
         infocap.read(ours, theirs)
-    assert plans[0].design_fingerprint in plans[0].save(tmp_path / "plan.toml").read_text(encoding="utf-8")
+    assert plans[0].design_fingerprint in plans[0].save(tmp_path / "plan.toml").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_path):
     plan = Plan(n_inputs=2, max_degree=8, n_samples=N, seed=3)
     x = SYSTEM(plan.inputs, seed=7)
-    recording = recorded(plan.inputs, late(x, 1, slice(700, 1400)), metadata={"plan": plan.to_dict()})
+    recording = recorded(
+        plan.inputs, late(x, 1, slice(700, 1400)), metadata={"plan": plan.to_dict()}
+    )
     result = infocap.estimate(recording, basis=BASIS, method="threshold-richardson", growth=False)
     page = infocap.report.page(infocap.load_result(result.save(tmp_path / "result.nc")))
     assert "Where readouts do not fit their inputs" in page
@@ -217,7 +236,9 @@ def test_the_page_shows_where_readouts_do_not_fit_and_which_design_it_was(tmp_pa
     picture = result.warnings[0].found["picture"]
     inside, outside = picture["levels"][0][45:80], picture["levels"][0][:38]
     assert sum(map(int, inside)) > 3 * len(inside) > 0 == sum(map(int, outside)) // len(outside)
-    clean = infocap.estimate(recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson", growth=False)
+    clean = infocap.estimate(
+        recorded(plan.inputs, x), basis=BASIS, method="threshold-richardson", growth=False
+    )
     assert "Where readouts do not fit" not in infocap.report.page(clean)
 
 
@@ -228,18 +249,27 @@ def test_no_cause_explains_itself_and_every_cause_is_known():
 
 
 WIDE = infocap.product_basis("legendre", 3, 4)
-CHANNELS, OFFSETS = np.random.default_rng(1).standard_normal((3, 12)), np.random.default_rng(9).uniform(-1, 1, 12)
+CHANNELS, OFFSETS = (
+    np.random.default_rng(1).standard_normal((3, 12)),
+    np.random.default_rng(9).uniform(-1, 1, 12),
+)
 
 
 def steps(n, seed=5):
     """Readouts that jump at an edge, which some of them cross rarely."""
     u = infocap.draw(WIDE, n, seed=seed, design="random")
-    return u, np.sign(u @ CHANNELS + OFFSETS) + 0.02 * np.random.default_rng(3).standard_normal((n, 12))
+    return u, np.sign(u @ CHANNELS + OFFSETS) + 0.02 * np.random.default_rng(3).standard_normal(
+        (n, 12)
+    )
 
 
 def warned(u, x, basis, **options):
     checks = infocap.estimate(u, x, basis, **options).checks
-    return {check.found["cause"] for check in checks if check.kind == "warning" and "cause" in check.found}
+    return {
+        check.found["cause"]
+        for check in checks
+        if check.kind == "warning" and "cause" in check.found
+    }
 
 
 @pytest.mark.parametrize("seed", [77, 78])
@@ -305,7 +335,11 @@ def rings(u, seed, finesse=60.0, k=16):
     """Dips of ring resonators, narrow compared with the range of the inputs."""
     g = np.random.default_rng(seed)
     phase = u @ (2 * g.standard_normal((u.shape[1], k))) + 2 * np.pi * g.random(k)
-    return 1 - 1 / (1 + (2 * finesse / np.pi * np.sin(phase / 2)) ** 2) + 1e-3 * g.standard_normal(phase.shape)
+    return (
+        1
+        - 1 / (1 + (2 * finesse / np.pi * np.sin(phase / 2)) ** 2)
+        + 1e-3 * g.standard_normal(phase.shape)
+    )
 
 
 @pytest.mark.parametrize("n", [512, 4096])
@@ -323,7 +357,9 @@ def test_resonances_are_no_mistakes_and_glitches_among_them_are(n, seed):
 def test_a_tenth_of_the_input_before_is_memory():
     u = infocap.draw(BASIS, 4096, seed=21)
     x = SYSTEM(u + 0.1 * np.roll(u, 1, axis=0), seed=1)
-    (check,) = (one for one in infocap.diagnose(recorded(u, x), basis=BASIS).checks if one.kind == "warning")
+    (check,) = (
+        one for one in infocap.diagnose(recorded(u, x), basis=BASIS).checks if one.kind == "warning"
+    )
     assert (check.found["cause"], check.found["delays"]) == ("memory", [1])
 
 
@@ -345,7 +381,9 @@ def test_an_input_that_acts_by_high_degrees_alone_has_an_effect():
     x += 1e-3 * g.standard_normal(x.shape)
     causes_of = [one.found.get("cause") for one in infocap.estimate(u, x, basis).checks]
     assert "no effect" not in causes_of
-    assert "no effect" in [one.found["cause"] for one in infocap.diagnose(recorded(u, x), basis=basis).checks]
+    assert "no effect" in [
+        one.found["cause"] for one in infocap.diagnose(recorded(u, x), basis=basis).checks
+    ]
 
 
 @pytest.mark.parametrize(

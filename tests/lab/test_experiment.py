@@ -33,7 +33,15 @@ def square(u):
     "plan",
     [
         PLAN,
-        Plan(family="hermite", n_inputs=3, max_degree=2, n_samples=32, seed=9, order="doubling", blocks=2),
+        Plan(
+            family="hermite",
+            n_inputs=3,
+            max_degree=2,
+            n_samples=32,
+            seed=9,
+            order="doubling",
+            blocks=2,
+        ),
         Plan(family="hermite", n_inputs=2, max_degree=8, n_samples=512, seed=9),
         Plan(
             family=jacobi(1, 2),
@@ -42,7 +50,12 @@ def square(u):
             input_unit="V",
             channel=("a", 'b "quoted"', "µW\t"),
         ),
-        Plan(family=["legendre", jacobi(0.5, 0.5)], n_inputs=2, max_interactions=1, noise_input=(0.1, -1e-17)),
+        Plan(
+            family=["legendre", jacobi(0.5, 0.5)],
+            n_inputs=2,
+            max_interactions=1,
+            noise_input=(0.1, -1e-17),
+        ),
         Plan(
             title="Beam time, № 7",
             metadata={"operator": "Ada", "settings": {"a b": [1, 2.5, True]}, "x\x7f": "\\"},
@@ -57,7 +70,9 @@ def test_a_plan_survives_its_file_and_keeps_its_fingerprint(plan, tmp_path):
 
 
 def test_a_plan_that_its_file_cannot_hold_is_refused(tmp_path):
-    with pytest.raises(ParameterError, match="None, infinity and NaN cannot be kept in a plan's file"):
+    with pytest.raises(
+        ParameterError, match="None, infinity and NaN cannot be kept in a plan's file"
+    ):
         Plan(metadata={"settings": [1, None]}).save(tmp_path / "plan.toml")
     with pytest.raises(ParameterError, match="nan: None, infinity and NaN cannot be kept"):
         Plan(metadata={"temperature_k": np.nan}).save(tmp_path / "plan.toml")
@@ -101,7 +116,10 @@ def test_the_number_of_blocks_stands_in_the_plans_file(tmp_path):
     plan = Plan(n_inputs=2, n_samples=1024)
     assert "\nblocks = 8  # " in plan.save(tmp_path / "plan.toml").read_text()
     assert Plan(n_inputs=2, n_samples=64).blocks == 1
-    assert_allclose(Plan(n_inputs=2, n_samples=512, blocks=2).inputs, infocap.draw(plan.basis, 512, seed=1, blocks=2))
+    assert_allclose(
+        Plan(n_inputs=2, n_samples=512, blocks=2).inputs,
+        infocap.draw(plan.basis, 512, seed=1, blocks=2),
+    )
     with pytest.raises(ParameterError, match="cannot be shared out evenly among 3 blocks"):
         Plan(n_inputs=2, n_samples=512, blocks=3)
 
@@ -123,7 +141,9 @@ def test_a_plan_is_extended_by_blocks_of_the_same_size(design, n_samples):
 def test_a_plan_of_an_earlier_version_keeps_its_points_and_its_fingerprint(name, tmp_path):
     plan = Plan.load(OLD / f"{name}.toml")
     table = np.loadtxt(OLD / f"{name}.csv", delimiter=",", skiprows=2)
-    story = json.loads((OLD / f"{name}.csv").read_text().split("\n")[0].removeprefix("# infocap plan "))
+    story = json.loads(
+        (OLD / f"{name}.csv").read_text().split("\n")[0].removeprefix("# infocap plan ")
+    )
     for one in (plan, Plan.from_dict(story["plan"]), Plan.load(plan.save(tmp_path / "plan.toml"))):
         assert_allclose(one.schedule.inputs, table[:, 1:], rtol=0)
         assert one.schedule.codes.tolist() == table[:, 0].tolist()
@@ -138,7 +158,10 @@ def test_an_acquisition_begun_with_an_earlier_version_goes_on(tmp_path):
     with Store(path, plan) as store:
         assert len(store) == 5
     recording = acquire(
-        plan, SimulatedBench(lambda u: np.column_stack([u.sum(1), u[:, 0] * u[:, 1]])), path, progress=False
+        plan,
+        SimulatedBench(lambda u: np.column_stack([u.sum(1), u[:, 0] * u[:, 1]])),
+        path,
+        progress=False,
     )
     assert_allclose(recording.inputs, table[np.argsort(table[:, 0]), 1:], rtol=0)
     assert_allclose(recording.readouts[:, 0], recording.inputs.sum(axis=1))
@@ -160,10 +183,13 @@ def test_a_plan_of_heavy_functions_has_weights_that_its_recording_is_analysed_wi
     assert_allclose(result.capacity, expected.capacity)
     assert result.growth.n_samples[-2:] == (256, 512)
     assert abs(result.growth.total[-2] - result.total) < 0.2
-    lower = infocap.product_basis("hermite", 2, 4)  # the weights are those of the plan, whatever is looked for
+    lower = infocap.product_basis(
+        "hermite", 2, 4
+    )  # the weights are those of the plan, whatever is looked for
     lazy = infocap.read(recording.save(tmp_path / "run.nc"), in_memory=False)
     assert_allclose(
-        infocap.estimate(lazy, basis=lower).total, infocap.estimate(u, system(u), lower, sample_weight=weights).total
+        infocap.estimate(lazy, basis=lower).total,
+        infocap.estimate(u, system(u), lower, sample_weight=weights).total,
     )
     given = infocap.estimate(recording, basis=plan.basis, sample_weight=weights, growth=False)
     assert_allclose(given.capacity, expected.capacity)
@@ -181,7 +207,14 @@ def test_plans_have_no_weights_where_they_are_not_needed_or_forbidden():
 
 
 def test_repeats_noise_and_reference_have_their_places():
-    plan = Plan(n_inputs=2, n_samples=64, noise_repeats=5, repeat_every=4, reference_every=10, noise_input=(0.3, 0.4))
+    plan = Plan(
+        n_inputs=2,
+        n_samples=64,
+        noise_repeats=5,
+        repeat_every=4,
+        reference_every=10,
+        noise_input=(0.3, 0.4),
+    )
     names = plan.schedule.names
     assert names[:5] == [("noise", k) for k in range(5)]
     assert_allclose(plan.schedule.inputs[:5], np.tile([0.3, 0.4], (5, 1)))
@@ -366,17 +399,23 @@ def test_an_instrument_that_stays_dead_ends_the_run_and_loses_nothing(tmp_path):
                 raise OSError("smoke")
             return super().measure(u)
 
-    with pytest.raises(DataError, match=r"failed 4 times at sample \d+ \(OSError: smoke\); everything before is safe"):
+    with pytest.raises(
+        DataError,
+        match=r"failed 4 times at sample \d+ \(OSError: smoke\); everything before is safe",
+    ):
         acquire(PLAN, Dying(0), tmp_path / "run.db", wait_s=0, progress=False)
     assert len(infocap.read(tmp_path / "run.db").index) == 20
     with pytest.raises(
-        DataError, match=r"measured with the instrument 'Dying' so far, and this is 'Flaky'.*other_instr"
+        DataError,
+        match=r"measured with the instrument 'Dying' so far, and this is 'Flaky'.*other_instr",
     ):
         acquire(PLAN, Flaky(0), tmp_path / "run.db", progress=False)
     recording = acquire(PLAN, Flaky(0), tmp_path / "run.db", other_instrument=True, progress=False)
     assert_allclose(recording.readouts, PLAN.inputs, rtol=0)
     (check,) = recording.checks
-    assert check.startswith("the instrument failed 4 times and was asked again (OSError: smoke, 4 times), at sample")
+    assert check.startswith(
+        "the instrument failed 4 times and was asked again (OSError: smoke, 4 times), at sample"
+    )
     assert check.kind == "note"
     assert check.found == {"failures": 4, "reasons": {"OSError: smoke": 4}}
 
@@ -396,7 +435,15 @@ def test_an_instrument_that_hangs_is_not_waited_for_for_ever_nor_called_twice_at
             return u
 
     with pytest.raises(DataError, match=r"TimeoutError: no answer within 0.25 s"):
-        acquire(PLAN, Hanging(), tmp_path / "run.db", timeout_s=0.25, retries=1, wait_s=0, progress=False)
+        acquire(
+            PLAN,
+            Hanging(),
+            tmp_path / "run.db",
+            timeout_s=0.25,
+            retries=1,
+            wait_s=0,
+            progress=False,
+        )
     assert inside == [1]  # the run has ended, the call has not
     freed.set()
     assert max(most) == 1
@@ -429,7 +476,9 @@ def test_a_second_acquisition_into_the_same_store_is_refused(tmp_path):
 
 def test_a_run_stops_by_itself_when_the_interval_is_narrow_enough(tmp_path):
     plan = Plan(n_inputs=2, max_degree=2, n_samples=1024, seed=1)
-    recording = acquire(plan, SimulatedBench(square), tmp_path / "run.db", until=0.5, progress=False)
+    recording = acquire(
+        plan, SimulatedBench(square), tmp_path / "run.db", until=0.5, progress=False
+    )
     assert 5 < len(recording.index) < 1024
 
 
@@ -439,7 +488,15 @@ def test_the_simulated_bench_takes_time_fails_and_drifts(tmp_path):
         max_degree=4,
         n_samples=256,
         reference_every=8,
-        metadata={"bench": {"power_dbm": 1.0, "length_m": 5.0, "dropout": 0.1, "drift": 0.5, "latency_s": 1e-4}},
+        metadata={
+            "bench": {
+                "power_dbm": 1.0,
+                "length_m": 5.0,
+                "dropout": 0.1,
+                "drift": 0.5,
+                "latency_s": 1e-4,
+            }
+        },
     )
     bench = simulated(plan)
     assert bench.system.power_dbm == 1.0
@@ -540,7 +597,9 @@ def test_the_bench_of_a_plan_is_part_of_what_is_measured_and_other_words_are_kep
 
     assert plan(bench={"power_dbm": 1.0}).fingerprint != plan(bench={"power_dbm": 2.0}).fingerprint
     Store(tmp_path / "run.db", plan(operator="Ada")).close()
-    with pytest.warns(infocap.errors.DataWarning, match=r"keeps its metadata \{'operator': 'Ada'\}"):
+    with pytest.warns(
+        infocap.errors.DataWarning, match=r"keeps its metadata \{'operator': 'Ada'\}"
+    ):
         Store(tmp_path / "run.db", plan(operator="Bob")).close()
 
 
@@ -576,8 +635,13 @@ def test_a_driver_that_cannot_recover_or_close_does_not_end_in_a_traceback(tmp_p
             raise RuntimeError("no")
 
     with (
-        pytest.warns(infocap.errors.DataWarning, match=r"`close\(\)` of the instrument failed \(RuntimeError: no\)"),
-        pytest.raises(DataError, match=r"failed 3 times at sample \d+ \(RuntimeError: bus locked\)"),
+        pytest.warns(
+            infocap.errors.DataWarning,
+            match=r"`close\(\)` of the instrument failed \(RuntimeError: no\)",
+        ),
+        pytest.raises(
+            DataError, match=r"failed 3 times at sample \d+ \(RuntimeError: bus locked\)"
+        ),
     ):
         acquire(PLAN, Stubborn(1), tmp_path / "run.db", retries=2, wait_s=0, progress=False)
 
@@ -620,7 +684,8 @@ def test_ctrl_c_does_not_wait_for_the_pause_between_two_attempts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "readouts", [lambda u: [u[0], u[1], np.nan if u[0] > 0.99 else 1.0], lambda u: [u[0] + 1j * u[1], u[1]]]
+    "readouts",
+    [lambda u: [u[0], u[1], np.nan if u[0] > 0.99 else 1.0], lambda u: [u[0] + 1j * u[1], u[1]]],
 )
 def test_a_run_stops_by_itself_with_gaps_and_with_complex_readouts(readouts, tmp_path):
     class Device:
@@ -640,8 +705,12 @@ def test_a_constant_reference_is_no_drift_and_complex_ones_are_seen_whole(tmp_pa
     assert result.drift.size == 0
     assert not any("drifted" in check for check in result.checks)
     turning = np.exp(1j * np.linspace(0, 1, 32))[:, None] * np.ones((1, 2))
-    noise = np.ones((20, 2)) + 0.1 * (rng.standard_normal((20, 2)) + 1j * rng.standard_normal((20, 2)))
-    moving = infocap.Recording(u, x[:, :2] + 1j * x[:, 2:], np.arange(64), reference=turning, noise=noise)
+    noise = np.ones((20, 2)) + 0.1 * (
+        rng.standard_normal((20, 2)) + 1j * rng.standard_normal((20, 2))
+    )
+    moving = infocap.Recording(
+        u, x[:, :2] + 1j * x[:, 2:], np.arange(64), reference=turning, noise=noise
+    )
     with pytest.warns(infocap.errors.DataWarning, match="the device drifted"):
         result = infocap.estimate(moving, basis=PLAN.basis, growth=False, complex_as="split")
     assert result.factors is not None
@@ -652,7 +721,9 @@ def test_noise_common_to_all_readouts_is_no_drift():
     alarms = 0
     for _ in range(100):
         reference = np.ones((8, 4)) + 0.1 * rng.standard_normal((8, 1))
-        recording = infocap.Recording(u, np.column_stack([u, u**2]), np.arange(64), reference=reference)
+        recording = infocap.Recording(
+            u, np.column_stack([u, u**2]), np.arange(64), reference=reference
+        )
         alarms += bool(_drift(recording)[1])
     assert alarms <= 2
 
@@ -661,11 +732,16 @@ def test_a_row_lost_on_the_way_is_seen_in_what_comes_after_it():
     plan = Plan(n_inputs=2, max_degree=8, n_samples=4096, seed=1)
     x = infocap.systems.RandomFeatures(2, 20, gain=1.5, noise=1e-3)(plan.inputs, seed=1)
     order = plan.schedule.codes
-    measured = np.delete(np.arange(4096), 2500)  # the rest moves up by one, as in a file without an index
+    measured = np.delete(
+        np.arange(4096), 2500
+    )  # the rest moves up by one, as in a file without an index
     slipped = x.copy()
     slipped[order[:-1]] = x[order][measured]
     acquired = np.argsort(order)
-    with pytest.warns(infocap.errors.DataWarning, match=r"shifted by -1 samples .* in measurements 2[45]\d\d to 4095"):
+    with pytest.warns(
+        infocap.errors.DataWarning,
+        match=r"shifted by -1 samples .* in measurements 2[45]\d\d to 4095",
+    ):
         infocap.estimate(plan.inputs, slipped, plan.basis, method="raw", time=acquired)
 
 

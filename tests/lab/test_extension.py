@@ -29,26 +29,32 @@ PLANS = {
     "doubling": Plan(n_inputs=2, n_samples=64, blocks=4, order="doubling", **EVERY_KIND),
     "design": Plan(n_inputs=2, n_samples=64, blocks=4, order="design", **EVERY_KIND),
     "random": Plan(n_inputs=2, n_samples=50, design="random", **EVERY_KIND),
-    "weighted": Plan(family="hermite", n_inputs=2, max_degree=6, n_samples=64, blocks=4, **EVERY_KIND),
+    "weighted": Plan(
+        family="hermite", n_inputs=2, max_degree=6, n_samples=64, blocks=4, **EVERY_KIND
+    ),
     "earlier": Plan.load(OLD / "plan.toml"),
     "sequence": Plan(max_delay={1: 5}, n_samples=60, runs=3, repeat_every=2),
 }
 
 
 def noisy(u, seed=None):
-    return np.tanh(u @ np.linspace(-1, 1, 12).reshape(2, 6)) + 0.01 * np.random.default_rng(seed).normal(
-        size=(len(u), 6)
-    )
+    return np.tanh(u @ np.linspace(-1, 1, 12).reshape(2, 6)) + 0.01 * np.random.default_rng(
+        seed
+    ).normal(size=(len(u), 6))
 
 
 def same(one, other):
-    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in PARTS)
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in PARTS
+    )
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 @settings(max_examples=12)
 @given(between=st.integers(1, 300), more=st.integers(1, 300))
-def test_an_extended_plan_begins_with_the_shorter_one_and_forgets_the_lengths_in_between(plan, between, more):
+def test_an_extended_plan_begins_with_the_shorter_one_and_forgets_the_lengths_in_between(
+    plan, between, more
+):
     middle = plan.extended(plan.n_samples + between)
     long = middle.extended(middle.n_samples + more)
     assert long == plan.extended(middle.n_samples + more)
@@ -90,7 +96,9 @@ def stopped_after(count, batch=1):
 
 
 @pytest.mark.parametrize("batch", [1, 10])
-def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_length(batch, tmp_path):
+def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_length(
+    batch, tmp_path
+):
     plan, path = PLANS["blocks"], tmp_path / "run.db"
     first = acquire(plan, stopped_after(40, batch), path, progress=False)
     assert first.metadata["stopped"] == "interrupted"
@@ -100,7 +108,9 @@ def test_extend_interrupt_and_extend_again_gives_the_bytes_of_one_run_of_that_le
     )  # the plan of the beginning will do
     assert extend(path, 200).n_samples == 208
     recording = acquire(plan, SimulatedBench(noisy, batch=batch), path, progress=False)
-    at_once = acquire(plan.extended(200), SimulatedBench(noisy), tmp_path / "other.db", progress=False)
+    at_once = acquire(
+        plan.extended(200), SimulatedBench(noisy), tmp_path / "other.db", progress=False
+    )
     assert same(recording, at_once)
     assert_array_equal(np.argsort(recording.time), np.argsort(at_once.time))
     assert recording.metadata["plan"] == at_once.metadata["plan"]
@@ -116,7 +126,9 @@ def test_a_longer_plan_extends_the_store_of_the_shorter_one_and_others_do_not(tm
     assert len(recording.index) == 128
     with pytest.raises(DataError, match=r"belongs to another plan.*seed 1 there and 2 here"):
         Store(path, Plan(n_inputs=2, max_degree=3, n_samples=64, blocks=4, seed=2, **EVERY_KIND))
-    with pytest.raises(ParameterError, match=r"n_samples=100` is less than the 128 .* can only grow"):
+    with pytest.raises(
+        ParameterError, match=r"n_samples=100` is less than the 128 .* can only grow"
+    ):
         extend(path, 100)
     before = read_entries(path).entries
     assert extend(path, 128).n_samples == 128
@@ -131,7 +143,10 @@ def test_nothing_is_extended_while_an_acquisition_runs_or_where_there_is_none(tm
                     extend(tmp_path / "run.db", 128)
             return super().measure(u, seed)
 
-    assert len(acquire(PLANS["blocks"], Greedy(noisy), tmp_path / "run.db", progress=False).index) == 64
+    assert (
+        len(acquire(PLANS["blocks"], Greedy(noisy), tmp_path / "run.db", progress=False).index)
+        == 64
+    )
     with pytest.raises(DataError, match="does not exist"):
         extend(tmp_path / "none.db", 128)
     assert not (tmp_path / "none.db").exists()
@@ -190,7 +205,9 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
 
     def command(*words):
         program = [sys.executable, "-P", "-c", "import infocap.cli; infocap.lab.cli.run()", *words]
-        return subprocess.Popen(program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            program, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     def done(*words):
         out, err = command(*words).communicate(timeout=120)
@@ -208,7 +225,10 @@ def test_the_commands_extend_a_run_that_is_killed_between(tmp_path, monkeypatch)
         if n_samples < 160:
             longer = {64: 96, 96: 160}[n_samples]
             said = done("extend", "run.db", "--n-samples", str(longer))
-            assert f"run.db: {longer} samples, {len(plan.extended(longer).schedule)} measurements" in said
+            assert (
+                f"run.db: {longer} samples, {len(plan.extended(longer).schedule)} measurements"
+                in said
+            )
     assert "160 samples" in done(*order)
     recording = infocap.read("run.db")
     u = plan.extended(160).inputs

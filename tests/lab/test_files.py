@@ -26,8 +26,30 @@ from infocap.lab.cli import run
 
 OLD = Path(__file__).parent / "old"  # a recording in each format that earlier versions wrote
 WRITTEN = (".nc", ".csv")
-READ = (*WRITTEN, ".h5", ".mat", ".zarr", ".hdf5", ".npz", ".npy", ".txt", ".tsv", ".dat", ".db", ".sqlite")
-ARRAYS = ("inputs", "readouts", "index", "acquired", "repeats", "noise", "reference", "reference_acquired")
+READ = (
+    *WRITTEN,
+    ".h5",
+    ".mat",
+    ".zarr",
+    ".hdf5",
+    ".npz",
+    ".npy",
+    ".txt",
+    ".tsv",
+    ".dat",
+    ".db",
+    ".sqlite",
+)
+ARRAYS = (
+    "inputs",
+    "readouts",
+    "index",
+    "acquired",
+    "repeats",
+    "noise",
+    "reference",
+    "reference_acquired",
+)
 U = np.random.default_rng(0).uniform(-1, 1, (12, 2))
 X = np.random.default_rng(1).normal(size=(12, 3))
 
@@ -37,7 +59,9 @@ def recording(n=12, q=2, k=3, dtype=float, seed=0, optional=ARRAYS[3:], **words)
 
     def readouts(rows):
         values = 100 * rng.normal(size=(rows, k))
-        return (values + 1j * rng.normal(size=(rows, k)) if np.dtype(dtype).kind == "c" else values).astype(dtype)
+        return (
+            values + 1j * rng.normal(size=(rows, k)) if np.dtype(dtype).kind == "c" else values
+        ).astype(dtype)
 
     repeats = 10 ** rng.uniform(-300, 300, (n, k))
     repeats[rng.random(n) < 0.5] = np.nan
@@ -103,14 +127,18 @@ def drawn(data):
         tuple(name for name in ARRAYS[3:] if data.draw(st.booleans())),
         readout_unit=data.draw(WORDS),
         input_unit=data.draw(WORDS),
-        channel=data.draw(st.just(()) | st.lists(WORDS.filter(str.strip), min_size=k, max_size=k).map(tuple)),
+        channel=data.draw(
+            st.just(()) | st.lists(WORDS.filter(str.strip), min_size=k, max_size=k).map(tuple)
+        ),
         metadata=data.draw(st.dictionaries(WORDS, PLAIN, max_size=3)),
         checks=tuple(data.draw(st.lists(WORDS, max_size=2))),
     )
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_netcdf_gives_the_recording_back_bit_for_bit(tmp_path, data):
     given_ = drawn(data)
     path = given_.save(tmp_path / "run.nc")
@@ -119,7 +147,9 @@ def test_netcdf_gives_the_recording_back_bit_for_bit(tmp_path, data):
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_a_table_gives_all_numbers_back(tmp_path, data):
     given_ = replace(drawn(data), channel=())
     found = infocap.read(given_.save(tmp_path / "run.csv"))
@@ -134,7 +164,9 @@ def test_a_table_gives_all_numbers_back(tmp_path, data):
 
 
 def test_special_values_come_back(tmp_path):
-    x = np.array([[np.nan, np.inf], [-np.inf, -0.0], [5e-324, 1.7976931348623157e308], [0.1, 1 / 3]])
+    x = np.array(
+        [[np.nan, np.inf], [-np.inf, -0.0], [5e-324, 1.7976931348623157e308], [0.1, 1 / 3]]
+    )
     given_ = infocap.Recording(np.zeros((4, 1)), x, np.arange(4), noise=np.empty((0, 2)))
     assert_same(given_, infocap.read(given_.save(tmp_path / "run.nc")))
     assert infocap.read(given_.save(tmp_path / "run.csv")).readouts.tobytes() == x.tobytes()
@@ -149,16 +181,23 @@ def test_large_metadata_fit(tmp_path):
 def test_what_earlier_versions_wrote_still_loads(tmp_path, suffix):
     """The same recording in every format of version 0.1; of a table only the type of its numbers is lost."""
     whole = infocap.read(OLD / "run.nc")
-    assert (whole.metadata, whole.checks) == ({"operator": "Ada", "gain": 2.5}, ("the lamp flickered",))
+    assert (whole.metadata, whole.checks) == (
+        {"operator": "Ada", "gain": 2.5},
+        ("the lamp flickered",),
+    )
     assert (whole.channel, whole.readout_unit, whole.input_unit) == (("a", "b", "c"), "mW", "V")
-    assert_array_equal(whole.inputs, [[0.274, -0.46], [-0.918, -0.967], [0.627, 0.826], [0.213, 0.459]])
+    assert_array_equal(
+        whole.inputs, [[0.274, -0.46], [-0.918, -0.967], [0.627, 0.826], [0.213, 0.459]]
+    )
     assert whole.reference_time.tolist() == [0.5, 1.5, 2.5]
     path = OLD / f"run{suffix}"
     if suffix == ".h5":  # the same bytes
         path = shutil.copy(OLD / "run.nc", tmp_path / "run.h5")
     found = infocap.read(path)
     if suffix == ".csv":
-        single = {name: getattr(found, name).astype("f4") for name in ("readouts", "noise", "reference")}
+        single = {
+            name: getattr(found, name).astype("f4") for name in ("readouts", "noise", "reference")
+        }
         found = replace(found, **single)
     assert_same(found, whole)
 
@@ -190,9 +229,13 @@ def test_files_are_open_to_the_usual_libraries(tmp_path):
 
 def test_what_a_format_cannot_hold_is_said(tmp_path):
     with pytest.raises(DataError, match="acquired holds datetime64"):
-        infocap.Recording(U[:1], X[:1], np.arange(1), time=np.zeros(1, "M8[s]")).save(tmp_path / "r.nc")
+        infocap.Recording(U[:1], X[:1], np.arange(1), time=np.zeros(1, "M8[s]")).save(
+            tmp_path / "r.nc"
+        )
     for suffix in (".xls", ".mat", ".zarr", ".h5"):
-        with pytest.raises(ParameterError, match=rf"suffix='\{suffix}'` is not one of '\.nc', '\.csv'"):
+        with pytest.raises(
+            ParameterError, match=rf"suffix='\{suffix}'` is not one of '\.nc', '\.csv'"
+        ):
             recording().save(tmp_path / f"run{suffix}")
     assert list(tmp_path.iterdir()) == []
 
@@ -251,12 +294,21 @@ def write_foreign(path, kind, u, x):
     if kind == "mat v5":
         scipy.io.savemat(path, {"u": u, "x": x})
     elif kind == "mat v7":
-        scipy.io.savemat(path, {"inputs": u, "Readouts": x, "note": "text", "c": [{"a": 1}, "b"]}, do_compression=True)
+        scipy.io.savemat(
+            path,
+            {"inputs": u, "Readouts": x, "note": "text", "c": [{"a": 1}, "b"]},
+            do_compression=True,
+        )
     elif kind == "mat v7.3":
         matlab73(path, U=u, X=x)
     elif kind == "h5":
         with h5py.File(path, "w") as file:
-            file["input"], file["outputs"], file["more/spectra"], file["words"] = u, x, x, ["a", "b"]
+            file["input"], file["outputs"], file["more/spectra"], file["words"] = (
+                u,
+                x,
+                x,
+                ["a", "b"],
+            )
     elif kind == "npz":
         np.savez_compressed(path, u=u, X=x)
     elif kind == "nc":
@@ -299,12 +351,21 @@ def test_variables_are_found_by_the_names_given(tmp_path):
     found = infocap.read(tmp_path / "a.h5", u="run1/voltages", x="run1/spectra")
     assert_array_equal(found.readouts, X)
     assert_array_equal(infocap.read(tmp_path / "a.h5", u="a,b", x="run1/s*").inputs, U)
-    scipy.io.savemat(tmp_path / "a.mat", {"data": {"u": U, "y": X, "deep": {"z": X}}, "u1": U[:, 0], "u2": U[:, 1]})
+    scipy.io.savemat(
+        tmp_path / "a.mat",
+        {"data": {"u": U, "y": X, "deep": {"z": X}}, "u1": U[:, 0], "u2": U[:, 1]},
+    )
     assert_array_equal(infocap.read(tmp_path / "a.mat", u="data.u", x="data.deep.z").readouts, X)
     assert_array_equal(infocap.read(tmp_path / "a.mat", x="data/y").inputs, U)
     scipy.io.savemat(tmp_path / "one.mat", {"u": U[:, 0], "x": X}, oned_as="column")
     assert infocap.read(tmp_path / "one.mat").inputs.shape == (12, 1)
-    np.savez(tmp_path / "one.npz", u=U[:, 0], x=X, index=np.arange(12)[::-1], acquired=np.arange(12.0) + 7)
+    np.savez(
+        tmp_path / "one.npz",
+        u=U[:, 0],
+        x=X,
+        index=np.arange(12)[::-1],
+        acquired=np.arange(12.0) + 7,
+    )
     found = infocap.read(tmp_path / "one.npz")
     assert_array_equal(found.inputs[:, 0], U[::-1, 0])
     assert_array_equal(found.time, np.arange(12.0)[::-1] + 7)
@@ -314,7 +375,9 @@ def test_variables_are_found_by_the_names_given(tmp_path):
 def test_a_missing_variable_lists_those_present(tmp_path, kind):
     path = tmp_path / f"data{FOREIGN[kind]}"
     write_foreign(path, kind, U, X)
-    with pytest.raises(DataError, match=r"x='spectra' is not in .*; it holds .*\(12, 2\), .*\(12, 3\)"):
+    with pytest.raises(
+        DataError, match=r"x='spectra' is not in .*; it holds .*\(12, 2\), .*\(12, 3\)"
+    ):
         infocap.read(path, x="spectra")
 
 
@@ -332,10 +395,16 @@ def test_names_that_are_not_obvious_are_asked_for(tmp_path):
 def test_transposed_arrays_are_not_turned_silently(tmp_path):
     for u, x, flip in ((U.T, X, "u"), (U, X.T, "x"), (U[:5], X, None)):
         np.savez(tmp_path / "a.npz", u=u, x=x)
-        hint = f"the lengths agree with {flip} transposed" if flip else "give one row for each sample"
+        hint = (
+            f"the lengths agree with {flip} transposed" if flip else "give one row for each sample"
+        )
         with pytest.raises(DataError, match=f"u has shape .* and x has shape .*unequal.*{hint}"):
             infocap.read(tmp_path / "a.npz")
-    for x, message in ((X[:, 0], "two dimensions"), (X[:, :0], "is empty"), (np.array("a"), "plain numbers")):
+    for x, message in (
+        (X[:, 0], "two dimensions"),
+        (X[:, :0], "is empty"),
+        (np.array("a"), "plain numbers"),
+    ):
         np.savez(tmp_path / "a.npz", u=U, x=x)
         with pytest.raises(DataError, match=message):
             infocap.read(tmp_path / "a.npz")
@@ -429,13 +498,21 @@ def test_joined_rows_travel_by_the_names_of_their_files(tmp_path):
     assert len(pickle.dumps(found.readouts)) < 2000
     basis = infocap.product_basis("legendre", 2, 2)
     whole = infocap.read(parts)
-    there, here = (infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (found, whole))
+    there, here = (
+        infocap.estimate(one, basis=basis, method="raw", growth=False) for one in (found, whole)
+    )
     np.testing.assert_allclose(there.capacity, here.capacity, rtol=1e-12)
 
 
 def test_files_without_a_design_keep_the_order_given(tmp_path):
     np.savez(tmp_path / "a.npz", u=U[:5], x=X[:5])
-    np.savetxt(tmp_path / "b.csv", np.column_stack([U[5:], X[5:]]), delimiter=",", header="u1,u2,a,b,c", comments="")
+    np.savetxt(
+        tmp_path / "b.csv",
+        np.column_stack([U[5:], X[5:]]),
+        delimiter=",",
+        header="u1,u2,a,b,c",
+        comments="",
+    )
     found = infocap.read([tmp_path / "a.npz", str(tmp_path / "b.csv")])
     np.testing.assert_allclose(found.inputs, U, rtol=1e-15)
     np.testing.assert_allclose(found.readouts, X, rtol=1e-15)
@@ -465,9 +542,18 @@ def test_the_order_of_acquisition_goes_on_from_file_to_file(tmp_path):
     for name, acquired in (("a.nc", np.array([2, 0, 1])), ("b.nc", np.array([1, 0, 2]))):
         infocap.Recording(U[:3], X[:3], np.arange(3), time=acquired).save(tmp_path / name)
     infocap.Recording(U[:3], X[:3], np.arange(3)).save(tmp_path / "none.nc")
-    infocap.Recording(U[:3], X[:3], np.arange(3), time=np.array([9.5, 7.5, 8.5])).save(tmp_path / "timed.nc")
+    infocap.Recording(U[:3], X[:3], np.arange(3), time=np.array([9.5, 7.5, 8.5])).save(
+        tmp_path / "timed.nc"
+    )
     assert infocap.read([tmp_path / "a.nc", tmp_path / "b.nc"]).time.tolist() == [2, 0, 1, 4, 3, 5]
-    assert infocap.read([tmp_path / "a.nc", tmp_path / "none.nc"]).time.tolist() == [2, 0, 1, 3, 4, 5]
+    assert infocap.read([tmp_path / "a.nc", tmp_path / "none.nc"]).time.tolist() == [
+        2,
+        0,
+        1,
+        3,
+        4,
+        5,
+    ]
     mixed = infocap.read([tmp_path / "timed.nc", tmp_path / "a.nc"])
     assert mixed.time.tolist() == [2, 0, 1, 5, 3, 4]
 
@@ -696,7 +782,8 @@ def test_readouts_that_are_shifted_against_their_index_are_refused(tmp_path):
     write_readouts(tmp_path / "readouts.csv", x, np.roll(codes, 1))
     first = int(np.argmax(np.roll(codes, 1) != codes))
     with pytest.raises(
-        DataError, match=f"index is {codes[first]} in .*at row {first + 1}, .*shifted or of another run"
+        DataError,
+        match=f"index is {codes[first]} in .*at row {first + 1}, .*shifted or of another run",
     ):
         infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
     shifted = np.column_stack([np.roll(u, 1, axis=0), x])
@@ -716,7 +803,10 @@ def test_an_acquisition_that_stopped_early_is_used_as_far_as_it_goes(tmp_path):
     )
     write_readouts(tmp_path / "readouts.csv", x[:12])
     unknown = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
-    assert "write the index along with the readouts, in case a row was lost in between" in unknown.checks[0]
+    assert (
+        "write the index along with the readouts, in case a row was lost in between"
+        in unknown.checks[0]
+    )
     assert_array_equal(found.index, np.unique(codes[:12][codes[:12] >= 0]))
     assert "check: the acquisition stopped early" in repr(found)
     write_readouts(tmp_path / "readouts.csv", np.vstack([x, x[:1]]))
@@ -735,10 +825,14 @@ def test_a_point_is_measured_once_or_twice(tmp_path):
     assert_array_equal(found.repeats, [[np.nan], [3]])
     assert_array_equal(found.time, [1, 0])
     path.write_text("index,u1,a\n1,0.5,1\n0,0.1,2\n1,0.5,3\n1,0.5,3\n")
-    with pytest.raises(DataError, match="has 1 3 times; a point of the design is measured once or twice"):
+    with pytest.raises(
+        DataError, match="has 1 3 times; a point of the design is measured once or twice"
+    ):
         infocap.read(path)
     path.write_text("index,u1,a\n1,0.5,1\n0,0.1,2\n1,0.6,3\n")
-    with pytest.raises(DataError, match="differs between the two rows of index 1, the second of them row 3"):
+    with pytest.raises(
+        DataError, match="differs between the two rows of index 1, the second of them row 3"
+    ):
         infocap.read(path)
 
 
@@ -765,7 +859,9 @@ def test_pickles_are_refused_and_never_run(tmp_path):
     np.save(tmp_path / "u.npy", U)
     with pytest.raises(DataError, match=r"pickled Python objects, .* never loaded"):
         infocap.read(tmp_path / "u.npy", tmp_path / "a.npy")
-    with pytest.raises(DataError, match=r"x in .* holds object values; give an array of plain numbers"):
+    with pytest.raises(
+        DataError, match=r"x in .* holds object values; give an array of plain numbers"
+    ):
         infocap.read(tmp_path / "a.npz")
     group = zarr.create_group(tmp_path / "a.zarr", zarr_format=2)
     group.create_array("u", data=U)
@@ -946,7 +1042,9 @@ def test_files_cut_at_any_length_are_refused(tmp_path, name, without_processes):
 
 @given(data=st.binary(max_size=400), start=st.sampled_from([b"", b"\x89HDF\r\n\x1a\n", b"PK\x03\x04", b"\x93NUMPY\x01\x00",
        b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", b"# infocap recording 1 {", b"# {", b"u1,x\n"]))  # fmt: skip
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_random_bytes_under_any_name_are_refused(tmp_path, data, start):
     np.save(tmp_path / "u.npy", np.zeros((1, 1)))
     for suffix in READ:
@@ -1020,7 +1118,9 @@ for path in sys.argv[2:]:
 
 def npy_header(shape, dtype="<f8"):
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
     return head.getvalue()
 
 
@@ -1055,12 +1155,18 @@ def huge_files(folder):
             file.create_dataset(name, (1 << 40,), kind, chunks=(1000,))
     matlab73(folder / "new.mat", u=U)
     with h5py.File(folder / "new.mat", "r+") as file:
-        file.create_dataset("x", shape, "f8", chunks=(1000, 1000)).attrs["MATLAB_class"] = np.bytes_("double")
+        file.create_dataset("x", shape, "f8", chunks=(1000, 1000)).attrs["MATLAB_class"] = (
+            np.bytes_("double")
+        )
     scipy.io.savemat(folder / "old.mat", {"u": U, "x": X})
     data = (folder / "old.mat").read_bytes()
     dims = np.array([12, 3], "<i4").tobytes()
-    (folder / "old.mat").write_bytes(data.replace(dims, np.array([1 << 30, 1 << 30], "<i4").tobytes()))
-    scipy.io.savemat(folder / "packed.mat", {"u": U, "x": np.zeros((1 << 20, 40))}, do_compression=True)
+    (folder / "old.mat").write_bytes(
+        data.replace(dims, np.array([1 << 30, 1 << 30], "<i4").tobytes())
+    )
+    scipy.io.savemat(
+        folder / "packed.mat", {"u": U, "x": np.zeros((1 << 20, 40))}, do_compression=True
+    )
     data = zarr.create_group(folder / "huge.zarr")
     data.create_array("u", data=U)
     data.create_array("x", shape=shape, chunks=(1 << 12, 1 << 12), dtype="f8")
@@ -1073,7 +1179,10 @@ def huge_files(folder):
 def test_files_that_declare_terabytes_are_refused_before_memory_is_taken(tmp_path):
     paths = huge_files(tmp_path)
     ran = subprocess.run(
-        [sys.executable, "-c", HUGE, tmp_path / "u.npy", *paths], capture_output=True, text=True, check=True
+        [sys.executable, "-c", HUGE, tmp_path / "u.npy", *paths],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert ran.stderr == ""
     lines = [line.split("|") for line in ran.stdout.splitlines()]
@@ -1105,7 +1214,9 @@ def test_paths_that_cannot_be_read_are_said(tmp_path, name):
         infocap.read(tmp_path / name)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything"
+)
 def test_a_file_without_permission_is_said(tmp_path):
     path = saved(tmp_path, ".nc")
     path.chmod(0)
@@ -1128,7 +1239,9 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
     write_readouts(tmp_path / "readouts.csv", x[:-1])
     assert run_cli(monkeypatch, "import", "inputs.csv", "readouts.csv", "-o", "run.nc") == 0
     said = capsys.readouterr().out
-    assert said.startswith("Recording: 16 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early")
+    assert said.startswith(
+        "Recording: 16 samples, 2 inputs, 3 readouts in mW\n  check: the acquisition stopped early"
+    )
     assert "written to run.nc" in said
     first = infocap.read("run.nc")
     assert run_cli(monkeypatch, "export", "run.nc", "run.csv") == 0
@@ -1141,7 +1254,10 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
     np.savez("lab.npz", volts=U, spectra=X)
     assert run_cli(monkeypatch, "import", "lab.npz", "-o", "lab.nc") == 3
     assert "--u on the command line" in capsys.readouterr().err
-    assert run_cli(monkeypatch, "import", "lab.npz", "--u", "volts", "--x", "spectra", "-o", "lab.nc") == 0
+    assert (
+        run_cli(monkeypatch, "import", "lab.npz", "--u", "volts", "--x", "spectra", "-o", "lab.nc")
+        == 0
+    )
     assert_array_equal(infocap.read("lab.nc").readouts, X)
     assert run_cli(monkeypatch, "import", "lab.npz") == 2
     assert run_cli(monkeypatch, "import", "nowhere.csv", "-o", "a.nc") == 3
@@ -1149,7 +1265,9 @@ def test_import_and_export_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("suffix", READ)
-def test_broken_files_on_the_command_line_are_one_line_and_exit_code_3(tmp_path, monkeypatch, capsys, suffix):
+def test_broken_files_on_the_command_line_are_one_line_and_exit_code_3(
+    tmp_path, monkeypatch, capsys, suffix
+):
     path = tmp_path / f"broken{suffix}"
     if suffix == ".zarr":
         path.mkdir()

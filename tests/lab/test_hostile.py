@@ -68,7 +68,9 @@ def zarr_bomb(path):
 
 def npz_bomb(path):
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (131072, 300)})
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f8", "fortran_order": False, "shape": (131072, 300)}
+    )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open("u.npy", "w") as file:
             np.lib.format.write_array(file, U)
@@ -170,7 +172,9 @@ def test_a_thousand_nested_groups_and_two_thousand_fields_end_soon(tmp_path):
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
 def test_every_flipped_byte_of_a_result_is_found(tmp_path, suffix):
     basis = infocap.product_basis("legendre", 2, 2)
-    path = infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=0).save(tmp_path / f"result{suffix}")
+    path = infocap.probe(lambda u: np.column_stack([u, u**2]), basis, 64, seed=0).save(
+        tmp_path / f"result{suffix}"
+    )
     data = path.read_bytes()
     for place in range(0, len(data), max(1, len(data) // (300 if suffix == ".nc" else 3000))):
         changed = bytearray(data)
@@ -191,11 +195,16 @@ def test_a_zeroed_index_of_chunks_neither_crashes_nor_reads_zeros(tmp_path):
         with pytest.raises(DataError, match="its checksum does not agree"):
             infocap.read(path)
         path.write_bytes(data[:start] + bytes(64) + data[start + 64 : -25])  # without the last line
-        with pytest.raises(DataError, match=r"its reader crashed|cannot be read|checksum does not agree|is not whole"):
+        with pytest.raises(
+            DataError,
+            match=r"its reader crashed|cannot be read|checksum does not agree|is not whole",
+        ):
             infocap.read(path)
 
 
-def test_a_file_changed_by_another_program_is_refused_until_the_user_says_that_it_is_meant(tmp_path):
+def test_a_file_changed_by_another_program_is_refused_until_the_user_says_that_it_is_meant(
+    tmp_path,
+):
     path = recording(optional=()).save(tmp_path / "run.nc")
     with h5py.File(path, "r+") as file:
         file["readouts"][0, 0] = 7.0
@@ -246,9 +255,21 @@ FORGED = {
     "schedule of too many": [plan_entry(), Entry("schedule", 0, 1e9, b"\xff" * 20), ROW],
     "row of nothing": [plan_entry(), Entry("sample", 4, 1e9, b""), ROW],
     "row of odd bytes": [plan_entry(), Entry("sample", 4, 1e9, ROW.data + b"x"), ROW],
-    "row of many inputs": [plan_entry(), Entry("sample", 4, 1e9, b"f\xff\xff\xff\x7f" + bytes(40)), ROW],
-    "rows of unequal lengths": [plan_entry(), Entry("sample", 4, 1e9, pack(np.zeros(2), np.ones(5))), ROW],
-    "rows of unequal inputs": [plan_entry(), Entry("sample", 4, 1e9, pack(np.zeros(3), np.ones(4))), ROW],
+    "row of many inputs": [
+        plan_entry(),
+        Entry("sample", 4, 1e9, b"f\xff\xff\xff\x7f" + bytes(40)),
+        ROW,
+    ],
+    "rows of unequal lengths": [
+        plan_entry(),
+        Entry("sample", 4, 1e9, pack(np.zeros(2), np.ones(5))),
+        ROW,
+    ],
+    "rows of unequal inputs": [
+        plan_entry(),
+        Entry("sample", 4, 1e9, pack(np.zeros(3), np.ones(4))),
+        ROW,
+    ],
     "time is infinite": [plan_entry(), Entry("sample", 4, float("inf"), ROW.data), ROW],
     "time in milliseconds": [plan_entry(), Entry("sample", 4, 1.8e12, ROW.data), ROW],
     "time before 1970": [plan_entry(), Entry("sample", 4, -1e300, ROW.data), ROW],
@@ -269,7 +290,10 @@ def test_forged_stores_are_read_or_one_clear_error(tmp_path, name):
 
 
 def test_times_in_milliseconds_are_refused_when_given_and_not_believed_when_read(tmp_path):
-    with Store(tmp_path / "run.db", PLAN) as store, pytest.raises(ParameterError, match="give seconds since 1970"):
+    with (
+        Store(tmp_path / "run.db", PLAN) as store,
+        pytest.raises(ParameterError, match="give seconds since 1970"),
+    ):
         store.record(0, [1.0], measured=time.time() * 1000)
     store_of(tmp_path / "old.db", FORGED["time in milliseconds"])
     found = infocap.read(tmp_path / "old.db")
@@ -277,7 +301,9 @@ def test_times_in_milliseconds_are_refused_when_given_and_not_believed_when_read
     assert "rows are in the order stored" in found.checks[0]
 
 
-@pytest.mark.parametrize("text", ["", "# What infocap is to measure; x\n", "n_inputs = 2", "seed = 1\nn_samples = 8"])
+@pytest.mark.parametrize(
+    "text", ["", "# What infocap is to measure; x\n", "n_inputs = 2", "seed = 1\nn_samples = 8"]
+)
 def test_a_plan_that_is_not_complete_is_refused(tmp_path, text):
     (tmp_path / "plan.toml").write_text(text)
     with pytest.raises(DataError, match="is not complete: it has no"):
@@ -285,7 +311,9 @@ def test_a_plan_that_is_not_complete_is_refused(tmp_path, text):
 
 
 def test_a_plan_cut_anywhere_is_refused(tmp_path):
-    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, domain=(0, 5), title="night 7", metadata={"a": 1})
+    plan = Plan(
+        n_inputs=2, max_degree=3, n_samples=64, domain=(0, 5), title="night 7", metadata={"a": 1}
+    )
     text = plan.save(tmp_path / "plan.toml").read_text()
     assert f'fingerprint = "{plan.fingerprint}"' in text
     for length in range(text.index("title = ") + 1):
@@ -299,7 +327,13 @@ def test_a_plan_cut_anywhere_is_refused(tmp_path):
 
 def test_control_characters_never_reach_the_terminal(tmp_path):
     evil = "a\x1b]0;gone\x07\x1b[2J\x9b31m\u202e"
-    found = recording(optional=(), channel=(evil, "b", "c"), readout_unit=evil, metadata={evil: evil}, checks=(evil,))
+    found = recording(
+        optional=(),
+        channel=(evil, "b", "c"),
+        readout_unit=evil,
+        metadata={evil: evil},
+        checks=(evil,),
+    )
     found.save(tmp_path / "run.nc")
     np.savez(tmp_path / f"{evil}.npz", **{evil: U})
     said = [repr(found)]
@@ -326,7 +360,9 @@ def test_control_characters_never_reach_the_terminal(tmp_path):
 
 @pytest.mark.parametrize(("inputs", "degree"), [(2, 5000), (100_001, 1), (10, 20)])
 def test_a_basis_that_is_too_large_is_refused_before_it_is_made(inputs, degree):
-    with pytest.raises(ParameterError, match=r"functions of|as no device has|functions \(the limit is 5,000,000\)"):
+    with pytest.raises(
+        ParameterError, match=r"functions of|as no device has|functions \(the limit is 5,000,000\)"
+    ):
         infocap.product_basis("legendre", inputs, degree)
 
 
@@ -373,7 +409,11 @@ os._exit(0)
 def test_a_process_forked_during_an_estimate_does_not_wait_for_locks_of_its_parent():
     environment = os.environ | {"PYTHONPATH": str(Path(infocap.__file__).parents[1])}
     ran = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK], capture_output=True, text=True, timeout=40, env=environment
+        [sys.executable, "-W", "ignore", "-c", FORK],
+        capture_output=True,
+        text=True,
+        timeout=40,
+        env=environment,
     )
     assert ran.stdout == "done\n", ran.stderr
 
@@ -401,14 +441,28 @@ def test_domains_and_families_are_given_once_or_once_for_each_input(tmp_path, mo
     from test_files import run_cli
 
     monkeypatch.chdir(tmp_path)
-    plan = ["plan", "--n-inputs", "2", "--max-degree", "3", "--n-samples", "64", "-o", "plan.toml", "--force"]
+    plan = [
+        "plan",
+        "--n-inputs",
+        "2",
+        "--max-degree",
+        "3",
+        "--n-samples",
+        "64",
+        "-o",
+        "plan.toml",
+        "--force",
+    ]
     assert run_cli(monkeypatch, *plan, "--domain", 0, 5, "--domain", 0, 6.283) == 0
     domains = [family.bounds for family in Plan.load("plan.toml").basis.families]
     assert domains == [(0.0, 5.0), (0.0, 6.283)]
     assert run_cli(monkeypatch, *plan, *3 * ["--domain", 0, 5]) == 2
     assert run_cli(monkeypatch, *plan, *3 * ["--family", "legendre"]) == 2
     assert run_cli(monkeypatch, *plan, "--family", "legendre", "--family", "hermite") == 0
-    assert [family.name for family in Plan.load("plan.toml").basis.families] == ["legendre", "hermite"]
+    assert [family.name for family in Plan.load("plan.toml").basis.families] == [
+        "legendre",
+        "hermite",
+    ]
 
 
 # Damage at random
@@ -426,7 +480,10 @@ def same_numbers(found, whole):
     """Whether a result or a recording has the numbers that were saved."""
     if isinstance(whole, infocap.Recording):
         pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
-        return all((a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes()) for a, b in pairs)
+        return all(
+            (a is None) == (b is None) and (a is None or a.tobytes() == b.tobytes())
+            for a, b in pairs
+        )
     return found.capacity.tobytes() == whole.capacity.tobytes() and found.total == whole.total
 
 
@@ -441,7 +498,11 @@ def mutate(folder, count, seed):
         for one in store.remaining():
             store.record(one.number, np.append(one.u, one.u**2), one.kind)
     files.append(folder / "whole" / "run.db")
-    ours = {path: read_anything(path, None) for path in files if path.name in ("run.nc", "result.nc", "result.csv")}
+    ours = {
+        path: read_anything(path, None)
+        for path in files
+        if path.name in ("run.nc", "result.nc", "result.csv")
+    }
     refused = 0
     for number in range(count):
         whole = files[number % len(files)]

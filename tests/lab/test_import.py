@@ -44,7 +44,9 @@ def write_labview(folder):
         "X_Dimension" + 8 * "\tTime",
         "***End_of_Header***" + 8 * "\t",
     ]
-    lines.append("\t".join(["X_Value", "Voltage A", "Voltage B", *(f"PD {k}" for k in range(6)), "Comment"]))
+    lines.append(
+        "\t".join(["X_Value", "Voltage A", "Voltage B", *(f"PD {k}" for k in range(6)), "Comment"])
+    )
     for k in range(N):
         lines.append("\t".join(f"{value:.6f}" for value in (0.5 * k, *VOLTS[k], *X[k])))
     (folder / "run.lvm").write_text("\r\n".join(lines) + "\r\n")
@@ -73,7 +75,9 @@ def write_european(folder):
         "Zeitpunkt;Spannung A [V];Spannung B [V];" + ";".join(f"Kanal {k} (µW)" for k in range(6)),
     ]
     for k in range(N):
-        cells = [european(value, 5) for value in VOLTS[k]] + [european(20000 + 1000 * value, 2) for value in X[k]]
+        cells = [european(value, 5) for value in VOLTS[k]] + [
+            european(20000 + 1000 * value, 2) for value in X[k]
+        ]
         lines.append(";".join([f"{TIMES[k]:%d.%m.%Y %H:%M:%S},{500 * (k % 2):03d}", *cells]))
     (folder / "messung.csv").write_bytes("\r\n".join(lines).encode("latin-1"))
     return "messung.csv", "--u", "Spannung*"
@@ -83,7 +87,9 @@ def write_matlab(folder):
     """A structure with one row per channel, and text and a nested structure beside it."""
     import scipy.io
 
-    scipy.io.savemat(folder / "lab.mat", {"data": {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}})
+    scipy.io.savemat(
+        folder / "lab.mat", {"data": {"v": VOLTS.T, "det": X.T, "who": "Ada", "set": {"gain": 3.0}}}
+    )
     return "lab.mat", "--u", "data.v", "--x", "data.det", "--axes", "channels,samples"
 
 
@@ -107,7 +113,9 @@ def write_spectra(folder):
     for k in range(N):
         name = f"shot{ORDER[k]}.txt"
         head = "Ocean Optics\nIntegration time (ms): 10\nWavelength (nm)\tIntensity (counts)\n"
-        body = "".join(f"{w:.2f}\t{value:.6f}\n" for w, value in zip(wavelengths, X[k], strict=True))
+        body = "".join(
+            f"{w:.2f}\t{value:.6f}\n" for w, value in zip(wavelengths, X[k], strict=True)
+        )
         (folder / "spectra" / name).write_text(head + body)
         rows.append(f"{name},{VOLTS[k, 0]:.8f},{VOLTS[k, 1]:.8f},Ada")
     (folder / "spectra" / "dark.txt").write_text(head + body)
@@ -122,7 +130,14 @@ def write_excel(folder):
         file.write("sep=,\r\n")
         table = csv.writer(file)
         table.writerow(
-            ["Timestamp", "Set A (V)", "Set B (V)", *(f"Det {k} (mV)" for k in range(6)), "Remarks", "Checked"]
+            [
+                "Timestamp",
+                "Set A (V)",
+                "Set B (V)",
+                *(f"Det {k} (mV)" for k in range(6)),
+                "Remarks",
+                "Checked",
+            ]
         )
         for k in range(N):
             numbers = [f"{value:.9g}" for value in (*VOLTS[k], *X[k])]
@@ -133,15 +148,24 @@ def write_excel(folder):
 def write_npz(folder):
     """Arrays under names of their own, a single array for each input, labels as text."""
     np.savez_compressed(
-        folder / "sim.npz", va=VOLTS[:, 0], vb=VOLTS[:, 1], det=X.T.astype("f4"), labels=np.array(["a", "b"])
+        folder / "sim.npz",
+        va=VOLTS[:, 0],
+        vb=VOLTS[:, 1],
+        det=X.T.astype("f4"),
+        labels=np.array(["a", "b"]),
     )
     return "sim.npz", "--u", "va,vb", "--x", "det", "--axes", "channels,samples"
 
 
 def write_tabs(folder):
     """A header in a comment as NumPy writes it, and a last column of words."""
-    lines = ["# taken with rack 2", "# u1\tu2\t" + "\t".join(f"x{k}" for k in range(6)) + "\tstatus"]
-    lines += ["\t".join([*(f"{value:.8g}" for value in (*VOLTS[k], *X[k])), "OK"]) for k in range(N)]
+    lines = [
+        "# taken with rack 2",
+        "# u1\tu2\t" + "\t".join(f"x{k}" for k in range(6)) + "\tstatus",
+    ]
+    lines += [
+        "\t".join([*(f"{value:.8g}" for value in (*VOLTS[k], *X[k])), "OK"]) for k in range(N)
+    ]
     (folder / "table.txt").write_text("\n".join(lines) + "\n")
     return ("table.txt",)
 
@@ -184,12 +208,18 @@ def write_counts(folder):
             f"{round(2_000_000 + 500_000 * value):,}" if j else f"{round(1_000 + 300 * value):,}"
             for j, value in enumerate(X[k])
         ]
-        lines.append(";".join([str(k + 1), f"{0.01 * k:.2f}", *(f"{value:.5f}" for value in VOLTS[k]), *counts]))
+        lines.append(
+            ";".join(
+                [str(k + 1), f"{0.01 * k:.2f}", *(f"{value:.5f}" for value in VOLTS[k]), *counts]
+            )
+        )
     (folder / "counts.csv").write_text("\n".join(lines))
     return "counts.csv", "--u", "A,B", "--x", "SPAD*"
 
 
-MAKES = {name[6:]: function for name, function in list(globals().items()) if name.startswith("write_")}
+MAKES = {
+    name[6:]: function for name, function in list(globals().items()) if name.startswith("write_")
+}
 IN_ROWS = "acquired in the order of the rows"
 DATES = f"2026-01-31 23:58:00 to 2026-02-01 00:02:15, {IN_ROWS}"
 # What the preview of each file says: how it was read, what became input, the first and the last readout, the rest.
@@ -285,7 +315,12 @@ def desk(tmp_path, monkeypatch):
 def test_a_messy_file_gives_the_right_total_in_two_commands(desk, make):
     words = MAKES[make](desk)
     assert command("import", *words, "-o", "run.nc").exit_code == 0
-    assert command("estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "--no-growth", "-o", "result.nc").exit_code == 0
+    assert (
+        command(
+            "estimate", "run.nc", *IN_VOLTS, "--max-degree", 4, "--no-growth", "-o", "result.nc"
+        ).exit_code
+        == 0
+    )
     result = infocap.load_result("result.nc")
     assert (result.n_samples, result.n_readouts) == (N, 6)
     assert abs(result.total - TOTAL) < 4 * result.total_standard_error < 0.3
@@ -338,7 +373,9 @@ def test_a_preview_of_names_that_are_not_there_lists_what_is(desk):
 def test_import_writes_or_previews(desk):
     write_tabs(desk)
     for words in ((), ("--preview", "-o", "run.nc")):
-        with pytest.raises(ParameterError, match=r"-o run.nc, or --preview to look first: one of the two"):
+        with pytest.raises(
+            ParameterError, match=r"-o run.nc, or --preview to look first: one of the two"
+        ):
             command("import", "table.txt", *words)
 
 
@@ -354,7 +391,10 @@ def test_columns_that_were_not_asked_for_do_not_stop_a_file_and_are_told(desk):
     assert note.startswith(
         "columns of book.csv were left out: Remarks (text such as 'laser relocked, again' in line 6)"
     )
-    with pytest.raises(DataError, match="has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only"):
+    with pytest.raises(
+        DataError,
+        match="has 'laser relocked, again' in line 6, column 'Remarks'; give numbers only",
+    ):
         infocap.read("book.csv", u="Set*", x="Det*,Remarks")
 
 
@@ -396,7 +436,9 @@ def test_numbers_are_found_however_they_are_written(tmp_path, text, numbers):
     assert found.checks == ()
 
 
-def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_are_not_used(tmp_path):
+def test_names_above_columns_that_stay_empty_are_told_and_names_that_do_not_fit_are_not_used(
+    tmp_path,
+):
     rigol = "X,u1,CH2,Start,Increment,\nSequence,Volt,Volt,-6e-3,2e-6\n0,0.5,1,,\n1,0.25,2,,\n"
     (tmp_path / "data.csv").write_text(rigol)
     found = infocap.read(tmp_path / "data.csv")
@@ -435,7 +477,9 @@ def test_times_are_found_by_name_by_dates_or_as_seconds_that_grow(tmp_path, colu
 
 
 def test_a_day_beside_the_time_counts(tmp_path):
-    (tmp_path / "data.csv").write_text("Date,Time,u1,a\n2026-01-31,23:59:59,0.1,1\n2026-02-01,00:00:01,0.2,2\n")
+    (tmp_path / "data.csv").write_text(
+        "Date,Time,u1,a\n2026-01-31,23:59:59,0.1,1\n2026-02-01,00:00:01,0.2,2\n"
+    )
     assert np.diff(infocap.read(tmp_path / "data.csv").time) == [2.0]
 
 
@@ -443,12 +487,16 @@ def test_a_day_beside_the_time_counts(tmp_path):
 
 
 def test_axes_are_brought_into_order_and_told_where_they_are_needed(tmp_path):
-    images = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(4, 3, 2, 5)  # averages, channels, channels, samples
+    images = np.arange(4 * 3 * 2 * 5, dtype="f4").reshape(
+        4, 3, 2, 5
+    )  # averages, channels, channels, samples
     np.savez(tmp_path / "a.npz", u=np.arange(10.0).reshape(2, 5), x=images)
     found = infocap.read(tmp_path / "a.npz", axes="averages, channels, channels, samples")
     np.testing.assert_array_equal(found.inputs, np.arange(10.0).reshape(2, 5).T)
     np.testing.assert_array_equal(found.readouts, images.mean(axis=0).reshape(6, 5).T)
-    with pytest.raises(DataError, match=r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"):
+    with pytest.raises(
+        DataError, match=r"x in .* has shape \(4, 3, 2, 5\); .*`axes='samples,averages,channels'`"
+    ):
         infocap.read(tmp_path / "a.npz")
     with pytest.raises(DataError, match="names 2 axes; name each"):
         infocap.read(tmp_path / "a.npz", axes="channels,samples")
@@ -458,12 +506,16 @@ def test_axes_are_brought_into_order_and_told_where_they_are_needed(tmp_path):
     np.savez(tmp_path / "b.npz", u=np.zeros((2, 9)), x=np.zeros((3, 9)))
     with pytest.raises(DataError, match=r"agree with both transposed: .*`axes='channels,samples'`"):
         infocap.read(tmp_path / "b.npz")
-    assert infocap.read(tmp_path / "b.npz", axes="channels,samples", in_memory=False).readouts.shape == (9, 3)
+    assert infocap.read(
+        tmp_path / "b.npz", axes="channels,samples", in_memory=False
+    ).readouts.shape == (9, 3)
 
 
 def test_a_time_axis_of_something_else_is_left_out(tmp_path):
     np.savez(tmp_path / "a.npz", u=np.zeros((9, 1)), x=np.ones((9, 3)), time=np.arange(1000))
-    assert infocap.read(tmp_path / "a.npz").metadata["read_from"][0]["left out"] == {"time": "(1000,) int64"}
+    assert infocap.read(tmp_path / "a.npz").metadata["read_from"][0]["left out"] == {
+        "time": "(1000,) int64"
+    }
 
 
 def shots(folder, numbers, rows=3):
@@ -471,7 +523,9 @@ def shots(folder, numbers, rows=3):
     for number in numbers:
         lines = [f"{k}\t{number + k / 10}" for k in range(rows)]
         (folder / "shots" / f"run7 shot{number}.dat").write_text("\n".join(lines))
-    (folder / "inputs.csv").write_text("u1\n" + "\n".join(f"{number / 100}" for number in sorted(numbers)))
+    (folder / "inputs.csv").write_text(
+        "u1\n" + "\n".join(f"{number / 100}" for number in sorted(numbers))
+    )
     return folder / "inputs.csv", folder / "shots"
 
 
@@ -515,7 +569,9 @@ def test_folders_that_do_not_fit_are_refused(tmp_path, spoil):
 def test_a_file_that_the_table_names_must_be_there(desk):
     write_spectra(desk)
     (desk / "spectra" / "shot7.txt").unlink()
-    with pytest.raises(DataError, match=r"spectra has no shot7\.txt, of 512 files that the table names"):
+    with pytest.raises(
+        DataError, match=r"spectra has no shot7\.txt, of 512 files that the table names"
+    ):
         infocap.read("inputs.csv", "spectra", u="V_*")
 
 
@@ -534,7 +590,9 @@ def test_no_command_keeps_only_the_last_of_an_option_given_twice(name, option, v
     again = [option, *values * ["1"]]
     done = CliRunner().invoke(main, [name, *again, *again])
     assert done.exit_code == 2
-    assert f"{option} is given 2 times, and only one value can be used; give it once." in done.output
+    assert (
+        f"{option} is given 2 times, and only one value can be used; give it once." in done.output
+    )
 
 
 def test_a_day_and_a_time_in_german_count_and_rows_that_pandas_numbered_are_no_readout(tmp_path):
@@ -581,7 +639,11 @@ def test_a_long_clean_table_is_read_at_once_as_line_by_line(tmp_path, monkeypatc
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("0.1,oops,0.3", "'oops' in line 3502, column 'x1'"), ("0.1,0.2", "2 cells in line 3502"), ("1,2,3,4", "4 cells")],
+    [
+        ("0.1,oops,0.3", "'oops' in line 3502, column 'x1'"),
+        ("0.1,0.2", "2 cells in line 3502"),
+        ("1,2,3,4", "4 cells"),
+    ],
 )
 def test_a_mistake_far_down_in_a_long_table_is_named_with_its_line(tmp_path, line, said):
     (tmp_path / "long.csv").write_text("\n".join(["u1,x1,x2", *LONG[:3500], line, *LONG[3500:]]))

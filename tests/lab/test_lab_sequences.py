@@ -28,7 +28,12 @@ def split(recording, steps):
 
 def test_a_plan_of_runs_survives_its_file(tmp_path):
     plan = sequence()
-    assert (plan.steps, plan.inputs.shape, len(plan.schedule), plan.basis.memory) == (1050, (3150, 1), 3, 20)
+    assert (plan.steps, plan.inputs.shape, len(plan.schedule), plan.basis.memory) == (
+        1050,
+        (3150, 1),
+        3,
+        20,
+    )
     again = Plan.load(plan.save(tmp_path / "plan.toml"))
     assert again == plan
     assert again.fingerprint == plan.fingerprint
@@ -90,7 +95,9 @@ def test_runs_are_estimated_as_runs_from_store_and_file(tmp_path):
 
 def test_readouts_of_another_length_are_refused(tmp_path):
     with Store(tmp_path / "run.db", sequence()) as store:
-        with pytest.raises(DataError, match=r"run 0 have shape \(8, 1050\); give one row per time step, 1050"):
+        with pytest.raises(
+            DataError, match=r"run 0 have shape \(8, 1050\); give one row per time step, 1050"
+        ):
             store.record(0, np.zeros((8, 1050)))
         store.record(0, np.zeros((1050, 8)))
         with pytest.raises(DataError, match="7 channels; this store has 8"):
@@ -119,7 +126,19 @@ def run(*words):
 
 def test_the_command_line_plans_and_acquires_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = run("plan", "--sequence", "1:20,2:5", "--n-samples", 2000, "--runs", 2, "--washout", 60, "-o", "plan.toml")
+    said = run(
+        "plan",
+        "--sequence",
+        "1:20,2:5",
+        "--n-samples",
+        2000,
+        "--runs",
+        2,
+        "--washout",
+        60,
+        "-o",
+        "plan.toml",
+    )
     assert "43 functions" in said
     assert "2 measurements of 1060 time steps" in said
     run("acquire", "plan.toml", "-o", "run.db", "--instrument", "simulated")
@@ -139,9 +158,14 @@ def test_a_table_of_a_sequence_keeps_runs_and_washout(tmp_path):
     whole = acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
     whole.save(tmp_path / "run.nc")
     run("export", tmp_path / "run.db", tmp_path / "run.csv")
-    found = [infocap.estimate(infocap.read(tmp_path / name), basis=plan.basis) for name in ("run.nc", "run.csv")]
+    found = [
+        infocap.estimate(infocap.read(tmp_path / name), basis=plan.basis)
+        for name in ("run.nc", "run.csv")
+    ]
     assert found[0].n_samples == found[1].n_samples == 3000
-    assert_allclose(found[1].memory_capacity.standard_error, found[0].memory_capacity.standard_error, rtol=1e-9)
+    assert_allclose(
+        found[1].memory_capacity.standard_error, found[0].memory_capacity.standard_error, rtol=1e-9
+    )
     assert_allclose(found[1].noise_limited_total, found[0].noise_limited_total, rtol=1e-9)
 
 
@@ -150,7 +174,9 @@ def test_a_run_that_was_cut_short_does_not_go_on_in_the_next(tmp_path):
     plan.write_inputs(tmp_path / "inputs.csv")
     u = np.loadtxt(tmp_path / "inputs.csv", delimiter=",", comments="#", skiprows=2)[:, 1]
     x = np.concatenate([NETWORK(one[:, None], seed=1) for one in u.reshape(3, -1)])
-    np.savetxt(tmp_path / "readouts.csv", x[:1500], delimiter=",")  # the second run ends after 450 steps
+    np.savetxt(
+        tmp_path / "readouts.csv", x[:1500], delimiter=","
+    )  # the second run ends after 450 steps
     recording = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
     assert sorted(one.stop - one.start for one in recording.runs) == [450, 1050]
     result = infocap.estimate(recording, basis=plan.basis)
@@ -164,7 +190,10 @@ def test_a_run_that_was_cut_short_does_not_go_on_in_the_next(tmp_path):
 
 def test_several_files_and_rows_left_out_are_runs_of_their_own(tmp_path):
     u = infocap.draw(sequence().basis, 900, seed=1)
-    parts = [infocap.Recording(u[k : k + 450], NETWORK(u[k : k + 450], seed=k), np.arange(450)) for k in (0, 450)]
+    parts = [
+        infocap.Recording(u[k : k + 450], NETWORK(u[k : k + 450], seed=k), np.arange(450))
+        for k in (0, 450)
+    ]
     names = [one.save(tmp_path / f"{k}.csv") for k, one in enumerate(parts)]
     joined = infocap.read(names)
     assert joined.runs == [slice(0, 450), slice(450, 900)]
@@ -218,7 +247,13 @@ def test_the_plan_of_a_file_tells_the_distribution_to_other_delays(tmp_path):
 def test_the_doctor_compares_a_sequence_with_its_plan(tmp_path):
     plan = sequence()
     recording = acquire(plan, SimulatedBench(NETWORK), tmp_path / "run.db", progress=False)
-    assert not [one for one in infocap.diagnose(recording).checks if one.found.get("cause") == "another design"]
+    assert not [
+        one
+        for one in infocap.diagnose(recording).checks
+        if one.found.get("cause") == "another design"
+    ]
     other = replace(recording, inputs=sequence(seed=5).inputs)
-    (said,) = [one for one in infocap.diagnose(other).checks if one.found.get("cause") == "another design"]
+    (said,) = [
+        one for one in infocap.diagnose(other).checks if one.found.get("cause") == "another design"
+    ]
     assert "of 3150 rows have other inputs than the plan" in said

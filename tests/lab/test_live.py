@@ -13,7 +13,14 @@ import infocap
 from infocap.lab import Plan, SimulatedBench, Store, acquire
 from infocap.report import live
 
-PLAN = {"n_inputs": 2, "max_degree": 3, "n_samples": 256, "seed": 1, "repeat_every": 4, "reference_every": 16}
+PLAN = {
+    "n_inputs": 2,
+    "max_degree": 3,
+    "n_samples": 256,
+    "seed": 1,
+    "repeat_every": 4,
+    "reference_every": 16,
+}
 BENCH = """
 import sys, infocap
 from infocap.lab import Plan, SimulatedBench, acquire
@@ -30,7 +37,14 @@ def started(tmp_path):
     running = []
 
     def start(latency_s):
-        words = [sys.executable, "-c", BENCH, str(tmp_path / "plan.toml"), str(tmp_path / "run.db"), str(latency_s)]
+        words = [
+            sys.executable,
+            "-c",
+            BENCH,
+            str(tmp_path / "plan.toml"),
+            str(tmp_path / "run.db"),
+            str(latency_s),
+        ]
         running.append(subprocess.Popen(words))
         return running[-1]
 
@@ -62,30 +76,48 @@ def test_a_browser_follows_a_run_that_is_killed_resumed_and_completed(browser, s
         page = browser.new_page(viewport={"width": 390, "height": 800})
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text))
-        page.on("request", lambda request: problems.append(request.url) if request.url != address else None)
+        page.on(
+            "request",
+            lambda request: problems.append(request.url) if request.url != address else None,
+        )
         page.goto(address)
         share = lambda: int(re.match(r"(\d+)", page.locator("#live h2").inner_text())[1])  # noqa: E731
         grows = "least => parseInt(document.querySelector('#live h2').textContent) > least"
-        page.locator(".lead").wait_for(timeout=60_000)  # capacities, as soon as there are enough samples
+        page.locator(".lead").wait_for(
+            timeout=60_000
+        )  # capacities, as soon as there are enough samples
         assert "The device computes" in page.locator(".lead").inner_text()
-        page.wait_for_function(grows, arg=share() + 4, timeout=60_000)  # without loading the page again
+        page.wait_for_function(
+            grows, arg=share() + 4, timeout=60_000
+        )  # without loading the page again
         page.fill("#search", "P2")
         page.wait_for_function(grows, arg=share() + 10, timeout=60_000)
-        assert page.input_value("#search") == "P2"  # what was typed stays, also when there is a new result
+        assert (
+            page.input_value("#search") == "P2"
+        )  # what was typed stays, also when there is a new result
         assert all("P2" in row for row in page.locator("#rows tr").all_inner_texts())
         page.hover('[data-degree="1"][data-kind="1"]')
         assert "Degree 1" in page.locator("#tip").inner_text()
         run.kill()
         run.wait()
         killed = "The acquisition was killed or has crashed: look at the device"
-        page.locator(".warned .advice", has_text=killed).wait_for(timeout=20_000)  # sooner than silence would tell
-        assert re.search(r"asked again\s+\d+ times, because the instrument failed", page.locator("#live").inner_text())
+        page.locator(".warned .advice", has_text=killed).wait_for(
+            timeout=20_000
+        )  # sooner than silence would tell
+        assert re.search(
+            r"asked again\s+\d+ times, because the instrument failed",
+            page.locator("#live").inner_text(),
+        )
         started(0.0)
         page.locator(".fine .advice").wait_for(timeout=60_000)
         page.get_by_text("Complete: all that was planned is stored.").wait_for(timeout=60_000)
         assert page.locator("#live h2").inner_text() == "100 % measured"
         said = page.inner_text("body").replace("\xa0", " ")
-        for words in ("Growth with the number of samples", "Drift of the reference", "256/256 samples"):
+        for words in (
+            "Growth with the number of samples",
+            "Drift of the reference",
+            "256/256 samples",
+        ):
             assert words in said
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         now = infocap.lab.status(path)
@@ -125,7 +157,9 @@ def test_only_who_knows_the_token_gets_an_answer(complete):
 def test_a_page_is_computed_again_only_when_there_is_a_new_result(complete, monkeypatch):
     calls = []
     drawn = infocap.report._live.body
-    monkeypatch.setattr(infocap.report._live, "body", lambda *given: calls.append(given) or drawn(*given))
+    monkeypatch.setattr(
+        infocap.report._live, "body", lambda *given: calls.append(given) or drawn(*given)
+    )
     with live(complete) as address:
         pages = [urlopen(address).read() for _ in range(3)]
     assert len(calls) == 1
@@ -158,7 +192,10 @@ def test_the_first_repeats_are_no_reason_to_tell_nothing(tmp_path):
 
 
 def test_what_cannot_be_watched_is_refused_at_once(tmp_path):
-    with pytest.raises(infocap.errors.DataError, match="does not exist"), live(tmp_path / "none.db"):
+    with (
+        pytest.raises(infocap.errors.DataError, match="does not exist"),
+        live(tmp_path / "none.db"),
+    ):
         pass
 
 
@@ -172,7 +209,14 @@ def test_a_terminal_is_watched_without_matplotlib(complete):
 def test_the_command_tells_the_address_and_ends_with_ctrl_c(complete):
     import signal
 
-    words = [sys.executable, "-c", "from infocap.lab.cli import run; run()", "watch", str(complete), "--web"]
+    words = [
+        sys.executable,
+        "-c",
+        "from infocap.lab.cli import run; run()",
+        "watch",
+        str(complete),
+        "--web",
+    ]
     watching = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     try:
         address = watching.stdout.readline().split()[-1]

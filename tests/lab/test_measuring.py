@@ -42,12 +42,25 @@ def test_many_rows_are_measured_at_once_and_stored_as_one_step(tmp_path):
     recording = acquire(PLAN, device, tmp_path / "run.db", progress=False)
     assert device.sizes == [10] * 6 + [4]
     assert_array_equal(recording.readouts, np.column_stack([PLAN.inputs, PLAN.inputs**2]))
-    assert_array_equal(np.argsort(recording.time), PLAN.schedule.codes)  # the order within a batch, too
+    assert_array_equal(
+        np.argsort(recording.time), PLAN.schedule.codes
+    )  # the order within a batch, too
 
 
 def test_rows_are_the_same_bytes_in_batches_of_any_size(tmp_path):
-    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, noise_repeats=3, repeat_every=3, reference_every=9)
-    found = [acquire(plan, SimulatedBench(noisy, batch=b), tmp_path / f"{b}.db", progress=False) for b in (1, 7, 500)]
+    plan = Plan(
+        n_inputs=2,
+        max_degree=3,
+        n_samples=64,
+        seed=1,
+        noise_repeats=3,
+        repeat_every=3,
+        reference_every=9,
+    )
+    found = [
+        acquire(plan, SimulatedBench(noisy, batch=b), tmp_path / f"{b}.db", progress=False)
+        for b in (1, 7, 500)
+    ]
     for other in found[1:]:
         for name in ("inputs", "readouts", "repeats", "noise", "reference"):
             assert getattr(other, name).tobytes() == getattr(found[0], name).tobytes()
@@ -57,8 +70,12 @@ def test_a_batch_that_fails_is_asked_for_again_and_the_failure_names_its_rows(tm
     recording = acquire(PLAN, Generator({2, 3}), tmp_path / "run.db", wait_s=0, progress=False)
     assert_array_equal(recording.inputs, PLAN.inputs)
     first, last = PLAN.schedule.codes[[10, 19]]
-    assert f"(OSError: no trigger, 2 times), at sample {first} to sample {last}" in recording.checks[0]
-    with pytest.raises(DataError, match=r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"):
+    assert (
+        f"(OSError: no trigger, 2 times), at sample {first} to sample {last}" in recording.checks[0]
+    )
+    with pytest.raises(
+        DataError, match=r"failed 1 times at sample \d+ to sample \d+ \(OSError: no trigger\)"
+    ):
         acquire(PLAN, Generator({3}), tmp_path / "other.db", retries=0, progress=False)
     assert len(infocap.read(tmp_path / "other.db").index) == 20
 
@@ -69,7 +86,9 @@ def test_a_batch_that_fails_is_asked_for_again_and_the_failure_names_its_rows(tm
     (lambda u: np.where(np.arange(len(u))[:, None] == 3, np.nan, u), "it gave no finite number"),
     (lambda u: (u, {"T": [1.0, 2.0]}), "ValueError"),
 ])  # fmt: skip
-def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stored(gives, said, tmp_path):
+def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stored(
+    gives, said, tmp_path
+):
     class Device:
         batch = 10
 
@@ -83,7 +102,10 @@ def test_a_batch_with_a_row_that_is_wrong_is_a_failure_and_nothing_of_it_is_stor
 
 def test_a_device_with_memory_gets_several_runs_at_once(tmp_path):
     plan = Plan(max_delay={1: 5}, n_samples=80, runs=4, repeat_every=2, seed=1)
-    one, many = (acquire(plan, SimulatedBench(NETWORK, batch=b), tmp_path / f"{b}.db", progress=False) for b in (1, 4))
+    one, many = (
+        acquire(plan, SimulatedBench(NETWORK, batch=b), tmp_path / f"{b}.db", progress=False)
+        for b in (1, 4)
+    )
     assert one.readouts.tobytes() == many.readouts.tobytes()
     assert one.repeats.tobytes() == many.repeats.tobytes()
 
@@ -97,17 +119,23 @@ def test_ctrl_c_ends_after_the_batch(tmp_path):
 
     assert len(acquire(PLAN, Interrupted(), tmp_path / "run.db", progress=False).index) == 30
     with pytest.raises(ParameterError, match="batch=0` must be a whole number, 1 or more"):
-        acquire(PLAN, type("Wrong", (Generator,), {"batch": 0}), tmp_path / "run.db", progress=False)
+        acquire(
+            PLAN, type("Wrong", (Generator,), {"batch": 0}), tmp_path / "run.db", progress=False
+        )
 
 
 def test_rows_stored_together_are_all_there_or_none(tmp_path):
     with Store(tmp_path / "run.db", PLAN) as store:
         some = list(store.remaining())[:5]
         store.record(some[3].number, [1.0, 2.0])
-        with pytest.raises(DataError, match=f"sample {some[3].number} is stored already with other readouts"):
+        with pytest.raises(
+            DataError, match=f"sample {some[3].number} is stored already with other readouts"
+        ):
             store.record_many(some, np.zeros((5, 2)))
         assert len(store) == 1
-        store.record_many(some, [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]])  # the same twice is no harm
+        store.record_many(
+            some, [[0.0, 0.0]] * 3 + [[1.0, 2.0]] + [[0.0, 0.0]]
+        )  # the same twice is no harm
         assert len(store) == 5
     assert sorted(infocap.read(tmp_path / "run.db").index) == sorted(one.number for one in some)
 
@@ -118,7 +146,9 @@ def test_rows_stored_together_are_all_there_or_none(tmp_path):
 @pytest.mark.parametrize("batch", [1, 9])
 def test_a_measurement_is_the_mean_of_as_many_readings_as_the_plan_says(batch, tmp_path):
     plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=100)
-    recording = acquire(plan, SimulatedBench(noisy, batch=batch), tmp_path / "run.db", progress=False)
+    recording = acquire(
+        plan, SimulatedBench(noisy, batch=batch), tmp_path / "run.db", progress=False
+    )
     error = recording.readouts - np.column_stack([plan.inputs, plan.inputs**2])
     assert error.std() == pytest.approx(0.1, rel=0.2)  # 256 errors of a tenth
     assert Plan.load(plan.save(tmp_path / "plan.toml")) == plan
@@ -134,9 +164,14 @@ def test_readings_of_different_length_have_no_mean(tmp_path):
             return u[: 1 if self.count == 1 else 2]
 
     plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, averages=2)
-    with pytest.raises(DataError, match=r"failed 1 times at sample 5 .*sample 5 have 2 channels; .*n_readouts"):
+    with pytest.raises(
+        DataError, match=r"failed 1 times at sample 5 .*sample 5 have 2 channels; .*n_readouts"
+    ):
         acquire(plan, Hasty(), tmp_path / "run.db", retries=0, progress=False)
-    for name, given in {"found": plan, "told": Plan.from_dict(plan.to_dict() | {"n_readouts": 2})}.items():
+    for name, given in {
+        "found": plan,
+        "told": Plan.from_dict(plan.to_dict() | {"n_readouts": 2}),
+    }.items():
         recording = acquire(given, Hasty(), tmp_path / f"{name}.db", wait_s=0, progress=False)
         assert_array_equal(recording.readouts, plan.inputs)
         assert "the instrument failed 1 times and was asked again" in recording.checks[0]
@@ -199,7 +234,12 @@ def test_a_plan_that_the_instrument_cannot_follow_is_refused_before_anything_is_
         ({"dark_every": 8}, r"`dark_every=8` needs a method dark\(\) of the instrument 'Device'"),
     ]):  # fmt: skip
         with pytest.raises(ParameterError, match=said):
-            acquire(Plan(n_inputs=2, n_samples=64, **settings), Device(), tmp_path / f"{number}.db", progress=False)
+            acquire(
+                Plan(n_inputs=2, n_samples=64, **settings),
+                Device(),
+                tmp_path / f"{number}.db",
+                progress=False,
+            )
     assert calls == ["safe", "safe"]
     for wrong in ({"averages": 0}, {"settle_s": -1}, {"dark_every": 2, "max_delay": {1: 3}}):
         with pytest.raises(ParameterError, match=next(iter(wrong))):
@@ -230,7 +270,15 @@ class Detector:
 
 @pytest.mark.parametrize("batch", [1, 6])
 def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measured(batch, tmp_path):
-    plan = Plan(n_inputs=2, max_degree=3, n_samples=64, seed=1, dark_every=4, repeat_every=4, noise_repeats=2)
+    plan = Plan(
+        n_inputs=2,
+        max_degree=3,
+        n_samples=64,
+        seed=1,
+        dark_every=4,
+        repeat_every=4,
+        noise_repeats=2,
+    )
     assert plan.schedule.names[2] == ("dark", 0)
     detector = Detector()
     detector.batch = batch
@@ -245,7 +293,11 @@ def test_the_latest_dark_level_is_subtracted_and_the_store_keeps_what_was_measur
         == "21 measurements with the source off: from each other one, the latest before it was subtracted."
     )
     assert recording.checks[0].found == {"dark": 21}
-    raw = [entry.content[1] for entry in read_entries(tmp_path / "run.db").entries.values() if entry.kind == "sample"]
+    raw = [
+        entry.content[1]
+        for entry in read_entries(tmp_path / "run.db").entries.values()
+        if entry.kind == "sample"
+    ]
     assert np.min(raw) > 4
     kept = infocap.read(recording.save(tmp_path / "run.nc"))
     assert_array_equal(kept.readouts, recording.readouts)
@@ -258,7 +310,10 @@ def test_dark_levels_measured_with_other_software_are_subtracted(tmp_path):
     rows = [line.split(",") for line in (tmp_path / "inputs.csv").read_text().splitlines()[2:]]
     assert rows[0] == ["-3", "", ""]
     detector = Detector()
-    x = [detector.dark() if row[0] == "-3" else detector.measure(np.array(row[1:], dtype=float)) for row in rows]
+    x = [
+        detector.dark() if row[0] == "-3" else detector.measure(np.array(row[1:], dtype=float))
+        for row in rows
+    ]
     np.savetxt(tmp_path / "readouts.csv", x, delimiter=",")
     recording = infocap.read(tmp_path / "inputs.csv", tmp_path / "readouts.csv")
     true = np.column_stack([plan.inputs, plan.inputs**2])
@@ -287,8 +342,13 @@ def test_extra_values_are_kept_in_store_recording_and_file_and_are_drawn(tmp_pat
     place = [k for k, (kind, _) in enumerate(plan.schedule.names) if kind == "sample"]
     row = plan.schedule.codes[place]
     for found in (recording, infocap.read(recording.save(tmp_path / "run.nc"))):
-        assert found.extra_names == ("Room [K]", "Power [mW]") or found.extra_names == ("Power [mW]", "Room [K]")
-        room, power = (found.extra[:, found.extra_names.index(name)] for name in ("Room [K]", "Power [mW]"))
+        assert found.extra_names == ("Room [K]", "Power [mW]") or found.extra_names == (
+            "Power [mW]",
+            "Room [K]",
+        )
+        room, power = (
+            found.extra[:, found.extra_names.index(name)] for name in ("Room [K]", "Power [mW]")
+        )
         assert_allclose(room[row], 293 + 0.01 * (np.array(place) + 1))
         told = np.isfinite(power)
         assert 20 < told.sum() < 44
@@ -297,7 +357,9 @@ def test_extra_values_are_kept_in_store_recording_and_file_and_are_drawn(tmp_pat
         assert_allclose(ax.lines[0].get_ydata(), np.sort(room))
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("time (s)", "Room [K]")
         plt.close("all")
-        with pytest.raises(ParameterError, match=r"`name='Rom'` is no extra value of this recording, which has \['"):
+        with pytest.raises(
+            ParameterError, match=r"`name='Rom'` is no extra value of this recording, which has \['"
+        ):
             infocap.plot.extra_value(found, "Rom")
     with pytest.raises(ParameterError, match=r"which has \[\]"):
         infocap.plot.extra_value(infocap.Recording(np.zeros((3, 1)), np.zeros((3, 1)), range(3)))
@@ -340,7 +402,9 @@ def test_several_nights_are_one_source_with_error_bars_and_their_extra_values(tm
     one = infocap.estimate(infocap.read(nights[0]), basis=basis)
     exact = infocap.probe(device, basis, 1 << 16, seed=9).total
     assert both.n_samples == 1024
-    assert both.total_standard_error == pytest.approx(one.total_standard_error / np.sqrt(2), rel=0.35)
+    assert both.total_standard_error == pytest.approx(
+        one.total_standard_error / np.sqrt(2), rel=0.35
+    )
     assert abs(both.total - exact) < 4 * both.total_standard_error
 
 
@@ -368,7 +432,9 @@ def test_a_finished_plan_opens_no_instrument_unless_the_last_run_crashed(tmp_pat
     assert read_entries(path).entries == before
     assert_array_equal(again.readouts, first.readouts)
     with Store(path) as store:
-        store.note("begun", instrument="Device")  # as if the process had been killed after its last row
+        store.note(
+            "begun", instrument="Device"
+        )  # as if the process had been killed after its last row
     acquire(PLAN, Device, path, progress=False)
     assert made == ["made", "safe", "made", "safe", "safe"]
 

@@ -68,11 +68,15 @@ def test_names_go_from_the_plan_through_acquisition_and_estimation_to_every_outp
     assert_allclose(plan.inputs.max(axis=0), (5, 360), rtol=0.02)
 
     assert says("draw", "plan.toml", "-o", "inputs.csv")[0] == 0
-    heading = next(line for line in (tmp_path / "inputs.csv").read_text().splitlines() if line[0] != "#")
+    heading = next(
+        line for line in (tmp_path / "inputs.csv").read_text().splitlines() if line[0] != "#"
+    )
     assert heading == "index,u1: Voltage A [V],u2: Phase [deg]"
 
     for name in ("first", "second"):
-        code, said = says("acquire", "plan.toml", "-o", f"{name}.db", "--instrument", "own_bench:make", "--quiet")
+        code, said = says(
+            "acquire", "plan.toml", "-o", f"{name}.db", "--instrument", "own_bench:make", "--quiet"
+        )
         assert code == 0, said
     code, said = says("show", "first.db")
     assert re.search(r"input Voltage A \[V\] 0\.\d+ to [45][\d.]* input Phase \[deg\] ", said)
@@ -113,11 +117,17 @@ def test_files_without_a_plan_take_names_and_ranges_from_the_command(says):
     plan = Plan(family=list(INPUTS), max_degree=3, n_samples=256)
     u = plan.inputs
     x = np.column_stack([u[:, 0], u[:, 0] ** 2, np.cos(np.deg2rad(u[:, 1]))])
-    pd.DataFrame(np.hstack([u, x]), columns=["a", "b", "x1", "x2", "x3"]).to_csv("bare.csv", index=False)
-    code, said = says("estimate", "bare.csv", "--u", "a,b", *OPTIONS, "--max-degree", 3, "-o", "r.nc")
+    pd.DataFrame(np.hstack([u, x]), columns=["a", "b", "x1", "x2", "x3"]).to_csv(
+        "bare.csv", index=False
+    )
+    code, said = says(
+        "estimate", "bare.csv", "--u", "a,b", *OPTIONS, "--max-degree", 3, "-o", "r.nc"
+    )
     assert code == 0, said
     assert infocap.load_result("r.nc").basis.names == ["Voltage A", "Phase"]
-    code, said = says("estimate", "bare.csv", "--u", "a,b", "--input", "a", "--input", "b:0:360:fourier")
+    code, said = says(
+        "estimate", "bare.csv", "--u", "a,b", "--input", "a", "--input", "b:0:360:fourier"
+    )
     assert code == 3
     assert "outside the domain [-1, 1] of the legendre basis" in said
     for words, message in (
@@ -130,13 +140,17 @@ def test_files_without_a_plan_take_names_and_ranges_from_the_command(says):
     ):
         code, said = says("estimate", "bare.csv", "--u", "a,b", *words)
         assert (code, message in said) == (2, True), said
-    code, said = says("plan", *OPTIONS, "--n-inputs", 2, "--max-degree", 3, "--n-samples", 64, "-o", "p.toml")
+    code, said = says(
+        "plan", *OPTIONS, "--n-inputs", 2, "--max-degree", 3, "--n-samples", 64, "-o", "p.toml"
+    )
     assert code == 2
     assert "--n-inputs 2 is told by --input already" in said
 
 
 def test_the_axes_of_figures_have_names_ranges_and_units():
-    basis = infocap.product_basis(infocap.inputs("Cost $a$ [k$]:0:5", "noise [mV]:normal"), max_degree=3)
+    basis = infocap.product_basis(
+        infocap.inputs("Cost $a$ [k$]:0:5", "noise [mV]:normal"), max_degree=3
+    )
     result = infocap.probe(lambda u: u**2, basis, 256, seed=1)
     ax = infocap.plot.capacity_matrix(result)
     ax.figure.canvas.draw()  # dollar signs are no mathematics
@@ -144,7 +158,10 @@ def test_the_axes_of_figures_have_names_ranges_and_units():
     assert ax.get_ylabel() == "degree in noise (mV)"  # a normal input has no ends
     other = infocap.product_basis(infocap.inputs("b:0:5", "c:fourier"), max_degree=3)
     shown = infocap.plot.capacity_matrix(infocap.probe(np.cos, other, 256, seed=1))
-    assert shown.collections[0].get_array().shape == (7, 4)  # functions of c upwards, degrees in b to the right
+    assert shown.collections[0].get_array().shape == (
+        7,
+        4,
+    )  # functions of c upwards, degrees in b to the right
 
 
 @pytest.mark.parametrize("source", ["pandas", "xarray"])
@@ -159,7 +176,10 @@ def test_names_of_columns_are_kept(source):
     assert result.basis.labels[1:3] == ["P1(Phase)", "P1(Voltage A)"]
     assert_allclose(result.capacity, infocap.estimate(u, u**2, basis).capacity)
     own = infocap.product_basis(infocap.inputs("first", "second"), max_degree=2)
-    assert infocap.estimate(labelled, u**2, own).basis.names == ["first", "second"]  # what was said wins
+    assert infocap.estimate(labelled, u**2, own).basis.names == [
+        "first",
+        "second",
+    ]  # what was said wins
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".csv"])
@@ -168,7 +188,10 @@ def test_a_recording_keeps_the_names_of_its_inputs(suffix, tmp_path):
     recording = infocap.Recording(u, u**2, np.arange(64), input_names=("Voltage A [V]", "u2"))
     again = infocap.read(recording.save(tmp_path / f"run{suffix}"))
     assert again.input_names == recording.input_names
-    assert infocap.estimate(again, basis=infocap.product_basis("legendre", 2, 2)).basis.names == ["Voltage A", "u2"]
+    assert infocap.estimate(again, basis=infocap.product_basis("legendre", 2, 2)).basis.names == [
+        "Voltage A",
+        "u2",
+    ]
     plain = infocap.Recording(u, u**2, np.arange(64)).save(tmp_path / f"plain{suffix}")
     assert infocap.read(plain).input_names == ()
     with pytest.raises(DataError, match="input_names has 1 names for 2 inputs"):
@@ -182,13 +205,25 @@ def test_names_change_no_function_and_no_older_fingerprint():
     results = [infocap.probe(lambda u: u**2, basis, 256, seed=1) for basis in (named, bare)]
     assert infocap.compare(*results).totals().difference[1] == 0
     assert "variable" not in json.dumps(bare.to_dict())
-    assert Plan(family=infocap.inputs("a", "b")).n_inputs == Plan(family=["a:uniform", "b:normal"]).n_inputs == 2
+    assert (
+        Plan(family=infocap.inputs("a", "b")).n_inputs
+        == Plan(family=["a:uniform", "b:normal"]).n_inputs
+        == 2
+    )
 
 
 def test_distributions_are_families_by_another_name():
-    same = {"uniform": "legendre", "normal": "hermite", "exponential": "laguerre", "arcsine": "chebyshev"}
+    same = {
+        "uniform": "legendre",
+        "normal": "hermite",
+        "exponential": "laguerre",
+        "arcsine": "chebyshev",
+    }
     for distribution, family in same.items():
-        assert infocap.product_basis(distribution, 2, 2).families == infocap.product_basis(family, 2, 2).families
+        assert (
+            infocap.product_basis(distribution, 2, 2).families
+            == infocap.product_basis(family, 2, 2).families
+        )
     assert dict(infocap.inputs("k:binomial(8, 0.5)")[0].parameters) == {"n": 8, "p": 0.5}
 
 
@@ -199,9 +234,14 @@ def test_without_a_basis_one_is_chosen_and_said():
     result = infocap.estimate(u, x)
     assert (len(result.basis), result.basis.max_degree) == (45, 8)
     (note,) = [one for one in result.notes if "no basis" in one]
-    assert "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples" in note
+    assert (
+        "legendre, uniform inputs on [-1, 1]; degree 8 chosen, 45 functions for 100 samples" in note
+    )
     with pytest.warns(infocap.errors.DataWarning, match="lower the degree"):
-        assert infocap.estimate(rng.normal(size=(100, 2)), x, family="normal").basis.family_name == "hermite"
+        assert (
+            infocap.estimate(rng.normal(size=(100, 2)), x, family="normal").basis.family_name
+            == "hermite"
+        )
     with pytest.raises(ParameterError, match="'blue'"):
         infocap.estimate(u, x, family="blue")
     with pytest.raises(ParameterError, match="leave out one of them"):
@@ -212,7 +252,9 @@ def test_without_a_basis_one_is_chosen_and_said():
 
 def test_a_recording_is_analysed_with_the_basis_of_its_plan():
     plan = Plan(family=list(INPUTS), max_degree=2, n_samples=64)
-    recording = infocap.Recording(plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()})
+    recording = infocap.Recording(
+        plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()}
+    )
     assert recording.input_names == ("Voltage A [V]", "Phase [deg]")
     result = infocap.estimate(recording, method="raw")
     assert result.basis.labels == plan.basis.labels
@@ -220,18 +262,28 @@ def test_a_recording_is_analysed_with_the_basis_of_its_plan():
 
 
 def test_notebooks_show_every_kind_of_object_without_anything_from_elsewhere():
-    plan = Plan(family=["<b>bold</b> [V]:0:5", INPUTS[1]], max_degree=3, n_samples=64, title="<i>bench</i>")
-    recording = infocap.Recording(plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()})
+    plan = Plan(
+        family=["<b>bold</b> [V]:0:5", INPUTS[1]], max_degree=3, n_samples=64, title="<i>bench</i>"
+    )
+    recording = infocap.Recording(
+        plan.inputs, plan.inputs, np.arange(64), metadata={"plan": plan.to_dict()}
+    )
     result = infocap.estimate(recording, basis=plan.basis, method="raw", growth=False)
-    both = infocap.compare(*[infocap.probe(np.sin, plan.basis, 256, seed=k) for k in (1, 2)], names=["a", "<u>b</u>"])
-    shown = {type(one).__name__: one._repr_html_() for one in (result, both, plan.basis, plan, recording)}
+    both = infocap.compare(
+        *[infocap.probe(np.sin, plan.basis, 256, seed=k) for k in (1, 2)], names=["a", "<u>b</u>"]
+    )
+    shown = {
+        type(one).__name__: one._repr_html_() for one in (result, both, plan.basis, plan, recording)
+    }
     for name, text in shown.items():
         assert text.startswith('<div class="infocap"><style>')
         assert name in texts(text)
         assert not re.search(r"<[biu]>|<script|src=|https?://(?!www\.w3\.org)", text)
     for name in ("ProductBasis", "Plan", "Recording"):
         assert "<b>bold</b>" in texts(shown[name])
-        assert re.search(r"Phase (uniform phase 0 360|as measured [\d.]+ [\d.]+) deg", texts(shown[name]))
+        assert re.search(
+            r"Phase (uniform phase 0 360|as measured [\d.]+ [\d.]+) deg", texts(shown[name])
+        )
     assert shown["CapacityResult"].count("<svg") == 2  # the matrix and the bars of the page
     assert infocap.report._figures.bars(result) in shown["CapacityResult"]
     assert shown["Comparison"].count("<svg") == 1

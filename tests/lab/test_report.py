@@ -65,7 +65,11 @@ def test_every_kind_of_result_makes_a_well_formed_page(kind):
     assert found.open == []
     ids = [value for key, value in found.attributes if key == "id"]
     assert len(ids) == len(set(ids))
-    assert not [pair for pair in found.attributes if "nan" in str(pair[1]).split() or "inf" in str(pair[1]).split()]
+    assert not [
+        pair
+        for pair in found.attributes
+        if "nan" in str(pair[1]).split() or "inf" in str(pair[1]).split()
+    ]
     said = words(page)
     assert f"of at most {result.maximum} linearly independent functions" in said
     assert (result.qualified_total or f"{result.total:.1f}") in said
@@ -74,7 +78,9 @@ def test_every_kind_of_result_makes_a_well_formed_page(kind):
     assert ("Where readouts do not fit" in said) == (kind == "a slip")
     assert "Capacity by degree" in said
     assert ("gives no error bars" in said) == (result.total_standard_error is None)
-    assert ("95 % interval" in said) == (result.total_standard_error is not None and not result.unreliable)
+    assert ("95 % interval" in said) == (
+        result.total_standard_error is not None and not result.unreliable
+    )
     assert ("p-value" in said) == (result.p_value is not None)
     assert "Where the numbers come from" in said
     assert result.method in said
@@ -89,7 +95,9 @@ def test_the_page_needs_nothing_from_elsewhere(kind):
     assert all(link.startswith("#") for link in re.findall(r'(?:href="|url\()(.)', page))
     found = Elements(page)
     assert not {"link", "img", "iframe", "object", "embed", "base", "a"} & set(found.tags)
-    assert not [key for key, _ in found.attributes if key in ("src", "style") or key.startswith("on")]
+    assert not [
+        key for key, _ in found.attributes if key in ("src", "style") or key.startswith("on")
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,7 +120,10 @@ def test_everything_measured_is_shown():
     said = words(infocap.report.page(result, title="Tube 7"))
     low, high = result.total_interval(0.95)
     assert "Tube 7" in said
-    assert f"The device computes {result.total:.2f} ± {result.total_standard_error:.2f} of at most 13" in said
+    assert (
+        f"The device computes {result.total:.2f} ± {result.total_standard_error:.2f} of at most 13"
+        in said
+    )
     assert f"95 % interval {low:.2f} to {high:.2f}" in said
     assert "From 512 samples of 12 readouts and the constant, among 28 Legendre functions" in said
     assert "in functions of the inputs outside this basis" in said
@@ -134,8 +145,12 @@ def test_every_check_is_shown_and_none_is_said_to_be_none():
     assert all(check[1:] in said for check in result.checks)
     assert "No warnings." not in said
     assert "No warnings." in words(page_of("raw"))
-    assert embedded(infocap.report.page(result))["checks"] == [check.to_dict() for check in result.checks]
-    noted = replace(result, checks=tuple(Check(str(check), "note", channels=[3]) for check in result.checks))
+    assert embedded(infocap.report.page(result))["checks"] == [
+        check.to_dict() for check in result.checks
+    ]
+    noted = replace(
+        result, checks=tuple(Check(str(check), "note", channels=[3]) for check in result.checks)
+    )
     assert embedded(infocap.report.page(noted))["checks"][0]["found"] == {"channels": [3]}
     said = words(infocap.report.page(noted))
     assert "No warnings." in said
@@ -160,14 +175,24 @@ def test_metadata_cannot_pass_for_the_estimation():
 
 def test_the_misfit_is_drawn_where_the_rows_slipped():
     page = page_of("a slip")
-    drawing = re.search(r'<svg[^>]*aria-label="Where readouts do not fit.*?</svg>', page, re.DOTALL).group(0)
-    marks = re.findall(r'<rect x="(.*?)" y=".*?" width="(.*?)" height=".*?" class="(.*?)"(?: fill="(.*?)")?', drawing)
+    drawing = re.search(
+        r'<svg[^>]*aria-label="Where readouts do not fit.*?</svg>', page, re.DOTALL
+    ).group(0)
+    marks = re.findall(
+        r'<rect x="(.*?)" y=".*?" width="(.*?)" height=".*?" class="(.*?)"(?: fill="(.*?)")?',
+        drawing,
+    )
     doubted = [float(x) for x, _, kind, _ in marks if kind == "doubt"]
     left, right = min(doubted), max(doubted)
     cells = [(float(x), float(width), fill) for x, width, kind, fill in marks if kind == "mark"]
-    share = lambda inside: sum(width for x, width, _ in cells if (left - 5 <= x <= right + 5) == inside)  # noqa: E731
+    share = lambda inside: sum(
+        width for x, width, _ in cells if (left - 5 <= x <= right + 5) == inside
+    )  # noqa: E731
     assert share(inside=True) > 5 * share(inside=False)
-    ticks = {text: float(x) for x, text in re.findall(r'<text [^>]*x="([\d.]+)"[^>]*>(\d+)</text>', drawing)}
+    ticks = {
+        text: float(x)
+        for x, text in re.findall(r'<text [^>]*x="([\d.]+)"[^>]*>(\d+)</text>', drawing)
+    }
     assert left < ticks["400"] + 0.1 * (ticks["600"] - ticks["400"])
     assert ticks["600"] < right < ticks["800"]
     assert "misfit, 1 is usual" in drawing
@@ -201,12 +226,17 @@ def test_each_cell_of_the_matrix_has_the_colour_of_its_capacity():
     cells = re.findall(r'd="M ([\d.]+) ([\d.]+)[^"]*" [^>]*fill="(#\w+)"', mesh, re.DOTALL)
     colours = {(round(float(x)), round(float(y))): colour for x, y, colour in cells}
     marks = re.findall(
-        r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" class="mark" data-function="(\d+)"', page
+        r'<rect x="(.*?)" y="(.*?)" width="(.*?)" height="(.*?)" class="mark" data-function="(\d+)"',
+        page,
     )
     assert [int(one[-1]) for one in marks] == list(range(len(result.basis)))
     for x, y, _, height, number in marks:
         corner = round(float(x)), round(float(y) + float(height))
-        known = [colour for (a, b), colour in colours.items() if abs(a - corner[0]) + abs(b - corner[1]) <= 2]
+        known = [
+            colour
+            for (a, b), colour in colours.items()
+            if abs(a - corner[0]) + abs(b - corner[1]) <= 2
+        ]
         assert known == [mpl.colors.to_hex(mpl.colormaps["viridis"](result.capacity[int(number)]))]
     assert len({x for x, *_ in marks}) == size
 
@@ -224,7 +254,9 @@ def test_the_table_by_degree_adds_up():
     table = re.search(r"<caption>Capacity by degree.*?</table>", page, re.DOTALL).group(0)
     last = re.findall(r"<td[^>]*>(.*?)</td>", table.split("<tfoot>")[1])
     sums = result.by_degree()[1:].sum()  # the constant is in no column of variables
-    assert [float(cell) for cell in last[1:]] == [round(float(value), 2) for value in (*sums, result.capacity.sum())]
+    assert [float(cell) for cell in last[1:]] == [
+        round(float(value), 2) for value in (*sums, result.capacity.sum())
+    ]
     assert last[0] == f"{np.sum(result.capacity > 0)} of {len(result.basis)}"
 
 
@@ -235,12 +267,17 @@ def test_the_strongest_functions_come_first():
     shown = [html.unescape(name) for name in re.findall(r"<tr><td>(.*?)</td>", rows)]
     order = np.argsort(-result.capacity, kind="stable")[: len(shown)]
     assert shown == [
-        result.basis.labels[one].replace("1", "constant") if one == 0 else result.basis.labels[one] for one in order
+        result.basis.labels[one].replace("1", "constant") if one == 0 else result.basis.labels[one]
+        for one in order
     ]
 
 
 def test_no_text_can_become_markup():
-    metadata = {"plan": {HOSTILE: HOSTILE}, HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: 1}]}, "seed": HOSTILE}
+    metadata = {
+        "plan": {HOSTILE: HOSTILE},
+        HOSTILE: {HOSTILE: [HOSTILE, {HOSTILE: 1}]},
+        "seed": HOSTILE,
+    }
     result = replace(
         FULL(),
         checks=(Check(HOSTILE, **{HOSTILE: HOSTILE}), Check(HOSTILE, "note")),
@@ -267,7 +304,9 @@ def test_only_our_own_script_may_run():
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("kind", ["two inputs, everything measured", "five inputs, everything measured"])
+@pytest.mark.parametrize(
+    "kind", ["two inputs, everything measured", "five inputs, everything measured"]
+)
 def test_curves_are_those_of_the_plots_in_the_colours_of_the_page(kind):
     page = page_of(kind)
     curves = {
@@ -290,7 +329,10 @@ def test_a_spot_lies_on_the_point_that_it_tells_about():
     page = page_of("two inputs, everything measured")
     drift = re.search(r'<svg[^>]*aria-label="Drift.*?</svg>', page, re.DOTALL).group(0)
     spots = np.array(re.findall(r'<circle cx="(.*?)" cy="(.*?)" r="6"', drift), dtype=float)
-    markers = np.array(re.findall(r'<use href="#drift-m\w+" x="(.*?)" y="(.*?)" fill="var\(--one', drift), dtype=float)
+    markers = np.array(
+        re.findall(r'<use href="#drift-m\w+" x="(.*?)" y="(.*?)" fill="var\(--one', drift),
+        dtype=float,
+    )
     assert len(spots) == 32
     assert np.abs(spots - markers[:32]).max() < 0.02
 
@@ -342,8 +384,12 @@ def test_findings_that_make_no_sense_are_refused(kind, found, tmp_path):
     with pytest.raises(ParameterError, match=f"{name} makes no sense: {kind.__name__}"):
         kind(**found)
     path = KINDS["raw"]().save(tmp_path / "result.csv")
-    text = path.read_text().replace('"metadata": {', f'"metadata": {{"{name}": {json.dumps(found)}', 1)
-    path.write_text("".join(text.splitlines(keepends=True)[:-1]))  # without the checksum, which is made anew
+    text = path.read_text().replace(
+        '"metadata": {', f'"metadata": {{"{name}": {json.dumps(found)}', 1
+    )
+    path.write_text(
+        "".join(text.splitlines(keepends=True)[:-1])
+    )  # without the checksum, which is made anew
     seal(path)
     with pytest.raises(DataError, match=f"result.csv is damaged: it {name} makes no sense"):
         infocap.load_result(path)
@@ -395,10 +441,22 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path):
 def test_the_command_writes_the_page_of_a_saved_result(tmp_path, suffix):
     FULL().save(tmp_path / f"result{suffix}")
     output = tmp_path / "report.html"
-    arguments = ["report", str(tmp_path / f"result{suffix}"), "-o", str(output), "--title", "Tube 7"]
+    arguments = [
+        "report",
+        str(tmp_path / f"result{suffix}"),
+        "-o",
+        str(output),
+        "--title",
+        "Tube 7",
+    ]
     outcome = CliRunner().invoke(main, arguments, catch_exceptions=False)
     assert outcome.exit_code == 0
     assert "report.html" in outcome.output
-    assert embedded(output.read_text(encoding="utf-8"))["functions"]["capacity"] == FULL().capacity.tolist()
+    assert (
+        embedded(output.read_text(encoding="utf-8"))["functions"]["capacity"]
+        == FULL().capacity.tolist()
+    )
     with pytest.raises(DataError, match="does not exist"):
-        CliRunner().invoke(main, ["report", "nowhere.nc", "-o", str(output)], catch_exceptions=False)
+        CliRunner().invoke(
+            main, ["report", "nowhere.nc", "-o", str(output)], catch_exceptions=False
+        )

@@ -29,7 +29,9 @@ def open_page(browser, tmp_path):
             path.write_text(page_of(result), encoding="utf-8")
         else:
             infocap.report.save(result, path, title)
-        context = browser.new_context(viewport={"width": width, "height": 800}, offline=True, **options)
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, offline=True, **options
+        )
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: problems.append(f"console: {message.text}"))
@@ -37,7 +39,9 @@ def open_page(browser, tmp_path):
         page.on("dialog", lambda dialog: problems.append(f"dialog: {dialog.message}"))
         page.on(
             "request",
-            lambda request: None if request.url.startswith(("file:", "blob:")) else problems.append(request.url),
+            lambda request: (
+                None if request.url.startswith(("file:", "blob:")) else problems.append(request.url)
+            ),
         )
         page.goto(path.as_uri())
         return page
@@ -102,7 +106,9 @@ def test_tooltips_can_be_reached_with_the_keyboard(open_page):
     assert "P1(u1)" in words(page.locator("#tip"))
     page.keyboard.press("ArrowUp")
     assert "P1(u1)·P1(u2)" in words(page.locator("#tip"))
-    assert "P1(u1)·P1(u2); capacity" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert "P1(u1)·P1(u2); capacity" in page.evaluate(
+        "document.activeElement.getAttribute('aria-label')"
+    )
     page.keyboard.press("Escape")
     assert page.locator("#tip").is_hidden()
 
@@ -116,7 +122,8 @@ def download(page, button, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", ["two inputs, everything measured", "five inputs, everything measured", "raw", "a sequence"]
+    "kind",
+    ["two inputs, everything measured", "five inputs, everything measured", "raw", "a sequence"],
 )
 def test_the_downloaded_csv_is_the_result(kind, open_page, tmp_path):
     result = KINDS[kind]()
@@ -125,12 +132,18 @@ def test_the_downloaded_csv_is_the_result(kind, open_page, tmp_path):
     back = infocap.load_result(path)
     for name in ("capacity", "raw", "unbiased", "standard_error", "p_value"):
         assert np.array_equal(getattr(back, name), getattr(result, name))
-    assert (back.total, back.checks, back.basis.labels) == (result.total, result.checks, result.basis.labels)
+    assert (back.total, back.checks, back.basis.labels) == (
+        result.total,
+        result.checks,
+        result.basis.labels,
+    )
 
 
 def test_the_downloaded_json_holds_everything(open_page, tmp_path):
     result = FULL()
-    found = json.loads(download(open_page(result), "#save-json", tmp_path).read_text(encoding="utf-8"))
+    found = json.loads(
+        download(open_page(result), "#save-json", tmp_path).read_text(encoding="utf-8")
+    )
     assert found["functions"]["capacity"] == result.capacity.tolist()
     assert found["functions"]["label"] == result.basis.labels
     assert found["metadata"]["growth"]["total"] == list(result.growth.total)
@@ -173,7 +186,13 @@ def test_dark_follows_the_system_and_the_button(open_page):
 def test_the_page_can_be_printed(open_page):
     printed = open_page(FULL()).pdf(format="A4")
     assert printed.startswith(b"%PDF")
-    assert 2 <= printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") + printed.count(b"/Type /Page/") <= 6
+    assert (
+        2
+        <= printed.count(b"/Type /Page\n")
+        + printed.count(b"/Type /Page ")
+        + printed.count(b"/Type /Page/")
+        <= 6
+    )
 
 
 def test_without_javascript_the_essentials_are_there(open_page):
@@ -199,7 +218,9 @@ def test_hostile_text_stays_text(open_page):
     assert page.locator("#tip").is_visible()
 
 
-def test_every_figure_can_be_saved_as_svg_and_png_in_light_colours_with_text_as_text(open_page, tmp_path):
+def test_every_figure_can_be_saved_as_svg_and_png_in_light_colours_with_text_as_text(
+    open_page, tmp_path
+):
     page = open_page(FULL(), title="My device", color_scheme="dark")
     figures = page.locator("figure:has(> .drawing)")
     assert figures.count() == 5  # matrix, bars, growth, factors, drift
@@ -210,9 +231,13 @@ def test_every_figure_can_be_saved_as_svg_and_png_in_light_colours_with_text_as_
     texts = ["".join(one.itertext()).strip() for one in drawn.iter(f"{ns}text")]
     assert "degree in u₁" in texts
     assert "var(" not in svg.read_text(encoding="utf-8")
-    assert {one.get("fill") for one in drawn.iter(f"{ns}text")} == {"rgb(27, 31, 36)"}  # ink on paper
+    assert {one.get("fill") for one in drawn.iter(f"{ns}text")} == {
+        "rgb(27, 31, 36)"
+    }  # ink on paper
     inside = [rect for clip in drawn.iter(f"{ns}clipPath") for rect in clip]
-    assert [one for one in drawn.iter(f"{ns}rect") if one not in inside] == []  # what was pointed at on the page
+    assert [
+        one for one in drawn.iter(f"{ns}rect") if one not in inside
+    ] == []  # what was pointed at on the page
     png = download(page, "figure:has(> .drawing) >> nth=1 >> text=PNG", tmp_path)
     assert png.name == "my-device-capacity-by-degree.png"
     picture = np.asarray(Image.open(png).convert("RGB"))
@@ -220,17 +245,23 @@ def test_every_figure_can_be_saved_as_svg_and_png_in_light_colours_with_text_as_
     assert (picture[0, 0] == 255).all()
     for colour in ((0x8E, 0x97, 0x9F), (0x00, 0x72, 0xB2)):  # the constant, one variable
         assert (picture == colour).all(axis=2).sum() > 5000
-    assert page.evaluate("document.documentElement.dataset.theme") is None  # the page is dark as before
+    assert (
+        page.evaluate("document.documentElement.dataset.theme") is None
+    )  # the page is dark as before
 
 
 def test_a_saved_misfit_has_its_cells(open_page, tmp_path):
     svg = download(open_page("a slip"), 'figure:has-text("do not fit") >> text=SVG', tmp_path)
     rects = ElementTree.parse(svg).getroot().iter("{http://www.w3.org/2000/svg}rect")
-    assert sum(one.get("fill") in ("rgb(34, 168, 132)", "rgb(68, 191, 112)") for one in rects) > 20  # 4 times and more
+    assert (
+        sum(one.get("fill") in ("rgb(34, 168, 132)", "rgb(68, 191, 112)") for one in rects) > 20
+    )  # 4 times and more
 
 
 def test_a_card_fits_a_telephone_and_a_sheet_and_tells_what_is_pointed_at(open_page, tmp_path):
-    card = infocap.report.card(FULL(), tmp_path / "card.html", "Tube 7", {"what": "A long glass tube. " * 6})
+    card = infocap.report.card(
+        FULL(), tmp_path / "card.html", "Tube 7", {"what": "A long glass tube. " * 6}
+    )
     page = open_page(card, width=390, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.hover('[data-degree="1"][data-kind="1"]')
@@ -241,7 +272,9 @@ def test_a_card_fits_a_telephone_and_a_sheet_and_tells_what_is_pointed_at(open_p
 def test_a_gallery_fits_a_telephone_sorts_and_leads_to_its_cards(open_page, tmp_path):
     kinds = ("one input", "raw", "a sequence", "a slip")
     for kind in kinds:
-        infocap.report.card(KINDS[kind](), tmp_path / f"{kind}.html", kind, {"what": "A device that was tested"})
+        infocap.report.card(
+            KINDS[kind](), tmp_path / f"{kind}.html", kind, {"what": "A device that was tested"}
+        )
     infocap.report.gallery(tmp_path, tmp_path / "gallery.html")
     narrow = open_page(tmp_path / "gallery.html", width=390)
     assert narrow.evaluate("document.documentElement.scrollWidth") <= 390

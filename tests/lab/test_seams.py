@@ -9,7 +9,15 @@ from infocap.lab import Plan, SimulatedBench, Store, acquire, status
 from infocap.lab.cli import main
 
 TWO = ("Bias [V]:0:5", "Phase [deg]:0:360:fourier")
-PLAN = Plan(family=TWO, n_inputs=2, max_delay={1: 8, 2: 3}, n_samples=1200, runs=3, repeat_every=3, title="My loop")
+PLAN = Plan(
+    family=TWO,
+    n_inputs=2,
+    max_delay={1: 8, 2: 3},
+    n_samples=1200,
+    runs=3,
+    repeat_every=3,
+    title="My loop",
+)
 
 
 def loop(u):
@@ -37,13 +45,27 @@ def command(*words):
 
 
 def test_functions_of_delayed_inputs_bear_their_names_without_units():
-    assert {"P1(Bias[t])", "cos1(Phase[t-8])", "P1(Bias[t])·sin1(Phase[t-3])"} <= set(PLAN.basis.labels)
+    assert {"P1(Bias[t])", "cos1(Phase[t-8])", "P1(Bias[t])·sin1(Phase[t-3])"} <= set(
+        PLAN.basis.labels
+    )
     assert not any("[V]" in one or "[deg]" in one for one in PLAN.basis.labels)
 
 
 def test_a_plan_of_sequences_takes_inputs_one_by_one(tmp_path):
-    words = ["plan", "--sequence", "1:8,2:3", "--n-samples", 1200, "--runs", 3, "-o", tmp_path / "plan.toml"]
-    assert "3 measurements of 408 time steps" in command(*words, "--input", TWO[0], "--input", TWO[1])
+    words = [
+        "plan",
+        "--sequence",
+        "1:8,2:3",
+        "--n-samples",
+        1200,
+        "--runs",
+        3,
+        "-o",
+        tmp_path / "plan.toml",
+    ]
+    assert "3 measurements of 408 time steps" in command(
+        *words, "--input", TWO[0], "--input", TWO[1]
+    )
     assert Plan.load(tmp_path / "plan.toml").basis.names == ["Bias", "Phase"]
 
 
@@ -80,17 +102,25 @@ def test_the_doctor_knows_that_a_sequence_has_memory_and_claims_no_plan_without_
     assert "no hum" in said
     bare_table(run, tmp_path / "run.csv")
     inputs = ("--input", TWO[0], "--input", TWO[1])
-    assert "the device has memory" in " ".join(command("diagnose", tmp_path / "run.csv", *inputs).split())
-    told = " ".join(command("diagnose", tmp_path / "run.csv", *inputs, "--max-delay", "1:8").split())
+    assert "the device has memory" in " ".join(
+        command("diagnose", tmp_path / "run.csv", *inputs).split()
+    )
+    told = " ".join(
+        command("diagnose", tmp_path / "run.csv", *inputs, "--max-delay", "1:8").split()
+    )
     assert "the device has memory" not in told
     assert "inputs of the plan" not in told
 
 
 def test_delays_and_names_of_columns_go_together(run, tmp_path):
     bare_table(run, tmp_path / "run.csv")
-    said = command("estimate", tmp_path / "run.csv", "--max-delay", "1:3", "--domain", 0, 5, "--domain", 0, 360)
+    said = command(
+        "estimate", tmp_path / "run.csv", "--max-delay", "1:3", "--domain", 0, 5, "--domain", 0, 360
+    )
     assert "P1(Phase[t])" in said
-    assert "a sequence of legendre inputs on [0, 5] and legendre inputs on [0, 360]" in " ".join(said.split())
+    assert "a sequence of legendre inputs on [0, 5] and legendre inputs on [0, 360]" in " ".join(
+        said.split()
+    )
 
 
 def test_every_input_has_its_memory_function_on_the_page(run):
@@ -101,9 +131,14 @@ def test_every_input_has_its_memory_function_on_the_page(run):
         assert f"Memory function of {name}" in page
         assert f"Capacity {own:.2f} of " in page
     ax = infocap.plot.memory_function(result, input=2)
-    assert [one.get_text() for one in ax.get_legend().get_texts()][:2] == ["cos1(Phase)", "sin1(Phase)"]
+    assert [one.get_text() for one in ax.get_legend().get_texts()][:2] == [
+        "cos1(Phase)",
+        "sin1(Phase)",
+    ]
     assert ax.get_xlabel() == "delay of Phase"
-    assert all(len(set(line.get_xdata())) == len(line.get_xdata()) for line in ax.lines)  # no line goes back
+    assert all(
+        len(set(line.get_xdata())) == len(line.get_xdata()) for line in ax.lines
+    )  # no line goes back
     assert "<h1>My loop</h1>" in page
     assert "12 checks" not in page  # not all of them are for sequences
 
@@ -112,7 +147,9 @@ def test_where_a_file_was_read_from_is_told_without_brackets(tmp_path):
     u = infocap.draw(infocap.product_basis("legendre", 1, 3), 64, seed=1)
     rows = [f"{a},{a * a},word" for a in u[:, 0]]
     (tmp_path / "mine.csv").write_text("\n".join(["u1,x1,note", *rows]))
-    result = infocap.estimate(infocap.read(tmp_path / "mine.csv"), basis=infocap.product_basis("legendre", 1, 3))
+    result = infocap.estimate(
+        infocap.read(tmp_path / "mine.csv"), basis=infocap.product_basis("legendre", 1, 3)
+    )
     page = infocap.report.page(result)
     for words in ("read from › file", "read from › inputs", "read from › left out › note"):
         assert words in page
@@ -126,7 +163,9 @@ def test_a_store_is_no_result_and_it_is_said_how_to_make_one(run):
 
 
 def test_accuracy_that_is_the_same_in_all_folds_has_no_error():
-    perfect = infocap.tasks.Accuracy(np.ones(5), np.array([0.5, 0.6]), "spirals", "drawn", 200, "least-squares", False)
+    perfect = infocap.tasks.Accuracy(
+        np.ones(5), np.array([0.5, 0.6]), "spirals", "drawn", 200, "least-squares", False
+    )
     assert "Accuracy: 100.0% on spirals" in repr(perfect)
     assert "linear model 55.0% ± 5.0%" in repr(perfect)
 

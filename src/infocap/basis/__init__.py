@@ -1,6 +1,16 @@
 """Orthonormal functions of the inputs: one-dimensional families, index sets and their products."""
 
-from ._classical import bernoulli, binomial, chebyshev, fourier, hermite, inputs, jacobi, laguerre, legendre
+from ._classical import (
+    bernoulli,
+    binomial,
+    chebyshev,
+    fourier,
+    hermite,
+    inputs,
+    jacobi,
+    laguerre,
+    legendre,
+)
 from ._custom import density, samples, table
 from ._delayed import DelayedBasis, delayed_basis
 from ._family import FAMILIES, DiscreteFamily, Family, describe, restore

@@ -21,7 +21,9 @@ def _beta_recurrence(a: float, b: float, count: int) -> tuple[Floats, Floats]:
     total = 2 * k + alpha + beta
     with np.errstate(divide="ignore", invalid="ignore"):
         diagonal = (beta**2 - alpha**2) / (total * (total + 2))
-    diagonal[0] = (beta - alpha) / (alpha + beta + 2)  # the general form is 0 / 0 at alpha + beta = 0
+    diagonal[0] = (beta - alpha) / (
+        alpha + beta + 2
+    )  # the general form is 0 / 0 at alpha + beta = 0
     k = k + 1
     total = 2 * k + alpha + beta
     square = 4 * k * (k + alpha) * (k + beta) / total**2 / (total + 1)
@@ -38,7 +40,9 @@ def legendre() -> Family:
     >>> legendre().quantile(np.array([0.0, 0.5, 1.0]))
     array([-1.,  0.,  1.])
     """
-    return Family("legendre", "P", partial(_beta_recurrence, 1.0, 1.0), lambda p: 2 * p - 1, "uniform")
+    return Family(
+        "legendre", "P", partial(_beta_recurrence, 1.0, 1.0), lambda p: 2 * p - 1, "uniform"
+    )
 
 
 @built_in
@@ -52,7 +56,14 @@ def hermite() -> Family:
     def recurrence(count: int) -> tuple[Floats, Floats]:
         return np.zeros(count), np.sqrt(np.arange(1.0, count + 1))
 
-    return Family("hermite", "He", recurrence, lambda p: scipy.special.ndtri(p), "normal", support=(-np.inf, np.inf))
+    return Family(
+        "hermite",
+        "He",
+        recurrence,
+        lambda p: scipy.special.ndtri(p),
+        "normal",
+        support=(-np.inf, np.inf),
+    )
 
 
 @built_in
@@ -65,7 +76,9 @@ def jacobi(a: float, b: float) -> Family:
     a, b = positive("a", a), positive("b", b)
     recurrence, unit = partial(_beta_recurrence, a, b), partial(scipy.special.betaincinv, a, b)
     parameters = (("a", a), ("b", b))
-    return Family("jacobi", "J", recurrence, lambda p: 2 * unit(p) - 1, f"Beta({a:g}, {b:g})", parameters)
+    return Family(
+        "jacobi", "J", recurrence, lambda p: 2 * unit(p) - 1, f"Beta({a:g}, {b:g})", parameters
+    )
 
 
 @built_in
@@ -84,7 +97,9 @@ def laguerre(shape: float = 1.0) -> Family:
     quantile, unit = partial(scipy.special.gammaincinv, shape), (0.0, 1.0)
     distribution = "exponential" if shape == 1 else f"Gamma({shape:g})"
     given = (("shape", shape),)
-    return Family("laguerre", "La", recurrence, quantile, distribution, given, unit, (0.0, np.inf), unit)
+    return Family(
+        "laguerre", "La", recurrence, quantile, distribution, given, unit, (0.0, np.inf), unit
+    )
 
 
 @built_in
@@ -107,7 +122,9 @@ def fourier() -> Family:
     """
     period = (0.0, 2 * np.pi)
     quantile = partial(np.multiply, 2 * np.pi)
-    return FourierFamily("fourier", "", no_recurrence, quantile, "uniform phase", (), period, period, period)
+    return FourierFamily(
+        "fourier", "", no_recurrence, quantile, "uniform phase", (), period, period, period
+    )
 
 
 @built_in
@@ -121,7 +138,11 @@ def binomial(n: int, p: float = 0.5) -> Family:
     mass = scipy.stats.binom.pmf(np.arange(n + 1), n, p)
     levels = np.flatnonzero(mass)  # tails that underflow never occur
     parameters = {"p": p} if n == 1 else {"n": n, "p": p}
-    names = ("bernoulli", "B", f"Bernoulli({p:g})") if n == 1 else ("binomial", "K", f"Binomial({n}, {p:g})")
+    names = (
+        ("bernoulli", "B", f"Bernoulli({p:g})")
+        if n == 1
+        else ("binomial", "K", f"Binomial({n}, {p:g})")
+    )
     return discrete(names, levels.astype(float), mass[levels], (0.0, float(n)), parameters)
 
 
@@ -142,7 +163,12 @@ FAMILIES.update((make.__name__, make) for make in named)
 # Each input takes an index of every function: with more, even degree 1 would take 20 GB.
 MOST_INPUTS = 100_000
 # Distributions by their own names, for those who do not know which functions belong to them.
-DISTRIBUTIONS = {"uniform": "legendre", "normal": "hermite", "exponential": "laguerre", "arcsine": "chebyshev"}
+DISTRIBUTIONS = {
+    "uniform": "legendre",
+    "normal": "hermite",
+    "exponential": "laguerre",
+    "arcsine": "chebyshev",
+}
 
 
 def inputs(*described: str) -> list[Family]:
@@ -156,11 +182,15 @@ def inputs(*described: str) -> list[Family]:
     ['1', 'cos1(Phase)', 'sin1(Phase)', 'P1(Voltage A)']
     """
     if not all(isinstance(one, str) for one in described):
-        raise ParameterError(f"`inputs={described!r}` must be texts such as 'Voltage [V]:0:5', one per input.")
+        raise ParameterError(
+            f"`inputs={described!r}` must be texts such as 'Voltage [V]:0:5', one per input."
+        )
     return find_families([one if ":" in one else f"{one}:uniform" for one in described], None)
 
 
-def find_families(family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None) -> list[Family]:
+def find_families(
+    family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None
+) -> list[Family]:
     """One family per input, from a family, its name or its description, or from a list with one for each input.
 
     Where a `domain` is given, it is that of every input.
@@ -168,18 +198,24 @@ def find_families(family: Any, n_inputs: int | None, domain: tuple[float, float]
     if n_inputs is not None:
         n_inputs = whole_number("n_inputs", n_inputs, 1)
         if n_inputs > MOST_INPUTS:
-            raise ParameterError(f"`n_inputs={n_inputs:,}` is more than {MOST_INPUTS:,}, as no device has; give fewer.")
+            raise ParameterError(
+                f"`n_inputs={n_inputs:,}` is more than {MOST_INPUTS:,}, as no device has; give fewer."
+            )
     several = isinstance(family, Sequence) and not isinstance(family, str)
     given = list(family) if several else [family] * (n_inputs or 1)
     if not given or n_inputs not in (None, len(given)):
-        raise ParameterError(f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each.")
+        raise ParameterError(
+            f"`n_inputs={n_inputs!r}` but {len(given)} families are given, one for each."
+        )
     for place, one in enumerate(given):
         if isinstance(one, str):
             given[place] = _from_text(one)
         elif isinstance(one, dict):
             given[place] = restore(**one)
         elif not isinstance(one, Family):
-            raise ParameterError(f"`family={one!r}` must be a name, or a Family such as legendre() of infocap.basis.")
+            raise ParameterError(
+                f"`family={one!r}` must be a name, or a Family such as legendre() of infocap.basis."
+            )
     names = [one.variable for one in given if one.variable]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -203,6 +239,8 @@ def _from_text(text: str) -> Family:
     except (TypeError, ValueError) as problem:
         raise ParameterError(f"family {text!r} cannot be made: {problem}") from None
     if len(words) not in (0, 1, 3) or words[:1] == [""]:
-        raise ParameterError(f"the input {text!r} must look like 'Bias [V]:0:5' or 'Phase [deg]:0:360:fourier'.")
+        raise ParameterError(
+            f"the input {text!r} must look like 'Bias [V]:0:5' or 'Phase [deg]:0:360:fourier'."
+        )
     family = family.on((ends[0], ends[1])) if ends else family
     return family.named(words[0]) if words else family

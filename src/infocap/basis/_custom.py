@@ -29,9 +29,13 @@ def table(levels: ArrayLike, weights: ArrayLike | None = None) -> Family:
     levels = np.asarray(levels, dtype=float).ravel()
     weights = np.ones(len(levels)) if weights is None else np.asarray(weights, dtype=float).ravel()
     if len(levels) == 0 or len(levels) != len(weights):
-        raise DataError(f"there are {len(levels)} levels and {len(weights)} weights; give one weight per level.")
+        raise DataError(
+            f"there are {len(levels)} levels and {len(weights)} weights; give one weight per level."
+        )
     if not (np.isfinite(levels).all() and np.isfinite(weights).all() and (weights > 0).all()):
-        raise DataError("levels must be finite and not NaN, weights positive; leave out impossible levels.")
+        raise DataError(
+            "levels must be finite and not NaN, weights positive; leave out impossible levels."
+        )
     nodes, where = np.unique(levels, return_inverse=True)
     counts = np.bincount(where, weights=weights)
     mass = counts / counts.sum()
@@ -49,7 +53,11 @@ def samples(recorded: ArrayLike) -> Family:
 
 
 def density(
-    function: Density, support: tuple[float, float], *, breakpoints: Numbers = (), max_degree: int = 60
+    function: Density,
+    support: tuple[float, float],
+    *,
+    breakpoints: Numbers = (),
+    max_degree: int = 60,
 ) -> Family:
     """An input with a given probability density, not necessarily normalised.
 
@@ -63,10 +71,15 @@ def density(
     """
     pieces = [float(edge) for edge in (support[0], *sorted(breakpoints), support[1])]
     if not all(low < high for low, high in pairwise(pieces)):
-        raise ParameterError(f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing.")
+        raise ParameterError(
+            f"support={tuple(support)}, breakpoints={list(breakpoints)} must be increasing."
+        )
     found = np.full((2, 2 * max_degree + 2), np.inf)
     for count in NODES:
-        previous, found = found, np.array(_stieltjes(*_discretise(function, pieces, count), found.shape[1]))
+        previous, found = (
+            found,
+            np.array(_stieltjes(*_discretise(function, pieces, count), found.shape[1])),
+        )
         change = np.max(np.abs(found - previous))
         if change < CONVERGED * np.max(np.abs(found)):
             break
@@ -132,10 +145,14 @@ def _discretise(function: Density, pieces: list[float], nodes: int) -> tuple[Flo
     """Nodes and masses of the double-exponential rule on each piece; endpoint singularities do no harm."""
     parts = [_double_exponential(low, high, nodes) for low, high in pairwise(pieces)]
     x = np.concatenate([points for points, _ in parts])
-    with np.errstate(over="ignore"):  # far out, where the density is zero, its formula may well overflow
+    with np.errstate(
+        over="ignore"
+    ):  # far out, where the density is zero, its formula may well overflow
         values = np.asarray(function(x), dtype=float)
     if values.shape != x.shape or np.isnan(values).any() or (values < 0).any():
-        raise DataError("the density must take an array and return one value per entry, none negative or NaN.")
+        raise DataError(
+            "the density must take an array and return one value per entry, none negative or NaN."
+        )
     mass = np.concatenate([weights for _, weights in parts]) * values
     keep = (mass > 0) & np.isfinite(mass)
     total = mass[keep].sum()

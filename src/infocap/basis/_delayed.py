@@ -39,18 +39,30 @@ class DelayedBasis(ProductBasis):
 
     of_sequences = True
 
-    def __init__(self, families: Sequence[Family], indices: Integers, slow_time: bool = False, memory: int = 0) -> None:
+    def __init__(
+        self,
+        families: Sequence[Family],
+        indices: Integers,
+        slow_time: bool = False,
+        memory: int = 0,
+    ) -> None:
         self.slow_time = slow_time  # whether time is one more input, the last
-        self.columns = (*families, legendre()) if slow_time else tuple(families)  # what values are made from
+        self.columns = (
+            (*families, legendre()) if slow_time else tuple(families)
+        )  # what values are made from
         self.factors = np.asarray(indices, dtype=np.int16).reshape(len(indices), -1, 3)
         self.largest_delays = self.factors[:, :, 1].max(axis=1).astype(int)
-        self.memory = max(int(self.largest_delays.max()), memory)  # some functions of a basis keep its memory
+        self.memory = max(
+            int(self.largest_delays.max()), memory
+        )  # some functions of a basis keep its memory
         self._further = (slow_time, self.memory)
         super().__init__(families, self.factors.reshape(len(indices), -1))
 
     def __repr__(self) -> str:
         of = "an input sequence" if self.n_inputs == 1 else f"{self.n_inputs} input sequences"
-        size = f"{len(self)} {self.family_name} functions of {of}{' and slow time' * self.slow_time}"
+        size = (
+            f"{len(self)} {self.family_name} functions of {of}{' and slow time' * self.slow_time}"
+        )
         return f"DelayedBasis: {size}, delays up to {self.memory}, degree up to {self.max_degree}"
 
     @cached_property
@@ -66,15 +78,23 @@ class DelayedBasis(ProductBasis):
     @cached_property
     def fourth_moments(self) -> Floats:
         """E[y^4] of each function, by Gauss quadrature, exact."""
-        return _of_factors(self.columns, self.factors, lambda one, count: one.fourth_moments(count)).prod(axis=1)
+        return _of_factors(
+            self.columns, self.factors, lambda one, count: one.fourth_moments(count)
+        ).prod(axis=1)
 
     def label(self, term: int) -> str:
         """The name of one function, such as ``P1(u[t-3])·P2(u[t-5])``."""
         said = []
         for k, delay, index in self.factors[term].tolist():
-            name = name_and_unit(self.columns[k].variable)[0] or ("u" if self.n_inputs == 1 else f"u{k + 1}")
+            name = name_and_unit(self.columns[k].variable)[0] or (
+                "u" if self.n_inputs == 1 else f"u{k + 1}"
+            )
             name += f"[t-{delay}]" if delay else "[t]"
-            said += [self.columns[k].label(index, "time" if k == self.n_inputs else name)] if index else []
+            said += (
+                [self.columns[k].label(index, "time" if k == self.n_inputs else name)]
+                if index
+                else []
+            )
         return "·".join(said) or "1"
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
@@ -97,13 +117,23 @@ class DelayedBasis(ProductBasis):
         then those of all degrees up to half as far again as their windows; then the next degree at small delays.
         """
         memory = self.memory if memory is None else memory
-        largest = {d: int(self.largest_delays[self.degrees == d].max()) for d in set(self.degrees.tolist()) - {0}}
+        largest = {
+            d: int(self.largest_delays[self.degrees == d].max())
+            for d in set(self.degrees.tolist()) - {0}
+        }
         wide = {degree: min(delay + (delay + 1) // 2, memory) for degree, delay in largest.items()}
-        wide |= {1: min(2 * largest.get(1, memory), memory), self.max_degree + 1: largest.get(self.max_degree, 0) // 2}
+        wide |= {
+            1: min(2 * largest.get(1, memory), memory),
+            self.max_degree + 1: largest.get(self.max_degree, 0) // 2,
+        }
         if most <= len(self) or count_terms(self.families, wide) > MOST_LISTED:
             return self
-        found = DelayedBasis(self.families, sort_terms(self.families, list_terms(self.families, wide)))
-        reach = found.largest_delays / np.array([largest.get(d, 0) or 1 for d in found.degrees.tolist()])
+        found = DelayedBasis(
+            self.families, sort_terms(self.families, list_terms(self.families, wide))
+        )
+        reach = found.largest_delays / np.array(
+            [largest.get(d, 0) or 1 for d in found.degrees.tolist()]
+        )
         order = np.lexsort((reach, found.degrees > 1, found.degrees > self.max_degree))
         new = order[found.places(self)[order] < 0][: most - len(self)]
         rows = sort_terms(self.columns, joined(self.factors, found.factors[new]))
@@ -111,13 +141,18 @@ class DelayedBasis(ProductBasis):
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
         """Refused: a grid over all delays would be far too large."""
-        raise ParameterError("functions of delayed inputs have no grid of nodes; draw a sequence, draw(basis, n).")
+        raise ParameterError(
+            "functions of delayed inputs have no grid of nodes; draw a sequence, draw(basis, n)."
+        )
 
     @property
     def index_columns(self) -> dict[str, Any]:
         """Input, delay and function of every factor as columns of a table."""
         parts = product(range(1, self.factors.shape[1] + 1), ("input", "delay", "function"))
-        return {f"factor{k}_{name}": column for (k, name), column in zip(parts, self.indices.T, strict=True)}
+        return {
+            f"factor{k}_{name}": column
+            for (k, name), column in zip(parts, self.indices.T, strict=True)
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The families as plain data; with `indices` it rebuilds the basis."""
@@ -168,16 +203,30 @@ def delayed_basis(
     families = find_families(family, n_inputs, domain)
     if terms is not None:
         if max_delay is not None or max_degree is not None or time_degree:
-            raise ParameterError("`terms` names all functions; leave out `max_delay`, `max_degree` and `time_degree`.")
+            raise ParameterError(
+                "`terms` names all functions; leave out `max_delay`, `max_degree` and `time_degree`."
+            )
         return DelayedBasis(families, sort_terms(families, _explicit(families, terms)))
     if max_delay is None or (not isinstance(max_delay, Mapping) and max_degree is None):
-        raise ParameterError("give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`.")
+        raise ParameterError(
+            "give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`."
+        )
     if not isinstance(max_delay, Mapping):
-        max_delay = dict.fromkeys(range(1, whole_number("max_degree", max_degree, 1) + 1), max_delay)
-    low, times = whole_number("min_delay", min_delay, 0), whole_number("time_degree", time_degree, 0) + 1
-    windows = {whole_number("degree", d, 1): whole_number("max_delay", one, low) for d, one in max_delay.items()}
+        max_delay = dict.fromkeys(
+            range(1, whole_number("max_degree", max_degree, 1) + 1), max_delay
+        )
+    low, times = (
+        whole_number("min_delay", min_delay, 0),
+        whole_number("time_degree", time_degree, 0) + 1,
+    )
+    windows = {
+        whole_number("degree", d, 1): whole_number("max_delay", one, low)
+        for d, one in max_delay.items()
+    }
     if not windows or max(windows.values()) > LONGEST_DELAY:
-        raise ParameterError(f"`max_delay={max_delay!r}` must name a degree, with delays of at most {LONGEST_DELAY:,}.")
+        raise ParameterError(
+            f"`max_delay={max_delay!r}` must name a degree, with delays of at most {LONGEST_DELAY:,}."
+        )
     cuts = Cuts(
         low,
         None if max_window is None else whole_number("max_window", max_window, 0),
@@ -201,16 +250,24 @@ def at_one_step(u: Any, x: Any, basis: ProductBasis, at: int) -> tuple[Any, Any,
     if not isinstance(basis, DelayedBasis) or basis.slow_time:
         raise ParameterError("`at` is for a basis from delayed_basis(...) without slow time.")
     if u.ndim != 3 or x.ndim != 3 or u.shape[:2] != x.shape[:2] or u.shape[2] != basis.n_inputs:
-        raise DataError(f"u has shape {u.shape} and x has shape {x.shape}; give (trials, steps, inputs or channels).")
+        raise DataError(
+            f"u has shape {u.shape} and x has shape {x.shape}; give (trials, steps, inputs or channels)."
+        )
     if not basis.memory <= at < u.shape[1]:
-        raise ParameterError(f"`at={at}` must lie between the largest delay, {basis.memory}, and {u.shape[1] - 1}.")
+        raise ParameterError(
+            f"`at={at}` must lie between the largest delay, {basis.memory}, and {u.shape[1] - 1}."
+        )
     factors = basis.factors.reshape(-1, 3).astype(int)
     places, column = np.unique(factors[:, :2], axis=0, return_inverse=True)
     indices = np.zeros((len(basis), len(places)), np.int16)
     row = np.repeat(np.arange(len(basis)), basis.factors.shape[1])
     np.add.at(indices, (row, column.ravel()), factors[:, 2])
     lagged = u[:, at - places[:, 1], places[:, 0]]
-    return lagged, x[:, at], ProductBasis([basis.families[k] for k in places[:, 0].tolist()], indices)
+    return (
+        lagged,
+        x[:, at],
+        ProductBasis([basis.families[k] for k in places[:, 0].tolist()], indices),
+    )
 
 
 class Cuts(NamedTuple):
@@ -222,13 +279,17 @@ class Cuts(NamedTuple):
 
     def window(self, delay: int) -> int:
         """The largest window of functions with delays up to this one."""
-        return min(delay - self.min_delay, LONGEST_DELAY if self.max_window is None else self.max_window)
+        return min(
+            delay - self.min_delay, LONGEST_DELAY if self.max_window is None else self.max_window
+        )
 
 
 NO_CUTS = Cuts()
 
 
-def count_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS) -> int:
+def count_terms(
+    families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS
+) -> int:
     """How many functions list_terms would make, without the constant.
 
     >>> count_terms([legendre()], {1: 2000, 2: 300, 3: 50, 4: 30, 5: 15})
@@ -248,7 +309,9 @@ def count_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cu
     return total
 
 
-def list_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS) -> Integers:
+def list_terms(
+    families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS
+) -> Integers:
     """Factors (terms, factors, 3) of the constant and of all functions of each degree over delays up to `windows`.
 
     Patterns, whose smallest delay is 0, are made first; every function is one of them, moved as a whole.
@@ -264,16 +327,22 @@ def list_terms(families: Sequence[Family], windows: Mapping[int, int], cuts: Cut
     return joined(*parts)
 
 
-def _patterns(families: Sequence[Family], degree: int, window: int, max_factors: int) -> Iterator[Integers]:
+def _patterns(
+    families: Sequence[Family], degree: int, window: int, max_factors: int
+) -> Iterator[Integers]:
     """Factors (patterns, factors, 3) of all products of one degree with smallest delay 0, some at a time."""
     n_inputs, own = len(families), np.array([family.per_degree for family in families])
     highest = np.array([len(family.degrees_up_to(degree)) - 1 for family in families]) // own
     for size in range(1, min(degree, max_factors, n_inputs * (window + 1)) + 1):
-        first = combinations(range(n_inputs * (window + 1)), size)  # places are numbered delay by delay
+        first = combinations(
+            range(n_inputs * (window + 1)), size
+        )  # places are numbered delay by delay
         chosen = np.array([one for one in first if one[0] < n_inputs], dtype=np.int32)
         delay, which = np.divmod(chosen, n_inputs)
         cuts = np.array([(0, *inner, degree) for inner in combinations(range(1, degree), size - 1)])
-        for split, copy in product(np.diff(cuts, axis=1), np.array([*product(range(int(own.max())), repeat=size)])):
+        for split, copy in product(
+            np.diff(cuts, axis=1), np.array([*product(range(int(own.max())), repeat=size)])
+        ):
             allowed = np.all((split <= highest[which]) & (copy < own[which]), axis=1)
             function = own[which] * (split - 1) + 1 + copy
             yield np.stack([which, delay, function], axis=2)[allowed]
@@ -282,7 +351,9 @@ def _patterns(families: Sequence[Family], degree: int, window: int, max_factors:
 def joined(*parts: Integers) -> Integers:
     """Functions of several arrays (terms, factors, 3) in one, with zeros where some have fewer factors."""
     wide = max(part.shape[1] for part in parts)
-    return np.concatenate([np.pad(part, ((0, 0), (0, wide - part.shape[1]), (0, 0))) for part in parts])
+    return np.concatenate(
+        [np.pad(part, ((0, 0), (0, wide - part.shape[1]), (0, 0))) for part in parts]
+    )
 
 
 def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
@@ -291,7 +362,11 @@ def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
     rows = np.take_along_axis(rows, filled, axis=1)  # what is empty goes last
     rows = np.unique(rows.reshape(len(rows), -1), axis=0).reshape(-1, *rows.shape[1:])
     pattern, shift = as_patterns(rows)
-    keys = (*pattern.reshape(len(rows), -1).T[::-1], pattern[:, :, 1].max(axis=1), total_degrees(families, rows))
+    keys = (
+        *pattern.reshape(len(rows), -1).T[::-1],
+        pattern[:, :, 1].max(axis=1),
+        total_degrees(families, rows),
+    )
     return rows.reshape(len(rows), -1)[np.lexsort((shift, *keys))]
 
 
@@ -300,7 +375,9 @@ def total_degrees(families: Sequence[Family], factors: Integers) -> Integers:
     return _of_factors(families, factors, Family.degrees).sum(axis=1).astype(int)
 
 
-def _of_factors(families: Sequence[Family], factors: Integers, table: Callable[[Family, int], Floats]) -> Floats:
+def _of_factors(
+    families: Sequence[Family], factors: Integers, table: Callable[[Family, int], Floats]
+) -> Floats:
     """What `table(family, count)` says about a family's first functions, for every factor: (terms, factors)."""
     count = int(factors[:, :, 2].max()) + 1
     known = [table(one, min(count, one.count(one.largest_degree or count))) for one in families]
@@ -313,7 +390,10 @@ def _explicit(families: Sequence[Family], terms: Iterable[Iterable[Sequence[int]
     out = [np.zeros((1, 1, 3), np.int16)]
     for term in terms:
         factors = [((1, *factor) if len(factor) == 2 else tuple(factor)) for factor in term]
-        good = [len(one) == 3 and 1 <= one[0] <= len(families) and 0 <= one[1] <= LONGEST_DELAY for one in factors]
+        good = [
+            len(one) == 3 and 1 <= one[0] <= len(families) and 0 <= one[1] <= LONGEST_DELAY
+            for one in factors
+        ]
         if not all(good) or len({one[:2] for one in factors}) < max(len(factors), 1):
             wanted = "factors (delay, degree) or (input, delay, degree), each input and delay once"
             raise ParameterError(f"`terms` has {term!r}; give {wanted}.")

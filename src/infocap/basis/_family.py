@@ -74,7 +74,9 @@ class Family:
     def on(self, domain: tuple[float, float]) -> Family:
         """The same family for inputs that live on another interval."""
         edges = tuple(domain) if isinstance(domain, Sequence | np.ndarray) else ()
-        finite = len(edges) == 2 and all(isinstance(edge, Real) and np.isfinite(edge) for edge in edges)
+        finite = len(edges) == 2 and all(
+            isinstance(edge, Real) and np.isfinite(edge) for edge in edges
+        )
         if not finite or not edges[0] < edges[1]:
             raise ParameterError(
                 f"`domain={domain!r}` is not an interval; give low < high, both finite. Different intervals for "
@@ -163,14 +165,20 @@ class Family:
         nodes = scipy.linalg.eigvalsh_tridiagonal(a, b[: count - 1])
         # Christoffel numbers keep their digits where the eigenvectors' first components do not.
         parts = np.array_split(nodes, -(-count * len(nodes) // MOST_VALUES))
-        return nodes, np.concatenate([1 / np.sum(self.values(part, count) ** 2, axis=0) for part in parts])
+        return nodes, np.concatenate(
+            [1 / np.sum(self.values(part, count) ** 2, axis=0) for part in parts]
+        )
 
     def fourth_moments(self, count: int) -> Floats:
         """E[p_k^4] of the first `count` functions, exactly."""
         highest = int(self.degrees(count)[-1])
         rule = self.quadrature(2 * highest + 1)  # exact up to degree 4 highest + 1
-        parts = zip(*(np.array_split(one, -(-count * len(one) // MOST_VALUES)) for one in rule), strict=True)
-        return np.sum([(self.values(nodes, count) ** 4) @ weights for nodes, weights in parts], axis=0)
+        parts = zip(
+            *(np.array_split(one, -(-count * len(one) // MOST_VALUES)) for one in rule), strict=True
+        )
+        return np.sum(
+            [(self.values(nodes, count) ** 4) @ weights for nodes, weights in parts], axis=0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +195,9 @@ class FourierFamily(Family):
         """The first `count` functions at phases of any shape, in any array library: (count, \\*x.shape)."""
         xp, root = array_namespace(x), float(np.sqrt(2.0))
         harmonics = self.degrees(count).tolist()
-        waves = [root * (xp.cos if k % 2 else xp.sin)(float(harmonics[k]) * x) for k in range(1, count)]
+        waves = [
+            root * (xp.cos if k % 2 else xp.sin)(float(harmonics[k]) * x) for k in range(1, count)
+        ]
         return xp.stack([xp.ones_like(x), *waves], axis=0)
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
@@ -228,7 +238,9 @@ class DiscreteFamily(Family):
         return np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2, x)
 
 
-MAKERS: dict[str, Callable[..., Family]] = {}  # what makes each of infocap's own families, by their names
+MAKERS: dict[
+    str, Callable[..., Family]
+] = {}  # what makes each of infocap's own families, by their names
 FAMILIES: dict[str, Callable[..., Family]] = {}  # those that a user may name, and a user's own
 
 
@@ -257,11 +269,17 @@ def describe(family: Family) -> dict[str, Any]:
             f"the family {family.name!r} is your own and cannot be saved; put what makes it into "
             "basis.FAMILIES and pass its name, or use basis.density(...), basis.table(...) or basis.samples(...)."
         )
-    known = {"name": family.name, "parameters": dict(family.parameters), "domain": list(family.domain)}
+    known = {
+        "name": family.name,
+        "parameters": dict(family.parameters),
+        "domain": list(family.domain),
+    }
     return known | ({"variable": family.variable} if family.variable else {})
 
 
-def restore(name: str, parameters: dict[str, Any] | None = None, domain: Any = None, variable: str = "") -> Family:
+def restore(
+    name: str, parameters: dict[str, Any] | None = None, domain: Any = None, variable: str = ""
+) -> Family:
     """The family that `describe` has described.
 
     >>> restore("jacobi", {"a": 2, "b": 3}, (0, 1)).bounds
@@ -288,7 +306,11 @@ def no_recurrence(count: int) -> tuple[Floats, Floats]:
 
 
 def discrete(
-    names: tuple[str, str, str], levels: Floats, mass: Floats, ruler: tuple[float, float], given: dict[str, Any]
+    names: tuple[str, str, str],
+    levels: Floats,
+    mass: Floats,
+    ruler: tuple[float, float],
+    given: dict[str, Any],
 ) -> DiscreteFamily:
     """A family on ascending levels of known mass; `names` are its own, its functions' and the distribution's."""
     (name, symbol, distribution), cumulative = names, np.cumsum(mass)[:-1]

@@ -13,7 +13,9 @@ from ..typing import ArrayLike, Integers
 # An estimate keeps about 1.5 kB per function with 30 readouts: 7.5 GB, and works on that for minutes.
 MOST_FUNCTIONS = 5_000_000
 MOST_LISTED = 200_000  # candidates, to choose a few thousand further functions from
-LARGEST_SIZE = 1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
+LARGEST_SIZE = (
+    1_000_000  # counting takes one array of the total degree, or of the product of degree + 1
+)
 MOST_COUNTED = 10**12  # functions; it is of no interest how many more there would be
 
 
@@ -44,15 +46,25 @@ def indices_of(
         join, sizes, start = np.multiply, [own + 1 for own in own_degrees], 1
         most = min(max_degree + 1, prod(int(own[-1]) for own in sizes))
     if most > LARGEST_SIZE:
-        raise ParameterError(f"`max_degree={max_degree}` is too large; give less than {LARGEST_SIZE:,}.")
+        raise ParameterError(
+            f"`max_degree={max_degree}` is too large; give less than {LARGEST_SIZE:,}."
+        )
     most_joined = len(families) if max_interactions is None else max_interactions
     count = int(_counts(join, own_degrees, sizes, most, most_joined).sum())
-    refuse_too_many(count, "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`", limit)
-    steps: list[tuple[Integers, Integers]] = []  # of each input: the row that is continued, and the new index
+    refuse_too_many(
+        count,
+        "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`",
+        limit,
+    )
+    steps: list[
+        tuple[Integers, Integers]
+    ] = []  # of each input: the row that is continued, and the new index
     size, interactions = np.full(1, start), np.zeros(1, int)
     for own, factor in zip(own_degrees, sizes, strict=True):
         room = most - size if join is np.add else most // size
-        counts = np.where(interactions == most_joined, 1, np.searchsorted(factor, room, side="right"))  # sizes ascend
+        counts = np.where(
+            interactions == most_joined, 1, np.searchsorted(factor, room, side="right")
+        )  # sizes ascend
         row = np.repeat(np.arange(len(size)), counts)
         index = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         steps.append((row.astype(np.int32), index.astype(np.int16)))
@@ -68,10 +80,14 @@ def refuse_too_many(count: int, remedy: str, limit: int = MOST_FUNCTIONS) -> Non
     """Refuse a basis of more functions than can be worked with."""
     if count > limit:
         told = f"{count:,}" if count < MOST_COUNTED else f"more than {MOST_COUNTED:,}"
-        raise ParameterError(f"the basis would hold {told} functions (the limit is {limit:,}); {remedy}.")
+        raise ParameterError(
+            f"the basis would hold {told} functions (the limit is {limit:,}); {remedy}."
+        )
 
 
-def counts_by_degree(families: Sequence[Any], degree: int, max_interactions: int | None = None) -> Integers:
+def counts_by_degree(
+    families: Sequence[Any], degree: int, max_interactions: int | None = None
+) -> Integers:
     """How many products of functions that join at most so many inputs there are of each total degree up to this one."""
     own = [family.degrees_up_to(degree) for family in families]
     return _counts(np.add, own, own, degree, max_interactions or len(families))
@@ -110,8 +126,14 @@ def _counts(
 def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
     """A user's own list of indices, checked and brought into the common order; the constant is added."""
     rows = np.asarray(indices)
-    if rows.ndim != 2 or rows.shape[1] != len(families) or not np.issubdtype(rows.dtype, np.integer):
-        raise ParameterError(f"indices must be whole numbers (terms, {len(families)}); got {rows.dtype} {rows.shape}.")
+    if (
+        rows.ndim != 2
+        or rows.shape[1] != len(families)
+        or not np.issubdtype(rows.dtype, np.integer)
+    ):
+        raise ParameterError(
+            f"indices must be whole numbers (terms, {len(families)}); got {rows.dtype} {rows.shape}."
+        )
     low, high = rows.min(initial=0), rows.max(initial=0)
     if low < 0 or high > 32767:
         raise ParameterError(f"indices run from {low} to {high}; degrees are between 0 and 32767.")

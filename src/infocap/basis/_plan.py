@@ -27,12 +27,18 @@ class Sizes(NamedTuple):
 
     def height(self, functions: int) -> int:
         """How many of so many functions to take at a time; in the processor's memory all tiles have equal heights."""
-        return -(-functions // -(-functions // self.functions)) if self.equal else min(functions, self.functions)
+        return (
+            -(-functions // -(-functions // self.functions))
+            if self.equal
+            else min(functions, self.functions)
+        )
 
     def samples(self, functions: int) -> int:
         """How many samples of so many functions to take at a time, in multiples of the least number."""
         samples = self.numbers // functions
-        return min(max(samples - samples % self.least_samples, self.least_samples), self.most_samples)
+        return min(
+            max(samples - samples % self.least_samples, self.least_samples), self.most_samples
+        )
 
 
 # A tile of 6 MB stays in the processor's cache until it is multiplied; 1000 to 1500 functions at 500 to 750 samples are
@@ -40,7 +46,9 @@ class Sizes(NamedTuple):
 HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=4096, equal=True)
 # To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
 # 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
-DEVICE = Sizes(numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, equal=False)
+DEVICE = Sizes(
+    numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, equal=False
+)
 # Numbers per block of a tile on a device up to which two gathers and one product take less time than a call per block.
 FEW_NUMBERS = 1_000_000
 ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
@@ -124,14 +132,18 @@ class Plan:
         alike: dict[Family, list[int]] = {}
         for k, family in enumerate(families):
             alike.setdefault(family, []).append(k)
-        self._alike = [(family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()]
+        self._alike = [
+            (family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()
+        ]
         numbers, start = np.zeros((len(families), int(rows.max()) + 1), dtype=int), 0
         for _, inputs, count in self._alike:
             numbers[inputs, :count] = start + np.arange(count * len(inputs)).reshape(count, -1).T
             start += count * len(inputs)
         if len(families) == 1:  # then the left side is the constant function alone
             rows, numbers = np.hstack([np.zeros_like(rows), rows]), np.vstack([numbers, numbers])
-        halves = ((Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows))
+        halves = (
+            (Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows)
+        )
         (self.left, left), (self.right, right) = halves
         self.order = order = np.lexsort((right, left))
         self.row_of = Places(np.argsort(order))
@@ -146,7 +158,9 @@ class Plan:
         """The one-dimensional functions of all inputs: (functions, samples)."""
         parts = []
         for family, inputs, count in self._alike:
-            some = u.T if len(inputs) == u.shape[1] else take_rows(u.T, as_like(np.array(inputs), u))
+            some = (
+                u.T if len(inputs) == u.shape[1] else take_rows(u.T, as_like(np.array(inputs), u))
+            )
             some = np.ascontiguousarray(some) if on_host(some) else contiguous(some)
             values = family.values(family.standard(some), count)
             parts.append(array_namespace(u).reshape(values, (count * len(inputs), -1)))
@@ -160,7 +174,9 @@ class Plan:
         """
         n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
         at_once = max(min(self.samples, n_samples), 1)
-        few = not here and self.n_terms * at_once < FEW_NUMBERS * sum(len(blocks) for *_, blocks in self.batches)
+        few = not here and self.n_terms * at_once < FEW_NUMBERS * sum(
+            len(blocks) for *_, blocks in self.batches
+        )
         multiply = np.multiply if here else None if few else multiplier(u)
         with suppress(IndexError):
             space = _SPARE.pop() if here else space
@@ -187,7 +203,9 @@ class Plan:
 def _halves(rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Of each half of the inputs: which, their distinct indices, the most frequent first, and the place of each row."""
     for inputs in filter(len, np.split(np.arange(rows.shape[1]), [rows.shape[1] // 2])):
-        distinct, places, counts = np.unique(rows[:, inputs], axis=0, return_inverse=True, return_counts=True)
+        distinct, places, counts = np.unique(
+            rows[:, inputs], axis=0, return_inverse=True, return_counts=True
+        )
         order = np.argsort(-counts, kind="stable")
         yield inputs, distinct[order], np.argsort(order)[places.reshape(-1)]
 
@@ -196,10 +214,18 @@ def _blocks(left: Integers, right: Integers) -> list[tuple[slice, slice, slice]]
     """Cut products, given by the places of their factors, into blocks: rows, places on the left and on the right."""
     starts = np.flatnonzero((np.diff(left, prepend=-1) != 0) | (np.diff(right, prepend=-2) != 1))
     lengths = np.diff(starts, append=len(left))
-    runs = np.column_stack([starts, left[starts], right[starts], lengths])  # one function times neighbours on the right
+    runs = np.column_stack(
+        [starts, left[starts], right[starts], lengths]
+    )  # one function times neighbours on the right
     new = np.flatnonzero(np.any(np.diff(runs[:, 1:], axis=0) != (1, 0, 0), axis=1)) + 1
     out = []
     for first, stop in pairwise([0, *new.tolist(), len(runs)]):
         (start, here, there, length), count = runs[first].tolist(), stop - first
-        out.append((slice(start, start + count * length), slice(here, here + count), slice(there, there + length)))
+        out.append(
+            (
+                slice(start, start + count * length),
+                slice(here, here + count),
+                slice(there, there + length),
+            )
+        )
     return out

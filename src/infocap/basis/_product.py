@@ -45,7 +45,9 @@ class ProductBasis:
         self.indices.setflags(write=False)
         self._plans: dict[bool, Any] = {}
         if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
-            raise ParameterError("indices must begin with the constant function, sorted by degree; use product_basis.")
+            raise ParameterError(
+                "indices must begin with the constant function, sorted by degree; use product_basis."
+            )
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -78,7 +80,10 @@ class ProductBasis:
     @cached_property
     def names(self) -> list[str]:
         """What each input is called, without its unit; u1, u2, ... where nobody has named it."""
-        return [name_and_unit(family.variable or f"u{k + 1}")[0] for k, family in enumerate(self.families)]
+        return [
+            name_and_unit(family.variable or f"u{k + 1}")[0]
+            for k, family in enumerate(self.families)
+        ]
 
     def named(self, names: Sequence[str]) -> ProductBasis:
         """The same functions, their inputs named; those that have a name keep it, and mere numbers are no names."""
@@ -96,7 +101,9 @@ class ProductBasis:
     def label(self, term: int) -> str:
         """The name of one function, without making all the others'."""
         row = self.indices[term].tolist()
-        factors = [self.families[k].label(index, self.names[k]) for k, index in enumerate(row) if index]
+        factors = [
+            self.families[k].label(index, self.names[k]) for k, index in enumerate(row) if index
+        ]
         return "·".join(factors) or "1"
 
     @cached_property
@@ -117,14 +124,20 @@ class ProductBasis:
         u = u[:, None] if self.of_sequences and u.ndim == 1 else u
         if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
             more = f" with more than {self.memory} samples" if self.memory else ""
-            raise DataError(f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}.")
+            raise DataError(
+                f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}."
+            )
         return u
 
     def places(self, other: ProductBasis) -> Integers:
         """The place of each function of this basis among those of another, -1 where it is not there."""
         wide = max(self.indices.shape[1], other.indices.shape[1])
-        here, there = (np.pad(one.indices, ((0, 0), (0, wide - one.indices.shape[1]))) for one in (self, other))
-        ours, theirs = (rows.astype(np.int64, "C").view(f"V{8 * wide}")[:, 0].tolist() for rows in (here, there))
+        here, there = (
+            np.pad(one.indices, ((0, 0), (0, wide - one.indices.shape[1]))) for one in (self, other)
+        )
+        ours, theirs = (
+            rows.astype(np.int64, "C").view(f"V{8 * wide}")[:, 0].tolist() for rows in (here, there)
+        )
         known = {row: place for place, row in enumerate(theirs)}
         return np.array([known.get(row, -1) for row in ours])
 
@@ -150,7 +163,9 @@ class ProductBasis:
     def blocks(self, u: Any) -> Iterator[Any]:
         """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs."""
         n_samples = u.shape[0] - self.memory
-        for start, stop in pairwise([*range(0, n_samples, self._plan(u).sizes.samples(len(self))), n_samples]):
+        for start, stop in pairwise(
+            [*range(0, n_samples, self._plan(u).sizes.samples(len(self))), n_samples]
+        ):
             yield self.values(u[start : stop + self.memory, :])
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
@@ -160,7 +175,9 @@ class ProductBasis:
         memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
         """
         parts: dict[int, Any] = {}
-        spare: dict[int, Floats] = {}  # where products are written: fresh memory for each costs a tenth of the product
+        spare: dict[
+            int, Floats
+        ] = {}  # where products are written: fresh memory for each costs a tenth of the product
         for u, z in pieces:
             wide = z.T if on_host(u) else contiguous(z.T)  # the fastest way to multiply there
             for rows, samples, y in self._plan(u).tiles(u):
@@ -186,7 +203,10 @@ class ProductBasis:
         parts: dict[int, Any] = {}
         weights = as_like(np.ones(u.shape[0] - self.memory) if weights is None else weights, u)
         for rows, samples, y in self._plan(u).tiles(u):
-            parts[rows.start] = parts.get(rows.start, 0.0) + y[: rows.stop - rows.start, :] ** power @ weights[samples]
+            parts[rows.start] = (
+                parts.get(rows.start, 0.0)
+                + y[: rows.stop - rows.start, :] ** power @ weights[samples]
+            )
         total = np.concatenate([to_numpy(one) for one in parts.values()])
         return total[self._plan(u).row_of.rows]
 
@@ -204,14 +224,20 @@ class ProductBasis:
         nodes, weights = zip(*(family.quadrature(count) for family in self.families), strict=True)
         size = prod(map(len, nodes))
         if size > 50_000_000:
-            raise ParameterError(f"a tensor grid of {size:,} nodes is too large; use draw(basis, n) instead.")
+            raise ParameterError(
+                f"a tensor grid of {size:,} nodes is too large; use draw(basis, n) instead."
+            )
         natural = [family.natural(own) for family, own in zip(self.families, nodes, strict=True)]
         grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
         return grid, reduce(np.multiply.outer, weights).ravel()
 
     def subset(self, rows: Integers) -> Self:
         """Only these functions, given by increasing numbers; the constant must be the first of them."""
-        return self if len(rows) == len(self) else type(self)(self.families, self.indices[rows], *self._further)
+        return (
+            self
+            if len(rows) == len(self)
+            else type(self)(self.families, self.indices[rows], *self._further)
+        )
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
         """This basis and further functions, at most `most` in all, those of lowest degree.
@@ -222,7 +248,9 @@ class ProductBasis:
         if most <= len(self):
             return self
         rows, before, degree = self.indices[:1], 0, self.max_degree
-        with suppress(ParameterError):  # too many to list, or a density that knows its functions up to some degree only
+        with suppress(
+            ParameterError
+        ):  # too many to list, or a density that knows its functions up to some degree only
             while before < len(rows) < most:
                 degree, before = degree + 1, len(rows)
                 rows = indices_of(self.families, degree, limit=MOST_LISTED)
@@ -310,11 +338,15 @@ def product_basis(
     if given is not None:
         given = [given] * len(families) if np.ndim(given) == 0 else given
         if len(given) != len(families):
-            raise ParameterError(f"`max_degree_per_input={given!r}` must have one for each of {len(families)} inputs.")
+            raise ParameterError(
+                f"`max_degree_per_input={given!r}` must have one for each of {len(families)} inputs."
+            )
         limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
         max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)
-    return ProductBasis(families, indices_of(families, max_degree, index_set, max_interactions, limits))
+    return ProductBasis(
+        families, indices_of(families, max_degree, index_set, max_interactions, limits)
+    )
 
 
 @lru_cache(maxsize=8)

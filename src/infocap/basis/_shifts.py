@@ -54,7 +54,9 @@ class Shell(NamedTuple):
         factors = np.transpose(np.unravel_index(used, self.shape)).tolist()
         rows = [singles[j][k, singles[j].shape[1] - n - self.reach :] for j, _, k in factors]
         xp = array_namespace(rows[0])
-        table = xp.stack([xp.roll(row, delay) for row, (_, delay, _) in zip(rows, factors, strict=True)])
+        table = xp.stack(
+            [xp.roll(row, delay) for row, (_, delay, _) in zip(rows, factors, strict=True)]
+        )
         columns = places.reshape(-1, self.patterns.shape[1]).T
         return reduce(mul, (take_rows(table, as_like(column, table)) for column in columns))
 
@@ -74,12 +76,16 @@ class Shell(NamedTuple):
 def shells(factors: Integers, degrees: Integers) -> Iterator[Shell]:
     """The functions (terms, factors, 3), which are sorted by degree, window, pattern and shift, degree by degree."""
     shape = tuple((factors.reshape(-1, 3).max(axis=0) + 1).tolist())
-    for first, stop in pairwise([0, *(np.flatnonzero(np.diff(degrees)) + 1).tolist(), len(degrees)]):
+    for first, stop in pairwise(
+        [0, *(np.flatnonzero(np.diff(degrees)) + 1).tolist(), len(degrees)]
+    ):
         rows, shift = as_patterns(factors[first:stop])
         new = np.append(True, np.any(rows[1:] != rows[:-1], axis=(1, 2)))
         width = max(int(np.count_nonzero(rows[:, :, 2], axis=1).max()), 1)
         patterns = np.ravel_multi_index(tuple(rows[new, :width].transpose(2, 0, 1)), shape)
-        yield Shell(first, int(factors[first:stop, :, 1].max()), shape, patterns, np.cumsum(new) - 1, shift)
+        yield Shell(
+            first, int(factors[first:stop, :, 1].max()), shape, patterns, np.cumsum(new) - 1, shift
+        )
 
 
 def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
@@ -98,7 +104,12 @@ class ShiftPlan:
     """
 
     def __init__(
-        self, families: Sequence[Family], factors: Integers, degrees: Integers, memory: int, sizes: Sizes
+        self,
+        families: Sequence[Family],
+        factors: Integers,
+        degrees: Integers,
+        memory: int,
+        sizes: Sizes,
     ) -> None:
         self.families, self.n_terms, self.memory, self.sizes = families, len(factors), memory, sizes
         self.order = np.arange(len(factors))  # tiles come in the order of the basis
@@ -112,7 +123,9 @@ class ShiftPlan:
         pairs = enumerate(zip(self.families, self.counts, strict=True))
         return [family.values(family.standard(u[:, k]), count) for k, (family, count) in pairs]
 
-    def tiles(self, u: Any, only: Sequence[Shell] | None = None) -> Iterator[tuple[slice, slice, Any]]:
+    def tiles(
+        self, u: Any, only: Sequence[Shell] | None = None
+    ) -> Iterator[tuple[slice, slice, Any]]:
         """Which functions, which samples, and their values (functions, samples); with `only`, of these shells."""
         n, height = u.shape[0] - self.memory, min(self.sizes.functions, self.n_terms)
         at_once = max(min(self.sizes.samples(height), n), 1)
@@ -162,9 +175,15 @@ def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
         some = slice(first, min(first + at_once, len(shell.patterns)))
         values = shell.pattern_values(singles, n, some)[:, shell.reach - longest :]
         values = xp.concat([values, blank(values.shape[0], count * step - n)], axis=1)
-        windows = xp.stack([values[:, begin : begin + size] for begin in range(0, count * step, step)], axis=1)
-        pf = fourier.rfft(xp.permute_dims(windows, (2, 0, 1)), axis=0)  # (frequencies, patterns, stretches)
-        back = fourier.irfft(xp.matmul(pf, zf), n=size, axis=0)  # sums for minus each shift, (shifts, patterns, K)
+        windows = xp.stack(
+            [values[:, begin : begin + size] for begin in range(0, count * step, step)], axis=1
+        )
+        pf = fourier.rfft(
+            xp.permute_dims(windows, (2, 0, 1)), axis=0
+        )  # (frequencies, patterns, stretches)
+        back = fourier.irfft(
+            xp.matmul(pf, zf), n=size, axis=0
+        )  # sums for minus each shift, (shifts, patterns, K)
         here = slice(*np.searchsorted(shell.pattern, [some.start, some.stop]).tolist())
         place = -shell.shift[here] % size * back.shape[1] + shell.pattern[here] - first
         parts.append(take_rows(xp.reshape(back, (-1, width)), as_like(place, back)))

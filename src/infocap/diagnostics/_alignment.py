@@ -34,7 +34,9 @@ def alignment(s: Stretch) -> Iterator[Check]:
     (n, rank), strength = s.z.shape, np.sum(s.own**2, axis=0)
     if n < 2 * rank or not len(s.y):
         return
-    seen = n * strength.sum() > s.limit(rank * len(s.y)) or n * strength.max() > s.limit(rank, len(s.y))
+    seen = n * strength.sum() > s.limit(rank * len(s.y)) or n * strength.max() > s.limit(
+        rank, len(s.y)
+    )
     chosen = s.clear[:SCANNED] if seen else np.arange(min(SCANNED, len(s.y)))
     found, power, among, memory = _at_lags(s, chosen)
     limit = s.limit(rank * len(chosen), 2 * LAGS)
@@ -51,14 +53,24 @@ def alignment(s: Stretch) -> Iterator[Check]:
     elif related:
         said = "inputs of neighbouring measurements are related (a low-discrepancy design in its own order, or a sweep)"
         advice = "draw points with infocap.draw, which shuffles them, or measure in random order"
-        yield Check(f"{said}: memory cannot be told from computation here; {advice}.", "note", cause="order of inputs")
+        yield Check(
+            f"{said}: memory cannot be told from computation here; {advice}.",
+            "note",
+            cause="order of inputs",
+        )
     elif memory.any() or usual != LAGS:
         by_channel = n * np.sum((found @ s.back) ** 2, axis=1)  # (lags, channels)
         best, most = np.argmax(by_channel, axis=0), by_channel.max(axis=0)
         few = s.limit(len(chosen), by_channel.size)
-        late = np.flatnonzero((best != LAGS) & (most > few) & (by_channel[LAGS] < np.maximum(few, 0.05 * most)))
+        late = np.flatnonzero(
+            (best != LAGS) & (most > few) & (by_channel[LAGS] < np.maximum(few, 0.05 * most))
+        )
         others = np.delete(by_channel, late, axis=1)
-        if len(late) and len(set(best[late].tolist())) == 1 and not np.any(others[best[late[0]]] > few):
+        if (
+            len(late)
+            and len(set(best[late].tolist())) == 1
+            and not np.any(others[best[late[0]]] > few)
+        ):
             names, lag = s.names(late), int(best[late[0]]) - LAGS
             yield Check(
                 f"{len(late)} of {s.x.shape[1]} channels ({listed(names)}) are shifted by {lag:+d} "
@@ -114,7 +126,9 @@ def _slips(s: Stretch, found: Floats, usual: int, chosen: Integers) -> list[tupl
     """
     m, y = s.n - 2 * LAGS, s.y[chosen]
     known = usual == LAGS and np.array_equal(chosen, s.clear[: len(chosen)])
-    guess = np.clip((s.guess if known else s.turned(found[: len(chosen)].T).T)[:, LAGS : LAGS + m], -3, 3)
+    guess = np.clip(
+        (s.guess if known else s.turned(found[: len(chosen)].T).T)[:, LAGS : LAGS + m], -3, 3
+    )
     own = np.einsum("ij,ij->j", guess, y[:, 2 * LAGS - usual :][:, :m])
     drift, parts = float(np.mean(own)), []
     chance = 0.75 * np.log(s.n * (2 * LAGS + 2) / (FALSE_ALARM * s.share)) / drift
@@ -153,7 +167,11 @@ def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Itera
         return
     edges = [0, *(np.flatnonzero(np.diff(shift)) + 1).tolist(), s.n]
     runs = [[s.first + a, s.first + b, int(shift[a])] for a, b in pairwise(edges) if shift[a]]
-    where = " throughout" if np.all(shift == shift[0]) else f" in measurements {runs[0][0]} to {runs[0][1] - 1}"
+    where = (
+        " throughout"
+        if np.all(shift == shift[0])
+        else f" in measurements {runs[0][0]} to {runs[0][1] - 1}"
+    )
     where += "".join(f", by {lag:+d} in {a} to {b - 1}" for a, b, lag in runs[1:4])
     yield Check(
         f"readouts look shifted by {runs[0][2]:+d} samples against the inputs{where}: inputs of another measurement "
@@ -166,12 +184,17 @@ def _shifted(s: Stretch, usual: int, parts: list[tuple[int, int, int]]) -> Itera
 def _nothing_found(s: Stretch) -> Iterator[Check]:
     """Readouts without any low-degree function of their inputs: a large shift, a reversed order, or other inputs."""
     n, rank, y = s.n, s.z.shape[1], s.y[:SCANNED]
-    z, lags = s.turned(np.eye(rank)).clip(-LARGE_Z, LARGE_Z), np.concatenate([np.arange(n), np.arange(-n, 0)])
+    z, lags = (
+        s.turned(np.eye(rank)).clip(-LARGE_Z, LARGE_Z),
+        np.concatenate([np.arange(n), np.arange(-n, 0)]),
+    )
     z = np.fft.rfft(z - z.mean(axis=0), 2 * n, axis=0)
     common, best = n - np.abs(lags), (0.0, 0, False)
     for turned in (False, True):
         spectra = np.fft.rfft(y[:, ::-1] if turned else y, 2 * n)
-        power = sum(np.sum(np.fft.irfft(z * np.conj(one)[:, None], axis=0) ** 2, axis=1) for one in spectra)
+        power = sum(
+            np.sum(np.fft.irfft(z * np.conj(one)[:, None], axis=0) ** 2, axis=1) for one in spectra
+        )
         power = np.where(common >= max(64, 2 * rank, n // 8), power / np.maximum(common, 1), 0.0)
         best = max(best, (float(power.max()), int(lags[np.argmax(power)]), turned))
     power, lag, turned = best
@@ -196,17 +219,26 @@ def _nothing_found(s: Stretch) -> Iterator[Check]:
 def hum(s: Stretch) -> Iterator[Check]:
     """A line in the spectrum of the readouts, such as hum of the mains."""
     d, n = s.rest.shape
-    if n < RESOLVED * s.samples.basis.memory:  # a resonance is a line, too, as narrow as one over its memory
+    if (
+        n < RESOLVED * s.samples.basis.memory
+    ):  # a resonance is a line, too, as narrow as one over its memory
         return
     power = np.sum(np.abs(np.fft.rfft(s.rest)) ** 2, axis=0) / n
     around = np.convolve(power, np.repeat([1, 0, 1], [BESIDE, 5, BESIDE]) / (2 * BESIDE), "same")
     middle = slice(2 * BESIDE, -2 * BESIDE)  # lower frequencies are drift
     place = 2 * BESIDE + int(np.argmax(np.where(power > NARROW * around, power, 0.0)[middle]))
     # Readouts with memory have a spectrum, which may be that of one direction alone: exponentially distributed.
-    least = s.limit(2 * d, n) if not s.samples.history else max(s.limit(2 * d, n), around[place] * s.limit(2, n))
+    least = (
+        s.limit(2 * d, n)
+        if not s.samples.history
+        else max(s.limit(2 * d, n), around[place] * s.limit(2, n))
+    )
     if power[place] < least / 2:
         return
-    rank, waves = s.z.shape[1], np.exp(-2j * np.pi / n * np.outer(np.arange(place - 3, place + 4), np.arange(n)))
+    rank, waves = (
+        s.z.shape[1],
+        np.exp(-2j * np.pi / n * np.outer(np.arange(place - 3, place + 4), np.arange(n))),
+    )
     inputs = np.sum(np.abs(s.y[:, :n] @ waves[3]) ** 2) / n
     if inputs > s.limit(2 * len(s.y)) / 2:  # the inputs have that line themselves
         return
@@ -228,9 +260,13 @@ def unsteady(s: Stretch) -> Iterator[Check]:
     if not len(clear):
         return
     y, held = s.y[few[clear], : epoch * EPOCHS], held[clear]
-    gain = y * (np.clip(s.guess[clear, : epoch * EPOCHS], -3, 3) / held - y)  # relative to that of the first ones
+    gain = y * (
+        np.clip(s.guess[clear, : epoch * EPOCHS], -3, 3) / held - y
+    )  # relative to that of the first ones
     means = (gain - gain.mean(axis=1, keepdims=True)).reshape(len(gain), EPOCHS, epoch).mean(axis=2)
-    z = epoch * float(np.sum(means * np.linalg.solve(np.cov(gain).reshape(2 * gain.shape[:1]), means)))
+    z = epoch * float(
+        np.sum(means * np.linalg.solve(np.cov(gain).reshape(2 * gain.shape[:1]), means))
+    )
     change = float(np.sqrt(np.mean(means**2)))
     if z > s.limit((EPOCHS - 1) * len(gain)) and change > UNSTEADY:
         yield Check(
@@ -245,7 +281,10 @@ def clocks(s: Stretch) -> Iterator[Check]:
     """Counters, time stamps and temperatures among the readouts."""
     if not len(s.y):
         return
-    steps, explained = np.diff(s.x[:STEPS], axis=0), np.sum((s.back.T @ s.own) ** 2, axis=1) - len(s.y) / s.n
+    steps, explained = (
+        np.diff(s.x[:STEPS], axis=0),
+        np.sum((s.back.T @ s.own) ** 2, axis=1) - len(s.y) / s.n,
+    )
     rising = np.all(steps >= 0, axis=0) | np.all(steps <= 0, axis=0)
     ratio = np.mean(steps**2, axis=0) / np.maximum(2 * np.var(s.x[:STEPS], axis=0), 1e-300)
     slow = ratio < SLOW

@@ -20,7 +20,16 @@ from ..samples._samples import Samples
 from ..typing import Integers
 from ._alignment import alignment, clocks, hum, unsteady
 from ._stretch import Stretch, prepared, stretches
-from ._values import clipped, counted_twice, inputs_off, mixed_units, outlying, rounded, stale, without_effect
+from ._values import (
+    clipped,
+    counted_twice,
+    inputs_off,
+    mixed_units,
+    outlying,
+    rounded,
+    stale,
+    without_effect,
+)
 
 if TYPE_CHECKING:
     from ..estimators._evidence import Evidence
@@ -98,20 +107,33 @@ def weak(case: Case) -> Iterator[Check]:
     maximum, left = samples.n_columns, case.estimate.residual_covariance
     if rank < maximum:
         said = f"only {rank} of {maximum} readouts are linearly independent, so the total cannot exceed {rank}"
-        yield Check(f"{said}; leave out copies and sums of others.", cause="dependent", rank=rank, maximum=maximum)
+        yield Check(
+            f"{said}; leave out copies and sums of others.",
+            cause="dependent",
+            rank=rank,
+            maximum=maximum,
+        )
     least = SAMPLES_PER_READOUT * rank
     if n < least:
         said = (
             f"{n} samples are few for {rank} readouts: below 4 K = {least} the bias is large, and "
             "extrapolation does not remove it; take more samples."
         )
-        yield Check(said, unreliable=f"few samples for {rank} readouts", cause="few samples", n_samples=n, wanted=least)
+        yield Check(
+            said,
+            unreliable=f"few samples for {rank} readouts",
+            cause="few samples",
+            n_samples=n,
+            wanted=least,
+        )
     if case.total > ABOVE * rank:
         advice = "check the inputs' distribution, or take more samples"
         if not case.method.corrects_bias:
             advice = f"use the default method, for {case.method.name!r} does not correct the finite-sample bias"
         said = f"the capacities sum to {case.total:.3f}, above the {rank} that the readouts allow; {advice}."
-        yield Check(said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank)
+        yield Check(
+            said, unreliable=f"more than the {rank} that are possible", total=case.total, rank=rank
+        )
     if left is not None and np.trace(left) > NOISELESS and samples.root_weights is None:
         limit, terms = max(HEAVY * n, LEAST_HEAVY), len(samples.basis)
         heavy = int(np.sum(samples.basis.fourth_moments > limit))
@@ -132,7 +154,10 @@ def repeats_off(case: Case) -> Iterator[Check]:
         return
     yield from (one for one in limit.checks if one.kind == "warning")
     u, root = case.evidence.samples.u.take(case.repeated), case.evidence.samples.root_weights
-    low, weights = single_inputs(case.evidence.basis), None if root is None else root[case.repeated] ** 2
+    low, weights = (
+        single_inputs(case.evidence.basis),
+        None if root is None else root[case.repeated] ** 2,
+    )
     means = np.abs(low.sum_over(u, weights)) / len(u)
     # A weighted mean scatters more, at most by the root of the largest weight.
     z = means * np.sqrt(len(u) / (1.0 if weights is None else weights.max()))
@@ -151,7 +176,9 @@ def repeats_off(case: Case) -> Iterator[Check]:
             f"{limit.standard_error:.1f}): the repeated inputs are not a random sample, or the device drifted between "
             "the repeats; repeat inputs chosen at random, at random times."
         )
-        yield Check(said, unreliable="more than repeats allow", total=case.total, allowed=limit.total)
+        yield Check(
+            said, unreliable="more than repeats allow", total=case.total, allowed=limit.total
+        )
 
 
 def left_out(case: Case) -> Iterator[Check]:
@@ -213,7 +240,9 @@ EXPLAINS = {
     "rounded inputs": ("stacked", "repeats"),
     "stacked": ("order of inputs", "drift", "memory"),
     "repeats": ("order of inputs", "drift"),
-    **dict.fromkeys(("domain", "shape of inputs", "correlated inputs"), ("order of inputs", "glitches")),
+    **dict.fromkeys(
+        ("domain", "shape of inputs", "correlated inputs"), ("order of inputs", "glitches")
+    ),
 }
 
 
@@ -222,7 +251,9 @@ def mistakes(samples: Samples, look: Look, one_in: int = 1) -> dict[str, list[Ch
     parts, found = stretches(samples), dict[str, list[Check]]()
     seen = partial(_in_stretch, samples, look, 1 / len(parts))
     with np.errstate(under="ignore"):
-        for one in chain.from_iterable(parallel_map(seen, parts, one_in) if samples.in_memory else map(seen, parts)):
+        for one in chain.from_iterable(
+            parallel_map(seen, parts, one_in) if samples.in_memory else map(seen, parts)
+        ):
             found.setdefault(one.found["cause"], []).append(one)
     return found
 
@@ -232,10 +263,16 @@ def of_data(case: Case) -> Iterator[Check]:
     found, length = dict(case.evidence.mistakes()), len(stretches(case.evidence.samples)[0][1])
     kept, pictured = told_once([first for first, *_ in found.values()]), False
     if case.method.corrects_bias:  # what low degrees do not show may have been found in higher ones
-        capacity, dead = case.estimate.capacity, [k for one in found.get("no effect", ()) for k in one.found["inputs"]]
+        capacity, dead = (
+            case.estimate.capacity,
+            [k for one in found.get("no effect", ()) for k in one.found["inputs"]],
+        )
         if case.total - capacity[0] > 1:
             found.pop("nothing", None)
-        if dead and min(capacity[case.evidence.basis.indices[:, k] > 0].sum() for k in dead) > HARMLESS:
+        if (
+            dead
+            and min(capacity[case.evidence.basis.indices[:, k] > 0].sum() for k in dead) > HARMLESS
+        ):
             found.pop("no effect")
     for first, *others in found.values():
         if first not in kept:
@@ -252,7 +289,9 @@ def of_data(case: Case) -> Iterator[Check]:
         yield Check(text, first.kind, **all_found)
 
 
-def _in_stretch(samples: Samples, look: Look, share: float, part: tuple[int, Integers]) -> list[Check]:
+def _in_stretch(
+    samples: Samples, look: Look, share: float, part: tuple[int, Integers]
+) -> list[Check]:
     """What is wrong with the data of one stretch, each with a picture of where it is."""
     stretch, found = prepared(samples, look, *part, share), list[Check]()
     for name, check in DATA.items():
@@ -260,7 +299,9 @@ def _in_stretch(samples: Samples, look: Look, share: float, part: tuple[int, Int
         for one in check(stretch) if used else ():
             one.found["looked_for"] = name
             if one.kind == "warning" and {"rows", "channels"} & set(one.found):
-                one.found["picture"] = stretch.picture(one.found.get("rows", ()), one.found.get("channels", ()))
+                one.found["picture"] = stretch.picture(
+                    one.found.get("rows", ()), one.found.get("channels", ())
+                )
             found.append(one)
     return found
 
@@ -295,11 +336,17 @@ def run_checks(case: Case) -> tuple[Check, ...]:
     ()
     """
     said = [one if isinstance(one, Check) else Check(one) for one in case.estimate.checks]
-    table = {name: one for name, one in CHECKS.items() if one is not repeats_off or case.repeats is not None}
+    table = {
+        name: one
+        for name, one in CHECKS.items()
+        if one is not repeats_off or case.repeats is not None
+    }
     if case.evidence.basis.memory:
         from ._sequences import SEQUENCE_CHECKS
 
-        table = {name: one for name, one in table.items() if one is not correlated} | SEQUENCE_CHECKS
+        table = {
+            name: one for name, one in table.items() if one is not correlated
+        } | SEQUENCE_CHECKS
     for check in table.values():
         said += check(case)
     return tuple(dict.fromkeys(told_once(said)))

@@ -24,7 +24,11 @@ CHANCE = 0.02
 def _beginning(case: Case) -> tuple[Floats, Floats]:
     """Inputs and whitened readouts, without the constant, of the first rows of the first run."""
     samples = case.evidence.samples
-    stop = samples.n_samples if samples.runs is None or len(samples.runs) == 1 else int(samples.runs[1])
+    stop = (
+        samples.n_samples
+        if samples.runs is None or len(samples.runs) == 1
+        else int(samples.runs[1])
+    )
     part = samples.part(0, min(stop, ROWS))
     z = to_numpy(part.readouts(0, part.n_samples, **case.evidence.whitener))[:, samples.constant :]
     u = part.u.read(part.history, part.history + part.n_samples, on_host=True)
@@ -54,7 +58,12 @@ def nothing_found(case: Case) -> Iterator[Check]:
     """Readouts that hold no function of the basis, nor all functions together anything."""
     p, error = case.estimate.p_value, case.estimate.total_standard_error or 0.0
     held = case.total - float(case.estimate.capacity[0])
-    if p is not None and len(p) > 1 and p[1:].min() * len(p) > CHANCE and held < STANDARD_ERRORS * error:
+    if (
+        p is not None
+        and len(p) > 1
+        and p[1:].min() * len(p) > CHANCE
+        and held < STANDARD_ERRORS * error
+    ):
         yield Check(
             "no function is clearly seen in the readouts; check that these are the inputs that were sent (not those "
             "of another seed or run), that the source was connected, and that the delays reach far enough.",

@@ -75,7 +75,9 @@ class Stretch:
     guess: Floats  # the first of the clear functions, as the whitened readouts guess them, (functions, n)
     some: Integers  # measurements chosen at random
     sorted: Floats  # the values of each channel there in order of size, (channels, some)
-    aside: set[int] = field(default_factory=set)  # measurements that a check found glitched, for those after it
+    aside: set[int] = field(
+        default_factory=set
+    )  # measurements that a check found glitched, for those after it
 
     @cached_property
     def rows(self) -> Integers:
@@ -106,14 +108,18 @@ class Stretch:
         `rows` of the data set and names of `channels` are those that a check found; they are marked.
         """
         e = misfit(self.y, self.turned(self.back))
-        marked = [k for k, name in enumerate(self.names(range(e.shape[1]))) if name in set(channels)]
+        marked = [
+            k for k, name in enumerate(self.names(range(e.shape[1]))) if name in set(channels)
+        ]
         others = [k for k in range(e.shape[1]) if k not in marked]
         kept = [*marked[:PICTURED], *others[:: -(-len(others) // PICTURED) or 1]][:PICTURED]
         moments = np.arange(self.n) * MOMENTS // self.n
         square, times = e[:, sorted(kept)] ** 2, np.unique(moments)
         size = np.sqrt([np.mean(square[moments == one], axis=0) for one in times])
         usual = np.median(size, axis=0) if rows else np.median(size)  # of each channel, or of all
-        levels = np.clip(3 * np.log2(np.maximum(size, 1e-30) / np.maximum(usual, 1e-30)), 0, 9).astype(int)
+        levels = np.clip(
+            3 * np.log2(np.maximum(size, 1e-30) / np.maximum(usual, 1e-30)), 0, 9
+        ).astype(int)
         return {
             "first": self.first,
             "last": self.first + self.n - 1,
@@ -140,8 +146,14 @@ def stretches(samples: Samples) -> list[tuple[int, Integers]]:
 def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: float) -> Stretch:
     """One stretch of a data set, made ready for the checks."""
     few = slice(None, None, -(-len(samples.channels) // WIDEST) if samples.x.on_device else 1)
-    channels, scale = samples.channels[few], np.broadcast_to(samples.scale, samples.channels.shape)[few]
-    low, ends = lowest(samples.basis, FUNCTIONS), np.array([look.low, look.high])[:, channels] * scale
+    channels, scale = (
+        samples.channels[few],
+        np.broadcast_to(samples.scale, samples.channels.shape)[few],
+    )
+    low, ends = (
+        lowest(samples.basis, FUNCTIONS),
+        np.array([look.low, look.high])[:, channels] * scale,
+    )
     if samples.time is None:
         u, x = (one.read(first, first + len(rows)) for one in (samples.u, samples.x))
         if samples.x.on_device and len(channels) < x.shape[1]:  # fewer numbers to fetch
@@ -158,7 +170,11 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
     # Products in single precision, made here for these few functions, take a seventh of the time of low.values.
     single = [one.values(one.standard(v), degree + 1).astype(np.float32) for one, v, degree in each]
     factors = [[single[k][index[k]] for k in np.flatnonzero(index)] for index in low.indices[1:]]
-    y = np.stack([reduce(np.multiply, one) for one in factors]) if factors else np.empty((0, len(u)), np.float32)
+    y = (
+        np.stack([reduce(np.multiply, one) for one in factors])
+        if factors
+        else np.empty((0, len(u)), np.float32)
+    )
     means = y.mean(axis=1, dtype=float)
     y -= means[:, None].astype(np.float32)
     y /= np.maximum(np.sqrt(np.einsum("ij,ij->i", y, y) / len(x)), 1e-30)[:, None]
@@ -170,16 +186,29 @@ def prepared(samples: Samples, look: Look, first: int, rows: Integers, share: fl
     power, vectors = np.linalg.eigh(gram * inverse * inverse[:, None])
     vectors, power = vectors[:, power > ROUNDING], power[power > ROUNDING]
     whitening = inverse[:, None] * vectors / np.sqrt(power)
-    centred = np.multiply(centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind")
+    centred = np.multiply(
+        centred, inverse, out=np.empty(centred.shape, np.float32), casting="same_kind"
+    )
     z = (centred @ (vectors / np.sqrt(power)).astype(np.float32)).clip(-LARGE_Z, LARGE_Z)
     own, generator = (y[:, : len(z)] @ z).T / len(z), np.random.default_rng(0)
     clear, some = np.argsort(-np.sum(own**2, axis=0)), generator.permutation(len(x))[:SORTED]
     sums = generator.standard_normal((len(power), min(len(power), max(SUMS, NUMBERS // len(x)))))
-    sums[:, ::2] *= np.sqrt(power)[:, None]  # of standardised channels, and of whitened ones, where noise is large
+    sums[:, ::2] *= np.sqrt(power)[
+        :, None
+    ]  # of standardised channels, and of whitened ones, where noise is large
     turn = whitening @ np.hstack([sums, own[:, clear[:GUESSED]]])
     shown = (turn.T @ x.T - (mean @ turn)[:, None]).clip(-LARGEST, LARGEST).astype(np.float32)
     rest, guess = _left(shown[: sums.shape[1], :SUMMED], y[:, :SUMMED]), shown[sums.shape[1] :]
-    related = (means * np.sqrt(len(x)), y, mean, whitening, z, (vectors * np.sqrt(power)).T, own, clear)
+    related = (
+        means * np.sqrt(len(x)),
+        y,
+        mean,
+        whitening,
+        z,
+        (vectors * np.sqrt(power)).T,
+        own,
+        clear,
+    )
     # Sorting 256 numbers is five times quicker than 512, and merging two halves is quick, too.
     ordered = np.sort(x[some].T.reshape(-1, len(some) // 2) if len(some) == SORTED else x[some].T)
     ordered = np.sort(ordered.reshape(-1, len(some)), kind="stable")
@@ -195,7 +224,9 @@ def _left(x: Floats, y: Floats) -> Floats:
     inverse = 1 / np.sqrt(np.maximum(np.diag(covariance), 1e-30))
     power, vectors = np.linalg.eigh(covariance * inverse * inverse[:, None])
     kept = power > 1e-5  # others are rounding
-    return (((vectors[:, kept] / np.sqrt(power[kept])).T * inverse).astype(np.float32) @ x).clip(-LARGE_Z, LARGE_Z)
+    return (((vectors[:, kept] / np.sqrt(power[kept])).T * inverse).astype(np.float32) @ x).clip(
+        -LARGE_Z, LARGE_Z
+    )
 
 
 def misfit(y: Floats, x: Floats) -> Floats:

@@ -14,7 +14,17 @@ from ._alignment import LAGS
 from ._stretch import FALSE_ALARM, Stretch, misfit, numbers
 
 # What instruments write in place of a number: SCPI's not-a-number and infinities, full scales of converters, and nines.
-CODES: tuple[float, ...] = (9.91e37, 9.9e37, -9.9e37, -9999.0, 9999.0, 99999.0, -99999.0, -999.0, 999.0)
+CODES: tuple[float, ...] = (
+    9.91e37,
+    9.9e37,
+    -9.9e37,
+    -9999.0,
+    9999.0,
+    99999.0,
+    -99999.0,
+    -999.0,
+    999.0,
+)
 CODES += (32767.0, -32768.0, 65535.0, 2147483647.0, -2147483648.0, 4294967295.0)
 # Widths of a channel's distribution (from 2 to 98 % of the rows) outside it, beyond which a value is no measurement;
 # for a known code less is enough.
@@ -117,12 +127,18 @@ def _part_of_domain(s: Stretch, k: int) -> tuple[float, float, float] | None:
     """The range of an input that leaves an end of its domain empty and is as declared over the rest, and its share."""
     family, column = s.low.families[k], s.u[:, k]
     low, high, tail = float(column.min()), float(column.max()), -np.log(FALSE_ALARM * s.share) / s.n
-    start, first, last, stop = family.quantile(np.array([0.5 / s.n, tail, 1 - tail, 1 - 0.5 / s.n]).clip(0, 1))
+    start, first, last, stop = family.quantile(
+        np.array([0.5 / s.n, tail, 1 - tail, 1 - 0.5 / s.n]).clip(0, 1)
+    )
     if tail > 0.2 or (low <= first and last <= high):
         return None
     stretched = family.standard(start + (column - low) * (stop - start) / max(high - low, 1e-300))
-    fits = np.abs(family.values(stretched, 3)[1:].sum(axis=1)).max() < STANDARD_ERRORS * np.sqrt(s.n)
-    return (low, high, float((high - low) / (stop - start))) if fits else None  # else it has another shape
+    fits = np.abs(family.values(stretched, 3)[1:].sum(axis=1)).max() < STANDARD_ERRORS * np.sqrt(
+        s.n
+    )
+    return (
+        (low, high, float((high - low) / (stop - start))) if fits else None
+    )  # else it has another shape
 
 
 def without_effect(s: Stretch) -> Iterator[Check]:
@@ -153,7 +169,9 @@ def counted_twice(s: Stretch) -> Iterator[Check]:
     if s.samples.in_memory and s.samples.n_samples <= MOST_ROWS and s.share < 1:
         n = s.samples.n_samples
         u, x = (one.read(0, n, on_host=True) for one in (s.samples.u, s.samples.x))
-    continuous = [k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)]
+    continuous = [
+        k for k, family in enumerate(s.low.families) if not isinstance(family, DiscreteFamily)
+    ]
     if continuous:
         first = np.sort(u[:, continuous[0]])
         if np.count_nonzero(first[1:] == first[:-1]) < 5:
@@ -178,7 +196,9 @@ def _equal_inputs(u: Floats) -> tuple[Integers, Integers]:
     n = len(u)
     _, place, count = np.unique(u, axis=0, return_inverse=True, return_counts=True)
     # By chance pairs are as many as the values of each input allow, and some come three times.
-    pairs = [np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in u.T)]
+    pairs = [
+        np.sum(c * (c - 1.0)) / 2 for c in (np.unique(one, return_counts=True)[1] for one in u.T)
+    ]
     expected = n**2 / 2 / np.prod([n**2 / (2 * one + 2) for one in pairs])
     thrice = 2 / 3 * np.sum(count == 2) ** 2 / max(np.sum(count == 1), 1)
     regular = thrice > 20 and np.sum(count > 2) < 0.2 * thrice
@@ -231,14 +251,21 @@ def outlying(s: Stretch) -> Iterator[Check]:
     count = s.sorted.shape[1]
     a, b = s.sorted[:, count // 50], s.sorted[:, -1 - count // 50]
     width, (bottom, top) = b - a, s.ends
-    code = (np.isin(bottom, CODES) & (a - bottom > NEAR * width)) | (np.isin(top, CODES) & (top - b > NEAR * width))
+    code = (np.isin(bottom, CODES) & (a - bottom > NEAR * width)) | (
+        np.isin(top, CODES) & (top - b > NEAR * width)
+    )
     odd = np.flatnonzero((code | (np.maximum(top - b, a - bottom) > FAR * width)) & (width > 0))
     outside = np.maximum(s.x[:, odd] - b[odd], a[odd] - s.x[:, odd]) / width[odd]
     coded = np.isin(s.x[:, odd], CODES) & (outside > NEAR)
     cells = coded if coded.any() else outside > FAR
     values, count = np.unique(s.x[:, odd][cells], return_counts=True)
-    known, again = coded.any(), cells & (s.x[:, odd] == (values[np.argmax(count)] if len(values) else np.nan))
-    coded = coded if known else again & (np.sum(again) > 2)  # no noisy readout takes a value exactly thrice
+    known, again = (
+        coded.any(),
+        cells & (s.x[:, odd] == (values[np.argmax(count)] if len(values) else np.nan)),
+    )
+    coded = (
+        coded if known else again & (np.sum(again) > 2)
+    )  # no noisy readout takes a value exactly thrice
     rows = np.flatnonzero(coded.any(axis=1))
     if len(rows) and (known or (np.mean(coded, axis=0).max() <= RARE and _anywhere(s, rows))):
         names, value = s.names(odd[coded.any(axis=0)]), float(s.x[:, odd][coded][0])
@@ -275,7 +302,9 @@ def _anywhere(s: Stretch, rows: Integers) -> bool:
     if np.mean(np.isin(np.argmin(apart, axis=1), rows)) > NEIGHBOURS:
         return False
     y = s.y[s.low.degrees[1:] <= 3]
-    together = max(np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1))
+    together = max(
+        np.sum(y[:, (rows + lag) % s.n].mean(axis=1) ** 2) for lag in range(-LAGS, LAGS + 1)
+    )
     return len(rows) * float(together) < s.limit(len(y), FALSE_ALARM / 1e-6)
 
 
@@ -296,11 +325,16 @@ def _glitched(s: Stretch) -> Iterator[Check]:
     others = np.flatnonzero(~far[: len(s.z)])[: max(SOME_ROWS, 8 * rank)]
     usual = (s.z[others] - s.y[:, others].T @ s.own.T).astype(float)  # given the inputs
     precision = np.linalg.inv(np.cov(usual, rowvar=False).reshape(rank, rank) + 1e-9 * np.eye(rank))
-    middle, inverse = usual.mean(axis=0), s.back / np.maximum(np.sum(s.back**2, axis=1), 1e-300)[:, None]
+    middle, inverse = (
+        usual.mean(axis=0),
+        s.back / np.maximum(np.sum(s.back**2, axis=1), 1e-300)[:, None],
+    )
     centred = (s.x[candidates] - s.mean) @ s.whitening - s.y[:, candidates].T @ s.own.T - middle
     turned, usual = centred @ precision, usual - middle
     size = max(float(np.quantile(np.sum(usual * (usual @ precision), axis=1), 0.9)), 1e-300)
-    alone = np.abs(centred @ s.back) / np.maximum(np.std(usual @ s.back, axis=0), 1e-30)  # each channel by itself
+    alone = np.abs(centred @ s.back) / np.maximum(
+        np.std(usual @ s.back, axis=0), 1e-30
+    )  # each channel by itself
     alone /= np.clip(alone.max(axis=1), 1e-30, ALONE)[:, None]
     left = np.sum(centred * turned, axis=1) / size
     for k in np.flatnonzero(left > GLITCHED):
@@ -322,10 +356,20 @@ def _glitched(s: Stretch) -> Iterator[Check]:
 
 def clipped(s: Stretch) -> Iterator[Check]:
     """Channels whose values pile up at an end of their range, with noise after it or not."""
-    if np.prod([len(one.levels) if isinstance(one, DiscreteFamily) else np.inf for one in s.low.families]) < STATES:
+    if (
+        np.prod(
+            [
+                len(one.levels) if isinstance(one, DiscreteFamily) else np.inf
+                for one in s.low.families
+            ]
+        )
+        < STATES
+    ):
         return
     ends = s.sorted[:, [0, 1, -2, -1]]
-    bad = np.flatnonzero((_piles(s.sorted) > 0) | (ends[:, 0] == ends[:, 1]) | (ends[:, 2] == ends[:, 3]))
+    bad = np.flatnonzero(
+        (_piles(s.sorted) > 0) | (ends[:, 0] == ends[:, 1]) | (ends[:, 2] == ends[:, 3])
+    )
     share = _piles(np.sort(s.x[:, bad].T, axis=1)) if len(bad) else np.zeros(0)  # all rows tell
     bad, share = bad[share > 0], share[share > 0]
     if len(bad):
@@ -344,19 +388,33 @@ def _piles(ordered: Floats) -> Floats:
     piles, near, far = np.arange(max(n // 50, 24), n // 2, n // 100), n // 50, n // 20
     for values in (ordered, -ordered[:, ::-1]):
         dense = PILED / piles * (values[:, -1:] - values[:, -1 - piles])
-        some = np.flatnonzero(np.any(values[:, -1 - piles] - values[:, -1 - piles - near] > near * dense, axis=1))
+        some = np.flatnonzero(
+            np.any(values[:, -1 - piles] - values[:, -1 - piles - near] > near * dense, axis=1)
+        )
         if not len(some):
             continue
         values, gaps = values[some], np.diff(values[some], axis=1)
-        spread, step = values[:, -1:] - values[:, :1], np.where(gaps > 0, gaps, np.inf).min(axis=1)[:, None]
+        spread, step = (
+            values[:, -1:] - values[:, :1],
+            np.where(gaps > 0, gaps, np.inf).min(axis=1)[:, None],
+        )
         edge, beside, inside = (values[:, -1 - piles - k] for k in (0, near, near + far))
         core, middle, top = values[:, -1 - piles // 8], values[:, -1 - piles // 2], values[:, -1:]
         found = (edge - beside) / near > PILED * (top - edge + step) / piles
         found &= (beside - inside) / far < SMOOTH * (edge - beside) / near
         found &= middle - edge + step < COMPACT * (core - middle + step)
-        found &= (top - edge + step < NARROW * spread) & (np.abs(top) > 0.05 * spread)  # a dark detector is not clipped
-        found &= np.mean(np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1, keepdims=True) > 0.2
-        for channel, k in np.argwhere(found):  # a device of two states has little in between, one of many has gaps
+        found &= (top - edge + step < NARROW * spread) & (
+            np.abs(top) > 0.05 * spread
+        )  # a dark detector is not clipped
+        found &= (
+            np.mean(
+                np.abs(values - values[:, :1] - spread / 2) < 0.4 * spread, axis=1, keepdims=True
+            )
+            > 0.2
+        )
+        for channel, k in np.argwhere(
+            found
+        ):  # a device of two states has little in between, one of many has gaps
             zone = gaps[channel, n - 1 - piles[k] - near - far : n - 1 - piles[k]]
             found[channel, k] = zone.max() < APART * zone.sum()
         shares[some] = np.maximum(shares[some], np.where(found, piles, 0).max(axis=1) / n)
@@ -370,14 +428,18 @@ def rounded(s: Stretch) -> Iterator[Check]:
     for k in np.flatnonzero(np.mean(gaps == 0, axis=1) > 0.01):
         positive, spread = gaps[k][gaps[k] > 0], s.sorted[k, -1] - s.sorted[k, 0]
         step = np.median(positive[positive < 1.5 * positive.min()]) if len(positive) else np.inf
-        whole = np.abs(positive / step - np.round(positive / step)) < 1e-3 * np.maximum(positive / step, 1)
+        whole = np.abs(positive / step - np.round(positive / step)) < 1e-3 * np.maximum(
+            positive / step, 1
+        )
         steps[k] = step if FEW_LEVELS < spread / step < 1e9 and whole.all() else 0.0
     on = np.flatnonzero(steps)
     if len(on) < 2 or s.n < 4 * len(on):
         return
     # The least variance of any sum of channels, in steps, is that of noise and rounding: 1/12 is rounding's.
     floor = np.linalg.eigvalsh(np.cov(s.x[:, on] / steps[on], rowvar=False))
-    share = float(1 / 12 / (floor[floor > 1e-6].min(initial=np.inf) / (1 - np.sqrt(len(on) / s.n)) ** 2))
+    share = float(
+        1 / 12 / (floor[floor > 1e-6].min(initial=np.inf) / (1 - np.sqrt(len(on) / s.n)) ** 2)
+    )
     if share > ROUNDED:
         names, levels = s.names(on), (s.sorted[on, -1] - s.sorted[on, 0]) / steps[on]
         strong = share > LIMITED
@@ -395,14 +457,19 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     A repair is right where low-degree functions of the inputs then leave less than a third of what they left before,
     relative to the variance.
     """
-    x, size = s.x[s.some], np.abs(s.sorted[:, [s.sorted.shape[1] // 50, -1 - s.sorted.shape[1] // 50]]).max(axis=1)
+    x, size = (
+        s.x[s.some],
+        np.abs(s.sorted[:, [s.sorted.shape[1] // 50, -1 - s.sorted.shape[1] // 50]]).max(axis=1),
+    )
     wide = np.mean(np.abs(x) < 0.01 * size, axis=0) > SMALL
     left = np.abs(misfit(s.y[:, s.some], (x - s.mean).astype(np.float32)))
     left[np.isin(s.some, [*s.aside])] = 0.0
     jumps = np.sum(left > 0.45 * (s.sorted[:, -1] - s.sorted[:, 0]), axis=0) > 3
     jumps &= np.sum(np.diff(s.sorted, axis=1) > 0, axis=1) > FEW_LEVELS
     jumps[jumps] = np.sum(left[:, jumps] > 12 * np.median(left[:, jumps], axis=0), axis=0) > 3
-    odd = np.concatenate([np.flatnonzero(wide)[:MOST_ODD], np.flatnonzero(jumps & ~wide)[:MOST_ODD]])
+    odd = np.concatenate(
+        [np.flatnonzero(wide)[:MOST_ODD], np.flatnonzero(jumps & ~wide)[:MOST_ODD]]
+    )
     if not len(odd):
         return
     rows = np.random.default_rng(0).permutation(s.n)[: 2 * SOME_ROWS]
@@ -413,9 +480,13 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     for k in np.flatnonzero(~wide[odd]):
         column, span = x[:, k], np.ptp(x[:, k])
         edges = ordered[k, (len(x) * WRAPPED).astype(int)]
-        repairs += [(k, "wrapped", np.where(column < edge, column + span, column)) for edge in edges]
+        repairs += [
+            (k, "wrapped", np.where(column < edge, column + span, column)) for edge in edges
+        ]
         repairs.append((k, "wrapped", column - span * np.round(left[:, k] / span)))
-    repairs = [one for one in repairs if np.ptp(one[2]) > 0 and not np.array_equal(one[2], x[:, one[0]])]
+    repairs = [
+        one for one in repairs if np.ptp(one[2]) > 0 and not np.array_equal(one[2], x[:, one[0]])
+    ]
     if not repairs:
         return
     after = misfit(y, np.column_stack([one[2] for one in repairs]))
@@ -423,7 +494,9 @@ def mixed_units(s: Stretch) -> Iterator[Check]:
     for (k, cause, column), rest in zip(repairs, after.T, strict=True):
         moved = column != x[:, k]
         near = cause == "units" or _continues(y, column, moved, 0.2 * float(np.ptp(x[:, k])))
-        better = np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / BETTER[cause]
+        better = (
+            np.var(rest) * np.var(x[:, k]) < np.var(left[:, k]) * np.var(column) / BETTER[cause]
+        )
         if better and near:
             found[cause].add(int(k))
     said = {
@@ -446,7 +519,9 @@ def _continues(y: Floats, column: Floats, moved: np.ndarray, tolerance: float) -
         return False
     y = np.vstack([np.ones(len(column)), y])
     others = y[:, ~moved]
-    fit = np.linalg.solve(others @ others.T + 1e-3 * len(column) * np.eye(len(y)), others @ column[~moved])
+    fit = np.linalg.solve(
+        others @ others.T + 1e-3 * len(column) * np.eye(len(y)), others @ column[~moved]
+    )
     return bool(np.mean(np.abs(column - fit @ y)[moved] < tolerance) > 0.8)
 
 
@@ -460,4 +535,8 @@ def _in_one_unit(column: Floats) -> Floats:
     if valley[place] > 0.25:
         return column
     ratio = np.median(logs[above[place] :]) - np.median(logs[: place + 1])
-    return np.where(np.abs(column) > 1.0001 * 10 ** logs[place], column / 1000 ** max(round(ratio / 3), 1), column)
+    return np.where(
+        np.abs(column) > 1.0001 * 10 ** logs[place],
+        column / 1000 ** max(round(ratio / 3), 1),
+        column,
+    )

@@ -18,9 +18,13 @@ from ..typing import ArrayLike, Floats, Integers
 from ._spectra import readouts
 
 ALONE = 1e-9  # Keeps an inverse finite when a direction exists at one input only.
-ENOUGH = 5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
+ENOUGH = (
+    5  # Below this many inputs per independent readout the theory of small 1/N is out of range.
+)
 DRIFT_CHANCE = 1e-6  # The chance of a warning about drift when there is none.
-DRIFT_MATTERS = 0.1  # Drift is told when it lowers the total by more than this many standard errors.
+DRIFT_MATTERS = (
+    0.1  # Drift is told when it lowers the total by more than this many standard errors.
+)
 DRIFT_FLOOR = 1e-18  # The noise that rounding makes, relative to the variance of a readout.
 
 
@@ -76,7 +80,10 @@ class Repeats:
         """Confidence interval of the total, between what the constant alone gives and the rank."""
         from scipy.special import stdtrit
 
-        half_width = stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2) * self.standard_error
+        half_width = (
+            stdtrit(self.n_repeated - 1, 0.5 + probability("level", level) / 2)
+            * self.standard_error
+        )
         ends = np.clip([self.total - half_width, self.total + half_width], self.constant, self.rank)
         return float(ends[0]), float(ends[1])
 
@@ -124,7 +131,11 @@ def from_repeats(
     repeated, single = _shots(tables, once)
     ratios = None if weights is None else density_ratios(weights, len(repeated) + len(single))
     data = whiten(repeated, single, constant, ratios)
-    rank, n_readouts, n_inputs = data.repeated.shape[2] + constant, int(np.sum(data.live)), len(data.weights)
+    rank, n_readouts, n_inputs = (
+        data.repeated.shape[2] + constant,
+        int(np.sum(data.live)),
+        len(data.weights),
+    )
     if len(repeated) < 2 or n_inputs <= rank:
         raise DataError(
             f"x1 has {len(repeated)} repeated inputs of {n_inputs} for {rank} independent readouts: "
@@ -152,7 +163,10 @@ def from_repeats(
         n_repeated=len(repeated),
         n_inputs=n_inputs,
         constant=constant,
-        checks=(*messages, *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant)),
+        checks=(
+            *messages,
+            *dead_channels(tables[0], np.flatnonzero(~data.live), data.mean, constant),
+        ),
     )
 
 
@@ -166,7 +180,9 @@ def _shots(tables: list[Table], once: Table | None) -> tuple[Floats, Floats]:
     wrong += [once] if once is not None and once.shape[1] != first[1] else []
     if wrong:
         said = f"x1 has shape {first} and {wrong[0].name} has shape {wrong[0].shape}; give the same readouts"
-        raise DataError(f"{said} at the same inputs (or at others, not repeated, in measured_once=).")
+        raise DataError(
+            f"{said} at the same inputs (or at others, not repeated, in measured_once=)."
+        )
     repeated = np.stack([table.finite() for table in tables], axis=1)
     single = np.empty((0, first[1])) if once is None else once.finite()
     known = {row.tobytes(): number for number, row in enumerate(repeated[:, 0])}
@@ -182,10 +198,16 @@ def _weak(repeated: Floats, data: Whitened, rank: int, maximum: int) -> Iterator
     pairs = combinations(range(repeated.shape[1]), 2)
     same = [(a, b) for a, b in pairs if np.array_equal(repeated[:, a], repeated[:, b])]
     if same:
-        yield Check(f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit; give two measurements.")
-    worth = round(data.weights.sum() ** 2 / np.sum(data.weights**2))  # weights that differ leave fewer
+        yield Check(
+            f"x{same[0][0] + 1} and x{same[0][1] + 1} are equal to the last digit; give two measurements."
+        )
+    worth = round(
+        data.weights.sum() ** 2 / np.sum(data.weights**2)
+    )  # weights that differ leave fewer
     if worth < ENOUGH * rank:
-        as_many = f" are, by their weights, worth {worth}, which" if worth < len(data.weights) else ""
+        as_many = (
+            f" are, by their weights, worth {worth}, which" if worth < len(data.weights) else ""
+        )
         yield Check(
             f"{len(data.weights)} inputs{as_many} are few for {rank} independent readouts: below {ENOUGH} K = "
             f"{ENOUGH * rank} the bias is too large to be corrected well; take more inputs."
@@ -214,7 +236,10 @@ def _drift(z: Floats, error: float) -> Iterator[Check]:
     distance = n * np.sum((means @ vectors) ** 2 / (np.maximum(variances, 0.0) + DRIFT_FLOOR))
     statistic = distance * (freedom - k + 1) / (freedom * k * (repeats - 1))
     raised = np.sum(means**2) / (repeats - 1) - np.trace(noise) / n
-    if fdtrc(k * (repeats - 1), freedom - k + 1, statistic) < DRIFT_CHANCE and raised > DRIFT_MATTERS * error:
+    if (
+        fdtrc(k * (repeats - 1), freedom - k + 1, statistic) < DRIFT_CHANCE
+        and raised > DRIFT_MATTERS * error
+    ):
         yield Check(
             f"the device drifted between the repeats: their means differ by more than the noise allows, which "
             f"counts as noise and lowers the total by up to {raised:.2g}; interleave the repeats."
@@ -227,7 +252,9 @@ def dead_channels(table: Table, dead: Integers, values: Floats, constant: bool) 
     carrier = next((number for number in names if constant and values[number] != 0), None)
     if carrier is not None:
         name = names.pop(carrier)
-        yield Check(f"{name} is constant and serves as the constant readout.", "note", channels=[name])
+        yield Check(
+            f"{name} is constant and serves as the constant readout.", "note", channels=[name]
+        )
     if names:
         rest = list(names.values())
         said = f"dead channels were dropped ({listed(rest)}), which lowers the maximum capacity by {len(rest)}."
@@ -250,14 +277,20 @@ class Whitened:
     live: np.ndarray  # which channels change
 
 
-def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | None = None) -> Whitened:
+def whiten(
+    repeated: Floats, once: Floats, constant: bool, weights: Floats | None = None
+) -> Whitened:
     """Centre, then scale, then decide the rank: repeated (inputs, repeats, readouts), once (inputs, readouts).
 
     Without the constant readout centring would change the space the readouts span, so only scales are removed.
     """
     n_repeats, n_readouts = repeated.shape[1:]
     cut = len(repeated) * n_repeats
-    weights = np.ones(len(repeated) + len(once)) if weights is None else weights / weights[: len(repeated)].mean()
+    weights = (
+        np.ones(len(repeated) + len(once))
+        if weights is None
+        else weights / weights[: len(repeated)].mean()
+    )
     shots = np.vstack([repeated.reshape(cut, n_readouts), once])
     exponent = np.frexp(np.abs(shots).max(axis=0))[1]
     shots = np.ldexp(shots, -exponent)  # exact, and squares stay in range
@@ -265,7 +298,9 @@ def whiten(repeated: Floats, once: Floats, constant: bool, weights: Floats | Non
     shots -= shift
     live = np.abs(shots).max(axis=0) > (DEAD if constant else 0.0)
     if not live.any():
-        raise DataError("x1 has no channel that changes from input to input; check that the device was on.")
+        raise DataError(
+            "x1 has no channel that changes from input to input; check that the device was on."
+        )
     # Every input counts by its weight, however often it was measured.
     own, others = np.split(weights, [len(repeated)])
     share = np.concatenate([np.repeat(own / n_repeats, n_repeats), others])
@@ -313,7 +348,10 @@ def leave_one_out(data: Whitened, noise: Floats, constant: bool) -> Floats:
     N - g is (1 + a'(N R - a a')⁻¹ a) / N. Centring is part of G: the constant is one more direction, without noise.
     """
     total, n_repeated, plain = data.weights.sum(), len(data.repeated), np.trace(noise)
-    groups = [(data.repeated, data.weights[:n_repeated], 1), (data.once, data.weights[n_repeated:], 0)]
+    groups = [
+        (data.repeated, data.weights[:n_repeated], 1),
+        (data.once, data.weights[n_repeated:], 0),
+    ]
     without = []
     for z, weights, tells_noise in groups:
         repeats, turned = z.shape[1], z.transpose(0, 2, 1)

@@ -51,7 +51,9 @@ def noise_scale(repeats: ArrayLike) -> Floats:
     table = readouts(repeats, "repeats")
     values = table.finite()
     if len(values) < 2:
-        raise DataError(f"repeats has shape {values.shape}; give 2 rows or more, all at the same input.")
+        raise DataError(
+            f"repeats has shape {values.shape}; give 2 rows or more, all at the same input."
+        )
     moved = values - values[0]  # a constant channel becomes exactly zero
     size = np.abs(moved).max(axis=0)
     silent = [table.column(int(number)) for number in np.flatnonzero(size == 0)]
@@ -118,12 +120,16 @@ def indicator(
         rest = float(error[n_factors])  # should be as large as the noise, which is 1 in these units
         if not 1 / NOT_NOISE < rest < NOT_NOISE:
             said = f"{n_factors} factors leave {rest:.2g} times the noise, not the noise itself, so that the minimum of"
-            messages.append(Check(f"{said} IND is not where the noise begins; check the noise scale."))
+            messages.append(
+                Check(f"{said} IND is not where the noise begins; check the noise scale.")
+            )
     for message in messages:
         warn(message)
     if n_factors is None:
         way = "rises from the start" if step[-1] > 0 else "falls to the end"
-        messages.append(Check(f"IND {way}: it has no minimum between 1 and K - 2 = {k - 2}.", "note"))
+        messages.append(
+            Check(f"IND {way}: it has no minimum between 1 and K - 2 = {k - 2}.", "note")
+        )
     return Indicator(ind[1:], eigenvalues, n_factors, n, tuple(messages))
 
 
@@ -131,11 +137,17 @@ def _scale(scale: ArrayLike | None, repeats: ArrayLike | None, table: Table) -> 
     if repeats is None and scale is None:
         return None
     if repeats is not None and scale is not None:
-        raise ParameterError("`noise_scale` and `repeats` were both given; repeats alone tell the scale too.")
+        raise ParameterError(
+            "`noise_scale` and `repeats` were both given; repeats alone tell the scale too."
+        )
     given = np.asarray(scale, dtype=float) if repeats is None else noise_scale(repeats)
     if given.shape != table.shape[1:]:
-        name, shape = ("noise_scale", given.shape) if repeats is None else ("repeats", np.shape(repeats))
-        raise DataError(f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same.")
+        name, shape = (
+            ("noise_scale", given.shape) if repeats is None else ("repeats", np.shape(repeats))
+        )
+        raise DataError(
+            f"x has {table.shape[1]} readouts and {name} has shape {shape}; give the same."
+        )
     bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
     if len(bad):
         said = f"noise_scale is {given[bad[0]]} for {table.column(int(bad[0]))}"
@@ -148,13 +160,15 @@ def _correlated(shots: Floats, scale: Floats | None) -> list[str]:
     freedom = len(shots) - 1
     if freedom < 3:
         return []
-    pairs = np.corrcoef((shots - shots[0]) / scale, rowvar=False)[np.triu_indices(shots.shape[1], 1)]
+    pairs = np.corrcoef((shots - shots[0]) / scale, rowvar=False)[
+        np.triu_indices(shots.shape[1], 1)
+    ]
     excess = float(np.sum(pairs**2)) - len(pairs) / freedom
-    if excess <= CORRELATED * np.sqrt(2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2))):
+    if excess <= CORRELATED * np.sqrt(
+        2 * len(pairs) * (freedom - 1) / (freedom**2 * (freedom + 2))
+    ):
         return []
-    said = (
-        f"the noise is correlated between readouts (root mean square {np.sqrt(excess / len(pairs)):.2g} beyond chance)"
-    )
+    said = f"the noise is correlated between readouts (root mean square {np.sqrt(excess / len(pairs)):.2g} beyond chance)"
     why = "the indicator assumes independent noise and counts what is common as factors"
     return [Check(f"{said}: {why}; use from_repeats, which does not assume it.")]
 
@@ -200,5 +214,7 @@ def _singular_values(x: ArrayLike) -> Floats:
     values = values - values[0]
     singular = np.linalg.svd(values - values.mean(axis=0), compute_uv=False)
     if singular.max() == 0:
-        raise DataError("x has no channel that changes from sample to sample; there is no spectrum.")
+        raise DataError(
+            "x has no channel that changes from sample to sample; there is no spectrum."
+        )
     return singular / singular[0]

@@ -26,7 +26,9 @@ FEW_CONTRIBUTORS, NOTICEABLE = 60.0, 0.01
 DISAGREEING = 6.0, 10.0
 
 
-def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto") -> Estimate:
+def control_variate(
+    evidence: Evidence, *, false_discovery_rate: float = 0.05, fit: str = "auto"
+) -> Estimate:
     """Capacities from a regression of the readouts on the basis, free of bias to second order, with error bars.
 
     The fitted part of the readouts has known capacities; only what the fit leaves is averaged over samples. So
@@ -45,12 +47,21 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     """
     probability("false_discovery_rate", false_discovery_rate)
     one_of("fit", fit, ("auto", "least-squares", "none"))
-    sequence = jackknifed(evidence, false_discovery_rate) if evidence.basis.memory and fit != "none" else None
+    sequence = (
+        jackknifed(evidence, false_discovery_rate)
+        if evidence.basis.memory and fit != "none"
+        else None
+    )
     if sequence is not None:
         return sequence
     edges = evidence.group_edges
     found = second_order(evidence, fit_readouts(evidence, fit, edges), edges)
-    plain, bias, variance, count = squares(found.inside.T), found.bias, found.variance, len(found.totals)
+    plain, bias, variance, count = (
+        squares(found.inside.T),
+        found.bias,
+        found.variance,
+        len(found.totals),
+    )
     # Coefficients of a function without capacity scatter about zero from group to group as much as their mean does: the
     # ratio has an F distribution, with the effective number of directions of the noise (Satterthwaite) times groups.
     nu = np.trace(found.pooled) ** 2 / max(float(np.sum(found.pooled**2)), TINY)
@@ -68,7 +79,12 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
     capacity = np.where(clear, np.clip(unbiased, 0.0, 1.0), 0.0)
     total, shown = float(unbiased.sum()), float(capacity.sum())
     # The jackknife over groups of samples, or over stretches of a sequence; few make longer intervals (Student).
-    student = scipy.special.stdtrit(count - 1, 0.975) / 1.96 * np.sqrt(count - 1) * float(np.std(found.totals))
+    student = (
+        scipy.special.stdtrit(count - 1, 0.975)
+        / 1.96
+        * np.sqrt(count - 1)
+        * float(np.std(found.totals))
+    )
     jackknife = np.sqrt(moved) * (stretch_error(found.totals) if evidence.basis.memory else student)
     error = float(np.linalg.norm([jackknife, third.sum(), TUNING.capped * found.capped]))
     if evidence.n_samples < ENOUGH_FOR_TOTAL * len(plain):
@@ -88,7 +104,11 @@ def control_variate(evidence: Evidence, *, false_discovery_rate: float = 0.05, f
 
 def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
-    n, terms, unexplained = evidence.n_samples, len(evidence.basis), float(np.trace(found.covariance))
+    n, terms, unexplained = (
+        evidence.n_samples,
+        len(evidence.basis),
+        float(np.trace(found.covariance)),
+    )
     yield from short_stretches(evidence) if evidence.basis.memory else ()
     if n < ENOUGH_FOR_TOTAL * terms and unexplained > ROUNDING:
         yield Check(
@@ -106,8 +126,12 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             crowding=found.crowding,
             wanted=wanted,
         )
-    nu = unexplained**2 / max(float(np.sum(found.covariance**2)), TINY)  # effective directions of the noise
-    contributors = found.contributors * (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)  # N for normal noise
+    nu = unexplained**2 / max(
+        float(np.sum(found.covariance**2)), TINY
+    )  # effective directions of the noise
+    contributors = (
+        found.contributors * (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)
+    )  # N for normal noise
     if contributors < FEW_CONTRIBUTORS and error > NOTICEABLE:
         yield Check(
             f"the total's error bar rests on about {contributors:.0f} samples with large residuals (heavy-tailed "
@@ -116,7 +140,9 @@ def _doubts(evidence: Evidence, found: Found, error: float) -> Iterator[Check]:
             contributors=contributors,
         )
     (first, second), every = found.of_halves, float(found.totals.mean())
-    apart = max(abs((first + second) / 2 - every) / DISAGREEING[0], abs(first - second) / DISAGREEING[1])
+    apart = max(
+        abs((first + second) / 2 - every) / DISAGREEING[0], abs(first - second) / DISAGREEING[1]
+    )
     if apart > error > NOTICEABLE:
         yield Check(
             f"the first half of the samples gives a total of {first:.4g}, the second {second:.4g}, all together "
@@ -150,6 +176,15 @@ def control_variate_bytes(n_samples: int, n_columns: int, terms: int, threads: i
 def control_variate_work(n_samples: int, n_columns: int, terms: int) -> float:
     """Operations beside the passes: sums of the controls, the ridge fits, and the second pass."""
     controls = most_controls(n_samples, terms)
-    fits = 2 * len(TUNING.penalties[1]) * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
-    passes = controls**2 + 8.0 * controls * n_columns + 8.0 * terms * n_columns + 6.0 * controls * TUNING.signs
+    fits = (
+        2
+        * len(TUNING.penalties[1])
+        * (controls**3 / 3 + 2.0 * controls * (controls + TUNING.judges) * n_columns)
+    )
+    passes = (
+        controls**2
+        + 8.0 * controls * n_columns
+        + 8.0 * terms * n_columns
+        + 6.0 * controls * TUNING.signs
+    )
     return fits + n_samples * passes

@@ -34,10 +34,17 @@ LARGEST_CHUNK = 256_000_000
 VALUES_BYTES = 12_000_000
 
 
-def cost(basis: ProductBasis, n_samples: int, n_columns: int, method: Method) -> tuple[float, float]:
+def cost(
+    basis: ProductBasis, n_samples: int, n_columns: int, method: Method
+) -> tuple[float, float]:
     """Seconds on a slow machine and bytes that an estimation takes at most; the constant is one of the columns."""
     n, k, terms = n_samples, n_columns, len(basis)
-    n_bytes = 8.0 * 4 * k * terms + VALUES_BYTES + BYTES_PER_SAMPLE * n + method.extra_bytes(n, k, terms, 1)
+    n_bytes = (
+        8.0 * 4 * k * terms
+        + VALUES_BYTES
+        + BYTES_PER_SAMPLE * n
+        + method.extra_bytes(n, k, terms, 1)
+    )
     return (6.0 * n * k * (k + terms) + method.extra_work(n, k, terms)) / SLOW_RATE, n_bytes
 
 
@@ -51,11 +58,15 @@ def byte_count(memory: Any) -> int:
         )
     n_bytes = int(float(found[1]) * UNITS[found[2] or ""])
     if n_bytes < 1_000_000:
-        raise ParameterError(f"`memory_limit={memory!r}` is less than 1 MB, too little for anything; give more.")
+        raise ParameterError(
+            f"`memory_limit={memory!r}` is less than 1 MB, too little for anything; give more."
+        )
     return n_bytes
 
 
-def within_memory(engine: Engine, samples: Samples, constant: bool, method: Method | None) -> Engine:
+def within_memory(
+    engine: Engine, samples: Samples, constant: bool, method: Method | None
+) -> Engine:
     """The engine with threads and chunks that keep its memory budget; an error says what would do."""
     memory, executor = engine.memory_limit, engine.executor
     assert memory is not None
@@ -71,7 +82,9 @@ def within_memory(engine: Engine, samples: Samples, constant: bool, method: Meth
         one = 8.0 * k * (k + terms)  # array of readouts and terms
         per_thread = PER_THREAD * one + VALUES_BYTES + COPIES * 8.0 * k * (stop - start)
         extra = 0.0 if method is None else method.extra_bytes(n, k, terms, threads)
-        checks = 12.0 * min(LONGEST if samples.in_memory else SHORT, n) * (k + FUNCTIONS)  # when all else is done
+        checks = (
+            12.0 * min(LONGEST if samples.in_memory else SHORT, n) * (k + FUNCTIONS)
+        )  # when all else is done
         return KEPT * one + held + max(threads * per_thread + chunks + extra, checks)
 
     shared = isinstance(executor, ThreadPoolExecutor)  # one memory for all its workers
@@ -79,7 +92,9 @@ def within_memory(engine: Engine, samples: Samples, constant: bool, method: Meth
         most = n_slots(executor) if shared else 1 if executor is not None else cores
     fitting = [count for count in range(1, most + 1) if needed(count) <= memory]
     if not fitting or (fitting[-1] < most and shared):
-        room = bisect_left(range(1, all_terms + 1), True, key=lambda terms: needed(1, terms) > memory)
+        room = bisect_left(
+            range(1, all_terms + 1), True, key=lambda terms: needed(1, terms) > memory
+        )
         advice = (
             f"the first {room:,} functions would fit: lower the degree, or cut with `max_interactions` or "
             "`index_set='hyperbolic'`, or allow that much memory"

@@ -76,7 +76,9 @@ class Evidence:
     frame: Frame | None
     whole: Summary
     halves: tuple[Summary, Summary]
-    mistakes: Callable[[], dict[str, list[Check]]] = dict  # in the data, by their cause; looked for when asked
+    mistakes: Callable[[], dict[str, list[Check]]] = (
+        dict  # in the data, by their cause; looked for when asked
+    )
 
     @property
     def basis(self) -> ProductBasis:
@@ -130,9 +132,14 @@ class Evidence:
         samples, inside = self.samples, self.coordinates
         slopes = to_numpy(self.whitener["whitening"] @ inside[int(samples.constant) :, :])
         out = np.zeros((samples.x.shape[1] + 1, inside.shape[1]))
-        with np.errstate(over="ignore"):  # readouts near the smallest numbers have weights beyond the largest
+        with np.errstate(
+            over="ignore"
+        ):  # readouts near the smallest numbers have weights beyond the largest
             out[1 + samples.channels] = samples.scale[:, None] * slopes
-        out[0] = samples.constant * to_numpy(inside[0, :]) - (samples.shift * samples.scale + self.space.mean) @ slopes
+        out[0] = (
+            samples.constant * to_numpy(inside[0, :])
+            - (samples.shift * samples.scale + self.space.mean) @ slopes
+        )
         return out
 
     @cached_property
@@ -163,14 +170,20 @@ class Evidence:
         n, families = self.n_samples, self.basis.families
         if self.basis.memory:  # contiguous stretches of a sequence
             return min(STRETCHES, max(n // 4, 2))
-        column = next((k for k, one in enumerate(families) if not isinstance(one, DiscreteFamily)), None)
+        column = next(
+            (k for k, one in enumerate(families) if not isinstance(one, DiscreteFamily)), None
+        )
         if column is None or n < 4 * LEAST_STRETCH:
             return min(FEW_GROUPS, max(n // 4, 2))
         most = float(families[column].quantile(np.array([min(ORDERED / n, 1.0)]))[0])
         found = self.engine.fold(self.samples, partial(_below, column=column, most=most))
         rows, u = (np.concatenate(part) for part in zip(*found, strict=True))
         rows = rows[np.argsort(u)]
-        even = [k for k in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1) if _evenness(rows, n, k) < EVEN_STEPS]
+        even = [
+            k
+            for k in range(2, min(MOST_GROUPS, n // LEAST_STRETCH) + 1)
+            if _evenness(rows, n, k) < EVEN_STEPS
+        ]
         if even:
             in_order = _evenness(rows, n, len(u) // LEAST_STRETCH) < 2 * EVEN_STEPS  # not shuffled
             count = min(even) if in_order else max(even)
@@ -203,7 +216,10 @@ class Evidence:
     @cached_property
     def leverage_power(self) -> float:
         """S_N, the mean of leverage² (paper, eq. SN)."""
-        return float(self.engine.fold(self.samples, partial(_leverage_power, **self.whitener))) / self.n_samples
+        return (
+            float(self.engine.fold(self.samples, partial(_leverage_power, **self.whitener)))
+            / self.n_samples
+        )
 
     @cached_property
     def zero_capacity_bound(self) -> Floats:
@@ -213,7 +229,10 @@ class Evidence:
     @cached_property
     def leverage_bound(self) -> Floats:
         """mean(leverage y²) / N, the expected C_N of a target whose capacity is zero, read off the data."""
-        return self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener)) / self.n_samples**2
+        return (
+            self.engine.fold(self.samples, partial(_leverage_squares, **self.whitener))
+            / self.n_samples**2
+        )
 
     @cached_property
     def whitener(self) -> dict[str, Any]:
@@ -235,10 +254,17 @@ def gather(samples: Samples, engine: Engine, look: Look) -> Evidence:
     return Evidence(samples, engine, look, frame, whole, (first, second))
 
 
-def summaries(samples: Samples, engine: Engine, frame: Frame | None, edges: Sequence[int]) -> list[Summary]:
+def summaries(
+    samples: Samples, engine: Engine, frame: Frame | None, edges: Sequence[int]
+) -> list[Summary]:
     """Summaries of the rows between consecutive edges, and last that of all of them."""
-    if frame is not None and min(stop - start for start, stop in pairwise(edges)) >= 2 * samples.n_columns:
-        sums: list[Moments] = engine.fold(samples, partial(_moments, matrix=frame.matrix), edges=edges)
+    if (
+        frame is not None
+        and min(stop - start for start, stop in pairwise(edges)) >= 2 * samples.n_columns
+    ):
+        sums: list[Moments] = engine.fold(
+            samples, partial(_moments, matrix=frame.matrix), edges=edges
+        )
         sums.append(sums[0] if len(sums) == 1 else reduce(add, sums))
         found, bounds = zip(*(one.summary(frame, samples.constant) for one in sums), strict=True)
         if all(float(bound) < GOOD_CONDITION for bound in bounds):
@@ -273,7 +299,9 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
             last = min(first + step, stop)
             z = samples.readouts(first, last)
             z = z if matrix is None else z @ as_like(matrix, z)
-            z = z if on_host(z) else contiguous(z.T).T  # the order in which a card multiplies fastest
+            z = (
+                z if on_host(z) else contiguous(z.T).T
+            )  # the order in which a card multiplies fastest
             gram = gram + z.T @ z
             yield samples.inputs(first, last), samples.weighted(z, first)
 
@@ -284,7 +312,12 @@ def _moments(samples: Samples, start: int, stop: int, *, matrix: Any) -> Moments
 def _summary(samples: Samples, start: int, stop: int) -> Summary:
     """Readouts factored, block by block, and the targets seen from there."""
     blocks = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return combine(*(summarise(samples.readouts(*rows), samples.targets(*rows), samples.constant) for rows in blocks))
+    return combine(
+        *(
+            summarise(samples.readouts(*rows), samples.targets(*rows), samples.constant)
+            for rows in blocks
+        )
+    )
 
 
 def _evenness(rows: Integers, n: int, count: int) -> float:
@@ -295,7 +328,9 @@ def _evenness(rows: Integers, n: int, count: int) -> float:
     return float(np.var(steps)) / count**2
 
 
-def _below(samples: Samples, start: int, stop: int, *, column: int, most: float) -> list[tuple[Integers, Floats]]:
+def _below(
+    samples: Samples, start: int, stop: int, *, column: int, most: float
+) -> list[tuple[Integers, Floats]]:
     """The rows in which one input is below some value, and its values, as a list of one pair."""
     u = to_numpy(samples.u.read(start, stop)[:, column])
     rows = np.flatnonzero(u <= most)
@@ -311,7 +346,9 @@ def _low_sums(samples: Samples, start: int, stop: int, *, basis: ProductBasis) -
 
 def square_sums(samples: Samples, start: int, stop: int) -> Floats:
     """The sum of y² of every target over some rows, (terms,)."""
-    return samples.basis.sum_over(samples.inputs(start, stop), samples.weights(start, stop), power=2)
+    return samples.basis.sum_over(
+        samples.inputs(start, stop), samples.weights(start, stop), power=2
+    )
 
 
 def _leverages(samples: Samples, start: int, stop: int, **frame: Any) -> list[Floats]:

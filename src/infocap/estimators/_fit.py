@@ -40,7 +40,9 @@ class Products(Sums):
     cross: Any  # phi z', (controls, rank)
     readouts: Any  # z z', (rank, rank)
     count: int
-    judges: list[tuple[Any, Any]] = field(default_factory=list)  # phi (controls, rows) and z (rows, rank)
+    judges: list[tuple[Any, Any]] = field(
+        default_factory=list
+    )  # phi (controls, rows) and z (rows, rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,9 @@ class Half:
     """The fit for one half of the samples, in its own directions of the readouts."""
 
     share: float  # of all samples: one half, unless the number of groups is odd
-    onto: dict[int, Any]  # by number of fit, -1 for none, the projection on the directions that chose it, (rank, rank)
+    onto: dict[
+        int, Any
+    ]  # by number of fit, -1 for none, the projection on the directions that chose it, (rank, rank)
     coefficients: Any  # of all readouts, (dictionary, rank)
 
 
@@ -86,7 +90,11 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     judges = np.sort(np.random.default_rng(0).permutation(n)[: TUNING.judges])
     work = partial(products, judges=judges, **evidence.whitener)
     sums: Products = evidence.engine.fold(replace(evidence.samples, basis=dictionary), work)
-    xp, middle, constant = array_namespace(sums.cross), int(edges[len(edges) // 2]), int(evidence.samples.constant)
+    xp, middle, constant = (
+        array_namespace(sums.cross),
+        int(edges[len(edges) // 2]),
+        int(evidence.samples.constant),
+    )
     values, readouts = zip(*sums.judges, strict=True)
     judged = xp.concat(values, axis=1), xp.concat(readouts), int(np.searchsorted(judges, middle))
     places, weights = evidence.basis.places(dictionary), np.full(len(dictionary), np.inf)
@@ -98,10 +106,16 @@ def fit_readouts(evidence: Evidence, kind: str, edges: Integers) -> Fit:
     prior = contest.prior(best) if kind == "auto" else None
     if prior is None:
         return best
-    return min(best, contest.winner(first[:1] + contest.enter(prior, TUNING.penalties[1])), key=lambda one: one.left)
+    return min(
+        best,
+        contest.winner(first[:1] + contest.enter(prior, TUNING.penalties[1])),
+        key=lambda one: one.left,
+    )
 
 
-def products(samples: Samples, start: int, stop: int, *, judges: Integers = NOBODY, **frame: Any) -> Products:
+def products(
+    samples: Samples, start: int, stop: int, *, judges: Integers = NOBODY, **frame: Any
+) -> Products:
     """The sums over some rows; the controls are the basis of these samples."""
     total: Any = None
     for first, _, phi, z in pieces(samples, start, stop, samples.basis, **frame):
@@ -140,8 +154,12 @@ class _Contest:
         """The best fit of each direction, or none at all, and the first estimates that follow."""
         xp, halves, left, margins = array_namespace(self.z), [], 0.0, list[float]()
         left_out, rank = [self.z, *(one.left for one in candidates)], self.sums.cross.shape[1]
-        in_halves = ((one[: self.edge, self.skip :], one[self.edge :, self.skip :]) for one in left_out)
-        squares = xp.stack([xp.stack([first.T @ first, second.T @ second]) for first, second in in_halves])
+        in_halves = (
+            (one[: self.edge, self.skip :], one[self.edge :, self.skip :]) for one in left_out
+        )
+        squares = xp.stack(
+            [xp.stack([first.T @ first, second.T @ second]) for first, second in in_halves]
+        )
         both = xp.sum(squares, axis=1)  # products of residuals with each other, for each fit
         common = 1 + int(np.argmin(to_numpy(xp.linalg.trace(both))[1:])) if candidates else 0
         for half, share in enumerate(self.shares):
@@ -149,10 +167,14 @@ class _Contest:
             along = to_numpy(xp.sum((both @ turn) * turn, axis=1))
             best = np.argmin(along, axis=0)
             best[along.min(axis=0) > TUNING.clearly_better * along[common]] = common
-            left += float(np.take_along_axis(along, best[None], axis=0).sum()) / (2 * self.z.shape[0])
+            left += float(np.take_along_axis(along, best[None], axis=0).sum()) / (
+                2 * self.z.shape[0]
+            )
             rotation, choice = np.eye(rank), np.full(rank, -1)
             rotation[self.skip :, self.skip :], choice[self.skip :] = to_numpy(turn), best - 1
-            b = as_like(np.eye(len(self.dictionary), rank) * (np.arange(rank) < self.skip), self.sums.cross)
+            b = as_like(
+                np.eye(len(self.dictionary), rank) * (np.arange(rank) < self.skip), self.sums.cross
+            )
             columns, onto = as_like(rotation, b), dict[int, Any]()
             for k in sorted({-1, *choice.tolist()}):
                 onto[k] = (columns * as_like((choice == k) * 1.0, b)) @ columns.T
@@ -163,7 +185,9 @@ class _Contest:
         seen = self.sums.controls @ b
         c = b + (self.sums.cross - seen) / (self.sums.count * float(np.mean(margins or 1.0)))
         gram = as_like(np.eye(rank), b) + b.T @ (b - seen / self.sums.count)
-        return Fit(self.dictionary, self.places, candidates, halves, b, c, gram, self.sums.controls, left)
+        return Fit(
+            self.dictionary, self.places, candidates, halves, b, c, gram, self.sums.controls, left
+        )
 
     def prior(self, found: Fit) -> Floats | None:
         """Weights of the next penalties: one over what each function seems to hold, infinite for nothing."""

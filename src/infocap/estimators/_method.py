@@ -29,10 +29,18 @@ class Estimate:
     total: float | None = None  # the sum of `capacity` when None
     total_standard_error: float | None = None
     checks: tuple[str, ...] = ()
-    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
-    coordinates: tuple[Floats, ...] = ()  # of the functions in a frame of the readouts, (rank, terms)
-    without_stretches: Floats | None = None  # capacities without each stretch of a sequence, (stretches, terms)
-    residual_covariance: Floats | None = None  # of what a fit leaves of the readouts, in the same frame
+    unbiased: Floats | None = (
+        None  # before anything is set to zero or clipped; centre of the intervals
+    )
+    coordinates: tuple[
+        Floats, ...
+    ] = ()  # of the functions in a frame of the readouts, (rank, terms)
+    without_stretches: Floats | None = (
+        None  # capacities without each stretch of a sequence, (stretches, terms)
+    )
+    residual_covariance: Floats | None = (
+        None  # of what a fit leaves of the readouts, in the same frame
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +61,9 @@ class Method:
     reference: str = ""
     corrects_bias: bool = True
     takes_weights: bool = True
-    forecast: str = ""  # which formula of theory.forecast tells its error: "residual", "threshold", or none
+    forecast: str = (
+        ""  # which formula of theory.forecast tells its error: "residual", "threshold", or none
+    )
     extra_bytes: Callable[..., float] = lambda n_samples, n_columns, terms, threads: 0.0
     extra_work: Callable[[int, int, int], float] = lambda n_samples, n_columns, terms: 0.0
 

@@ -19,7 +19,9 @@ METHODS: dict[str, Method] = {
             extra_bytes=_control_variate.control_variate_bytes,
             extra_work=_control_variate.control_variate_work,
         ),
-        Method("raw", raw, "the plain empirical capacity C_N", f"{_PAPER} (2026)", corrects_bias=False),
+        Method(
+            "raw", raw, "the plain empirical capacity C_N", f"{_PAPER} (2026)", corrects_bias=False
+        ),
         Method(
             "threshold-richardson",
             threshold_richardson,
@@ -40,7 +42,9 @@ METHODS: dict[str, Method] = {
             "T. Kubota, H. Takahashi and K. Nakajima, Physical Review Research 3, 043135 (2021)",
             corrects_bias=False,
             takes_weights=False,
-            extra_bytes=lambda n_samples, *_: 8.0 * n_samples * 17,  # eight inputs before and after, and an order
+            extra_bytes=lambda n_samples, *_: (
+                8.0 * n_samples * 17
+            ),  # eight inputs before and after, and an order
         ),
         Method(
             "chi2",

@@ -89,11 +89,15 @@ def gather_evidence(
         repeats=repeats,
         washout=washout,
     )
-    engine = Engine(chosen_executor(executor, u, x), None if memory_limit is None else byte_count(memory_limit))
+    engine = Engine(
+        chosen_executor(executor, u, x), None if memory_limit is None else byte_count(memory_limit)
+    )
     return evidence_of(samples, engine, constant, nan_policy, None)
 
 
-def evidence_of(samples: Samples, engine: Engine, constant: bool, nan_policy: str, method: Method | None) -> Evidence:
+def evidence_of(
+    samples: Samples, engine: Engine, constant: bool, nan_policy: str, method: Method | None
+) -> Evidence:
     """Look at all rows, refuse what cannot be used, prepare the readouts, and go through them once.
 
     A job for which no machine has the memory or the days is refused before it begins.
@@ -115,7 +119,10 @@ def evidence_of(samples: Samples, engine: Engine, constant: bool, nan_policy: st
         samples = without_gaps(samples, replace(engine, **less))
     if engine.memory_limit is not None:
         engine = within_memory(engine, samples, constant, method)
-    with all_cores() as cores, np.errstate(under="ignore"):  # readouts of 1e-310 are as good as others
+    with (
+        all_cores() as cores,
+        np.errstate(under="ignore"),
+    ):  # readouts of 1e-310 are as good as others
         look = first_look(samples, engine)
         samples = samples.prepared(look, constant)
         n, k, terms = samples.n_samples, samples.n_columns, len(samples.basis)
@@ -128,7 +135,11 @@ def evidence_of(samples: Samples, engine: Engine, constant: bool, nan_policy: st
                 f"{n_bytes / 1e9:,.1f} GB of memory and up to {days:,.1f} days; lower the degree, or cut with "
                 "`max_interactions` or `index_set='hyperbolic'`."
             )
-        beside = n * k * terms > DEVICE_RATE if samples.x.on_device else cores >= MANY_CORES and samples.in_memory
+        beside = (
+            n * k * terms > DEVICE_RATE
+            if samples.x.on_device
+            else cores >= MANY_CORES and samples.in_memory
+        )
         looked_for: Any = cache(partial(mistakes, samples, look, ONE_CORE_IN if beside else 1))
         if beside:  # a card that is at work for long leaves time, many cores leave some
             looked_for = ThreadPoolExecutor(1).submit(looked_for).result
@@ -154,7 +165,9 @@ def conclude(
     array([1.  , 0.84, 0.  , 0.16])
     """
     if not isinstance(evidence, Evidence):
-        raise ParameterError(f"`evidence={evidence!r:.60}` must come from infocap.estimators.gather_evidence(...).")
+        raise ParameterError(
+            f"`evidence={evidence!r:.60}` must come from infocap.estimators.gather_evidence(...)."
+        )
     options = dict(method_options or {})
     chosen = find_method(method, options)
     small = evidence.samples.x.on_device or evidence.n_samples * len(evidence.basis) < SMALL
@@ -162,20 +175,32 @@ def conclude(
         found = chosen.function(evidence, **options)
     found = found if isinstance(found, Estimate) else Estimate(np.asarray(found, dtype=float))
     if found.capacity.shape != evidence.raw.shape:
-        raise ParameterError(f"the method gave {found.capacity.shape} capacities for {len(evidence.raw)} functions.")
+        raise ParameterError(
+            f"the method gave {found.capacity.shape} capacities for {len(evidence.raw)} functions."
+        )
     if not np.isfinite(found.capacity).all():
         label = evidence.basis.label(int(np.argmin(np.isfinite(found.capacity))))
-        raise ParameterError(f"the method gave a capacity that is not a finite number, for {label}.")
+        raise ParameterError(
+            f"the method gave a capacity that is not a finite number, for {label}."
+        )
     total = float(np.sum(found.capacity)) if found.total is None else found.total
     with all_cores(), np.errstate(under="ignore"):
-        limit, twice = (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
+        limit, twice = (
+            (None, None) if evidence.samples.repeats is None else _noise_limit(evidence.samples)
+        )
         checks = run_checks(Case(evidence, chosen, found, total, limit, twice))
         known: dict[str, Any] = {"total": total, "checks": checks, "coordinates": ()}
         if 3 * 8 * evidence.rank * len(evidence.raw) <= KEPT_BYTES:
             inside = found.coordinates or (evidence.coordinates, *evidence.half_coordinates)
-            known |= {"coordinates": tuple(map(to_numpy, inside)), "weights": evidence.readout_weights}
+            known |= {
+                "coordinates": tuple(map(to_numpy, inside)),
+                "weights": evidence.readout_weights,
+            }
     if limit is not None:
-        known |= {"noise_limited_total": limit.total, "noise_limited_standard_error": limit.standard_error}
+        known |= {
+            "noise_limited_total": limit.total,
+            "noise_limited_standard_error": limit.standard_error,
+        }
     for check in checks:
         if check.kind == "warning":
             warn(check)
@@ -207,7 +232,9 @@ def find_method(method: str | Estimator, options: dict[str, Any]) -> Method:
             signature.bind(None, **options)
         except TypeError as problem:
             said = f"method {method.name!r} does not take these options: {problem}"
-            raise ParameterError(f"{said}; it takes {list(signature.parameters)[1:] or 'none'}.") from None
+            raise ParameterError(
+                f"{said}; it takes {list(signature.parameters)[1:] or 'none'}."
+            ) from None
     return method
 
 
@@ -217,12 +244,19 @@ def _noise_limit(samples: Samples) -> tuple[Repeats, Integers]:
     again = samples.repeats.read(0, samples.n_samples, on_host=True)
     twice = np.all(np.isfinite(again), axis=1)
     if not twice.any():
-        raise DataError("repeats has a NaN or infinite value in every row; at least some must be repeated.")
-    x, weights = samples.x.read(0, samples.n_samples, on_host=True), samples.weights(0, samples.n_samples)
+        raise DataError(
+            "repeats has a NaN or infinite value in every row; at least some must be repeated."
+        )
+    x, weights = (
+        samples.x.read(0, samples.n_samples, on_host=True),
+        samples.weights(0, samples.n_samples),
+    )
     rows: dict[str, Any] = {"measured_once": None if twice.all() else x[~twice]}
     if weights is not None:
         rows["weights"] = np.concatenate([weights[twice], weights[~twice]])
-    with warnings.catch_warnings():  # what it warns of is in its checks, and so in those of the result
+    with (
+        warnings.catch_warnings()
+    ):  # what it warns of is in its checks, and so in those of the result
         warnings.simplefilter("ignore", DataWarning)
         limit = from_repeats(x[twice], again[twice], constant=samples.constant, **rows)
     return limit, np.flatnonzero(twice)

@@ -32,7 +32,9 @@ def raw(evidence: Evidence, *, jackknife: int = 0) -> Estimate:
     return _estimated(evidence, evidence.raw, None, lambda part: part.raw, jackknife)
 
 
-def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", jackknife: int = 0) -> Estimate:
+def threshold_richardson(
+    evidence: Evidence, *, bound: str = "cauchy-schwarz", jackknife: int = 0
+) -> Estimate:
     """Algorithm 1: capacities above their own zero-capacity bound, extrapolated to infinite N.
 
     ``bound="cauchy-schwarz"`` is the paper's, sqrt(S_N E[y^4]) / N. ``bound="data"`` is the quantity it
@@ -49,10 +51,14 @@ def threshold_richardson(evidence: Evidence, *, bound: str = "cauchy-schwarz", j
     threshold = evidence.leverage_bound if data else evidence.zero_capacity_bound
     capacity = np.where(evidence.raw <= threshold, 0.0, np.maximum(evidence.extrapolated, 0.0))
     remedy = "" if data else ", or pass `bound='data'` for the bound mean(leverage·y²)/N"
-    return _estimated(evidence, capacity, threshold, lambda part: part.extrapolated, jackknife, remedy=remedy)
+    return _estimated(
+        evidence, capacity, threshold, lambda part: part.extrapolated, jackknife, remedy=remedy
+    )
 
 
-def richardson_threshold(evidence: Evidence, *, refined: bool = False, jackknife: int = 0) -> Estimate:
+def richardson_threshold(
+    evidence: Evidence, *, refined: bool = False, jackknife: int = 0
+) -> Estimate:
     """Algorithm 2: extrapolated capacities, those below minus the smallest of all set to zero.
 
     The smallest is a single number and fluctuates. The paper suggests to look at all negative values instead:
@@ -75,7 +81,9 @@ def richardson_threshold(evidence: Evidence, *, refined: bool = False, jackknife
     return _estimated(evidence, capacity, threshold, lambda part: part.extrapolated, jackknife)
 
 
-def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife: int = 0) -> Estimate:
+def chi2(
+    evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife: int = 0
+) -> Estimate:
     """Capacities above `factor` times the (1 - p) quantile of chi²(rank) / N, zero below; no bias correction.
 
     N C_N of a target independent of the readouts is about chi-squared with as many degrees of freedom as
@@ -88,9 +96,13 @@ def chi2(evidence: Evidence, *, p: float = 1e-4, factor: float = 2.0, jackknife:
     """
     probability("p", p)
     c = evidence.raw / evidence.target_power
-    threshold = np.full_like(c, factor * float(scipy.special.chdtri(evidence.rank, p)) / evidence.n_samples)
+    threshold = np.full_like(
+        c, factor * float(scipy.special.chdtri(evidence.rank, p)) / evidence.n_samples
+    )
     capacity = np.where(c > threshold, c, 0.0)
-    return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
+    return _estimated(
+        evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True
+    )
 
 
 def surrogate(
@@ -108,10 +120,18 @@ def surrogate(
     """
     n_surrogates = whole_number("n_surrogates", n_surrogates, 1)
     if evidence.samples.root_weights is not None:
-        raise ParameterError("method 'surrogate' shuffles samples and takes no weights; use another method.")
-    largest, table, generator = np.zeros_like(evidence.raw), evidence.samples.u, np.random.default_rng(shuffle_seed)
+        raise ParameterError(
+            "method 'surrogate' shuffles samples and takes no weights; use another method."
+        )
+    largest, table, generator = (
+        np.zeros_like(evidence.raw),
+        evidence.samples.u,
+        np.random.default_rng(shuffle_seed),
+    )
     u = table.read(0, table.shape[0], on_host=True)
-    for _ in range(n_surrogates):  # inputs are fewer numbers than readouts, and shuffled in their place
+    for _ in range(
+        n_surrogates
+    ):  # inputs are fewer numbers than readouts, and shuffled in their place
         moved = np.empty_like(u)
         moved[generator.permutation(len(u))] = u
         samples = replace(evidence.samples, u=Table(moved, "u"))
@@ -119,13 +139,17 @@ def surrogate(
         np.maximum(largest, squares(sums.T / evidence.n_samples), out=largest)
     c, threshold = evidence.raw / evidence.target_power, largest / evidence.target_power
     capacity = np.where(c > threshold * (1 + 1e-12), c, 0.0)
-    return _estimated(evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True)
+    return _estimated(
+        evidence, capacity, threshold, lambda part: part.raw, jackknife, normalised=True
+    )
 
 
 def _products(samples: Samples, start: int, stop: int, **frame: Any) -> Any:
     """The sums of y z over some rows, (terms, rank)."""
     rows = [(start, stop)] if samples.x.on_device else row_shares(start, stop, samples.n_columns)
-    return samples.basis.project((samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows)
+    return samples.basis.project(
+        (samples.inputs(*part), samples.readouts(*part, **frame)) for part in rows
+    )
 
 
 def _estimated(
@@ -155,10 +179,14 @@ def _estimated(
     if whole_number("jackknife", jackknife, 0) == 0:
         return estimate
     if jackknife < 4 or jackknife % 2:
-        raise ParameterError(f"`jackknife={jackknife}` must be 0, or an even number of blocks from 4 on.")
+        raise ParameterError(
+            f"`jackknife={jackknife}` must be 0, or an even number of blocks from 4 on."
+        )
     n, middle = evidence.n_samples, evidence.n_samples // 2
     each = jackknife // 2
-    edges = [middle * b // each for b in range(each)] + [middle + (n - middle) * b // each for b in range(each + 1)]
+    edges = [middle * b // each for b in range(each)] + [
+        middle + (n - middle) * b // each for b in range(each + 1)
+    ]
     if min(np.diff(edges)) < evidence.rank:
         raise DataError(
             f"`jackknife={jackknife}` blocks of {n} samples hold fewer than the {evidence.rank} independent readouts; "
@@ -168,7 +196,9 @@ def _estimated(
     first, second = parts[:each], parts[each:]
     left_out = [(part, evidence.halves[1]) for part in _all_but_one(first)]
     left_out += [(evidence.halves[0], part) for part in _all_but_one(second)]
-    found = np.array([values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out])
+    found = np.array(
+        [values(replace(evidence, whole=combine(*halves), halves=halves)) for halves in left_out]
+    )
     whole = values(evidence)
     if normalised:
         powers = np.array(evidence.engine.fold(evidence.samples, square_sums, edges=edges))
@@ -187,7 +217,10 @@ def _all_but_one(parts: list[Summary]) -> list[Summary]:
     """The summaries of all parts but each one, from those of beginnings and ends."""
     beginnings = [None, *accumulate(parts[:-1], combine)]
     ends = [*list(accumulate(parts[:0:-1], lambda a, b: combine(b, a)))[::-1], None]
-    return [combine(*(part for part in pair if part is not None)) for pair in zip(beginnings, ends, strict=True)]
+    return [
+        combine(*(part for part in pair if part is not None))
+        for pair in zip(beginnings, ends, strict=True)
+    ]
 
 
 def _standard_error(values: Floats) -> Floats:

@@ -50,7 +50,9 @@ class Residuals(Sums):
     inner: Any  # z (a z + 2 b e)' + |f|² e e', (rank, rank); see `_residuals`
     bias: Any  # a y², (terms,): N² times what the squares add to a capacity is bias - 2 `cross` + W `inner` W'
     cross: Any  # y (a z + b e)·W, of the functions that are in the dictionary
-    influence: Any  # of single samples on these: sums of first, second and fourth powers, (3, functions)
+    influence: (
+        Any  # of single samples on these: sums of first, second and fourth powers, (3, functions)
+    )
     weight: Any  # sums of |z|⁴, |e|⁴, |e|⁸, and of what is capped of |e|²: (4,)
 
 
@@ -61,12 +63,16 @@ class Job:
     fit: Fit
     own: Integers  # places of the functions that are in the dictionary
     weights: Any  # of these, (functions, rank); those of others are zero
-    basis: ProductBasis | None  # the constant, which every basis begins with, and all functions, if some are not there
+    basis: (
+        ProductBasis | None
+    )  # the constant, which every basis begins with, and all functions, if some are not there
     root: Any  # (rank, rank)
     edges: Integers  # the rows where groups begin, half of them in each half of the samples
 
 
-def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame: Any) -> dict[int, Residuals]:
+def residual_sums(
+    samples: Samples, start: int, stop: int, *, job: Job, **frame: Any
+) -> dict[int, Residuals]:
     """The sums over some rows, by the number of their group."""
     out, edges, middle = dict[int, Residuals](), job.edges - samples.first_row, len(job.edges) // 2
     parts = 2 if job.basis is None else max(len(job.basis) // len(job.fit.dictionary), 2)
@@ -78,14 +84,24 @@ def residual_sums(samples: Samples, start: int, stop: int, *, job: Job, **frame:
             for k in sorted(half.onto.keys() - {-1}):
                 candidate, along = job.fit.candidates[k], left @ half.onto[k]
                 margin = candidate.fit.margin(phi)[:, None]
-                by, less = (xp.clip(margin, least * candidate.margin, None) for least in TUNING.least_margins)
+                by, less = (
+                    xp.clip(margin, least * candidate.margin, None)
+                    for least in TUNING.least_margins
+                )
                 e, longer = e + along / by, longer + along / less
-            y = phi[:0, :] if job.basis is None else samples.weighted(job.basis.values(u).T, first).T
+            y = (
+                phi[:0, :]
+                if job.basis is None
+                else samples.weighted(job.basis.values(u).T, first).T
+            )
             values = phi, rows_at(phi, job.own), y
             cuts = np.clip(edges - first, 0, z.shape[0])
             for group in np.flatnonzero(np.diff(cuts)).tolist():
                 a, b = cuts[group : group + 2].tolist()
-                of_values, of_rows = [one[:, a:b] for one in values], [one[a:b, :] for one in (z, e, longer)]
+                of_values, of_rows = (
+                    [one[:, a:b] for one in values],
+                    [one[a:b, :] for one in (z, e, longer)],
+                )
                 part = _residuals(of_values, of_rows, job, samples.n_total)
                 out[group] = out[group].absorb(part) if group in out else part
     return out
@@ -99,21 +115,29 @@ def _residuals(values: list[Any], rows: list[Any], job: Job, n: int) -> Residual
     """
     (phi, y, every), (z, e, longer), xp = values, rows, array_namespace(rows[0])
     er, fr, lr = e @ job.root, (z - e) @ job.root, longer @ job.root
-    ee, ef, ff, zz, ll = (xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr)))
+    ee, ef, ff, zz, ll = (
+        xp.vecdot(a, b) for a, b in ((er, er), (er, fr), (fr, fr), (z, z), (lr, lr))
+    )
     a, be = ee / xp.clip(1 - ee / n, LEAST_MARGIN, None), ef[:, None] * e
     mean, twice, rest = a[:, None] * z + be, 2 * longer.T, (longer / 2 - z).T
     squares, influence, own, more = [], [], y.shape[0], every.shape[0]
-    step = own + more if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)  # what is made of them stays in cache
+    step = (
+        own + more if on_device(z) else max(CACHED_NUMBERS // z.shape[0], 8)
+    )  # what is made of them stays in cache
     for low, high in pairwise([*range(0, max(own, 1), step), own]):
         some, weights = y[low:high, :], job.weights[low:high, :]
         squares.append((some * some) @ a)
         changed = weights @ rest + some
         changed *= weights @ twice  # (e·W)(2 rho + e·W)
         power = changed * changed
-        influence.append(xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)]))
+        influence.append(
+            xp.stack([xp.sum(changed, axis=1), xp.sum(power, axis=1), xp.vecdot(power, power)])
+        )
     mixed, square = z.T @ e, e.T @ e
     if more:
-        squares = [every[low:high, :] ** 2 @ a for low, high in pairwise([*range(0, more, step), more])]
+        squares = [
+            every[low:high, :] ** 2 @ a for low, high in pairwise([*range(0, more, step), more])
+        ]
     return Residuals(
         count=z.shape[0],
         fitted=times(phi, e),
@@ -157,26 +181,47 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
         allowed = min(allowed, evidence.engine.memory_limit // 4)
     step = max(allowed // (8 * evidence.rank * len(edges)), 1)
     if len(places) > step:
-        return _joined([second_order(evidence, fit, edges, slice(k, k + step)) for k in range(0, len(basis), step)])
+        return _joined(
+            [
+                second_order(evidence, fit, edges, slice(k, k + step))
+                for k in range(0, len(basis), step)
+            ]
+        )
     metric, _ = inverse_root(fit.gram)
     weights = rows_at(fit.c, places) @ (metric @ metric.T)
-    kept: Any = [one if k in fit.halves[0].onto | fit.halves[1].onto else None for k, one in enumerate(fit.candidates)]
-    sent = replace(fit, candidates=kept, b=None, c=None, products=None)  # what is not used need not travel
+    kept: Any = [
+        one if k in fit.halves[0].onto | fit.halves[1].onto else None
+        for k, one in enumerate(fit.candidates)
+    ]
+    sent = replace(
+        fit, candidates=kept, b=None, c=None, products=None
+    )  # what is not used need not travel
     more = None if known.all() else basis.subset(np.union1d([0], np.arange(len(basis))[some]))
     job = Job(sent, places[known], rows_at(weights, np.flatnonzero(known)), more, metric, edges)
-    found = evidence.engine.fold(evidence.samples, partial(residual_sums, job=job, **evidence.whitener), add_groups)
+    found = evidence.engine.fold(
+        evidence.samples, partial(residual_sums, job=job, **evidence.whitener), add_groups
+    )
     xp, groups = array_namespace(metric), [found[group] for group in sorted(found)]
-    there, extra = np.where(known, np.cumsum(known) - 1, -1), 0 if more is None else len(more) - len(places)
+    there, extra = (
+        np.where(known, np.cumsum(known) - 1, -1),
+        0 if more is None else len(more) - len(places),
+    )
     for k, one in enumerate(groups):
-        squares = xp.vecdot(weights @ one.inner, weights) - 2 * rows_at(one.cross[:, None], there)[:, 0]
+        squares = (
+            xp.vecdot(weights @ one.inner, weights) - 2 * rows_at(one.cross[:, None], there)[:, 0]
+        )
         groups[k] = replace(one, bias=one.bias[extra:] + squares)
     every = reduce(add, groups)
-    parts = [rows_at(one.fitted, places) if more is None else one.targets[extra:, :] for one in groups]  # sums y e'
+    parts = [
+        rows_at(one.fitted, places) if more is None else one.targets[extra:, :] for one in groups
+    ]  # sums y e'
     first_half = len(edges) // 2
     halves = [reduce(add, groups[:first_half]), reduce(add, groups[first_half:])]
     moved, own = _moved(fit, [one.fitted for one in halves])
     c = rows_at(fit.b - own / n, places) + sum(parts) / n
-    gram = every.mixed / n + sum(half.share * (half.coefficients.T @ half.coefficients) for half in fit.halves)
+    gram = every.mixed / n + sum(
+        half.share * (half.coefficients.T @ half.coefficients) for half in fit.halves
+    )
     final, smallest = inverse_root(gram)
     covariance = to_numpy(final.T @ every.square @ final / n)
     # W's own noise would count as bias.
@@ -194,7 +239,10 @@ def second_order(evidence: Evidence, fit: Fit, edges: Integers, some: slice = sl
     scatter, pooled, totals = _left_out(c, gram, final, every, groups, parts)
     # What a half of the samples changes of c when it moves the fit as well: (1 - A/N) db beside the mean of y e.
     fixed = [reduce(add, parts[:first_half]), reduce(add, parts[first_half:])]
-    changing = [part + rows_at(n * db - fit.products @ db, places) for part, db in zip(fixed, moved, strict=True)]
+    changing = [
+        part + rows_at(n * db - fit.products @ db, places)
+        for part, db in zip(fixed, moved, strict=True)
+    ]
     between = [float(xp.sum(((one - two) @ final) ** 2)) for one, two in (fixed, changing)]
     _, _, of_halves = _left_out(c, gram, final, every, halves, fixed)
     weight = to_numpy(every.weight)
@@ -240,7 +288,10 @@ def _left_out(
 def _joined(parts: list[Found]) -> Found:
     """What was found for parts of the functions, as one."""
     every = {name: [getattr(one, name) for one in parts] for name in vars(parts[0])}
-    of_each, of_all = ("inside", "bias", "variance", "scatter"), ("totals", "of_halves", "pooled", "response")
+    of_each, of_all = (
+        ("inside", "bias", "variance", "scatter"),
+        ("totals", "of_halves", "pooled", "response"),
+    )
     changed = {name: array_namespace(*every[name]).concat(every[name]) for name in of_each}
     changed |= {name: np.sum(every[name], axis=0) for name in of_all}
     return replace(parts[0], **changed)

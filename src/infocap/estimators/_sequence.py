@@ -68,7 +68,9 @@ def _fitted_without(whole: Products, part: Products) -> tuple[Floats, Floats, Fl
     return fitted(Products(*left))
 
 
-def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: Floats, **frame: Any) -> Floats:
+def _residual_squares(
+    samples: Samples, start: int, stop: int, *, c: Any, root: Floats, **frame: Any
+) -> Floats:
     """The sums over some rows of y² |e|² and of y², for the residuals e of a fit in a frame with G = 1: (2, terms).
 
     Rows with leverage h = |y|² / N have residuals that are too small, and fits that scatter more, by 1 - h each.
@@ -78,13 +80,21 @@ def _residual_squares(samples: Samples, start: int, stop: int, *, c: Any, root: 
         e = (z - phi.T @ as_like(c, z)) @ as_like(root, z)
         xp, square = array_namespace(e), phi * phi
         margin = xp.clip(1 - xp.sum(square, axis=0) / samples.n_total, LEAST_MARGIN, None)
-        total += to_numpy(xp.stack([square @ (xp.sum(e * e, axis=1) / margin**2), xp.sum(square, axis=1)]))
+        total += to_numpy(
+            xp.stack([square @ (xp.sum(e * e, axis=1) / margin**2), xp.sum(square, axis=1)])
+        )
     return total
 
 
-def leave_out(evidence: Evidence, controls: DelayedBasis) -> list[tuple[Floats, Floats, Floats] | None]:
+def leave_out(
+    evidence: Evidence, controls: DelayedBasis
+) -> list[tuple[Floats, Floats, Floats] | None]:
     """The fit of all samples, then the fits without each stretch."""
-    samples, engine, edges = replace(evidence.samples, basis=controls), evidence.engine, evidence.group_edges.tolist()
+    samples, engine, edges = (
+        replace(evidence.samples, basis=controls),
+        evidence.engine,
+        evidence.group_edges.tolist(),
+    )
     work, allowed = partial(products, **evidence.whitener), STRETCH_BYTES
     if engine.memory_limit is not None:
         allowed = min(allowed, engine.memory_limit // 4)
@@ -117,7 +127,9 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     places, ((c, left, gram), *others) = basis.places(controls), known
     root, _ = inverse_root(gram)
     count, inside, covariance = len(others), c @ root, root.T @ left @ root
-    without = np.array([np.sum((one @ inverse_root(metric)[0]) ** 2, axis=1) for one, _, metric in others])
+    without = np.array(
+        [np.sum((one @ inverse_root(metric)[0]) ** 2, axis=1) for one, _, metric in others]
+    )
     every = np.sum(inside**2, axis=1)
     # Noise of a fit falls as 1 / (N - M) for M controls: so much more than 1 / N do samples left out change.
     free = 1 - len(controls) / n
@@ -128,8 +140,12 @@ def jackknifed(evidence: Evidence, false_discovery_rate: float) -> Estimate | No
     squares, power = evidence.engine.fold(replace(evidence.samples, basis=controls), work)
     null = (squares / power**2)[places]
     moved = np.array([one[places] @ root for one, *_ in others])
-    spread = (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)  # of coefficients, from stretch to stretch
-    scatter = float(every[places][1:] @ spread[1:]) / max(float(every[places][1:] @ null[1:]), ROUNDING / n)
+    spread = (
+        (count - 1) * free * np.sum(np.var(moved, axis=0), axis=1)
+    )  # of coefficients, from stretch to stretch
+    scatter = float(every[places][1:] @ spread[1:]) / max(
+        float(every[places][1:] @ null[1:]), ROUNDING / n
+    )
     freedom = np.trace(covariance) ** 2 / max(float(np.sum(covariance**2)), TINY)
     p = scipy.special.chdtrc(freedom, freedom * every[places] / np.maximum(null, TINY))
     unbiased, error = corrected[places], scale * np.sqrt(free) * without[:, places].std(axis=0)
@@ -167,7 +183,9 @@ def short_stretches(evidence: Evidence) -> Iterator[Check]:
         )
 
 
-def _doubts(evidence: Evidence, unbiased: Floats, outside: tuple[float, float], scatter: float) -> Iterator[Check]:
+def _doubts(
+    evidence: Evidence, unbiased: Floats, outside: tuple[float, float], scatter: float
+) -> Iterator[Check]:
     """Where the answer is weaker than its error bars say."""
     yield from short_stretches(evidence)
     found, error = outside

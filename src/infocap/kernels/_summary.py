@@ -119,7 +119,11 @@ def span(summary: Summary) -> Span:
     """
     triangle, skip = summary.triangle, int(summary.constant)
     centred = triangle[skip:, skip:]
-    mean = to_numpy(triangle[0, 1:] / triangle[0, 0]) if summary.constant else np.zeros(centred.shape[1])
+    mean = (
+        to_numpy(triangle[0, 1:] / triangle[0, 0])
+        if summary.constant
+        else np.zeros(centred.shape[1])
+    )
     if summary.inverse is not None:
         return Span(None, summary.inverse[skip:, skip:], mean)
     norms = np.sqrt(np.sum(centred**2, axis=0))
@@ -129,10 +133,16 @@ def span(summary: Summary) -> Span:
     norms = np.where(rounding, 1.0, norms)
     if scaled.shape[0] == scaled.shape[1] and np.min(np.abs(np.diag(scaled))) > CLEAR_PIVOT:
         inverse = inverse_of_triangle(scaled)
-        if np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT:  # bounds the condition number
+        if (
+            np.linalg.norm(inverse) * np.linalg.norm(scaled) < 1 / CLEAR_PIVOT
+        ):  # bounds the condition number
             return Span(None, inverse / norms[:, None], mean)
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
-    rank = int(np.sum(singular > RANK_TOLERANCE * singular[0])) if singular.size and singular[0] > 0 else 0
+    rank = (
+        int(np.sum(singular > RANK_TOLERANCE * singular[0]))
+        if singular.size and singular[0] > 0
+        else 0
+    )
     whitening = right[:rank].T / singular[:rank] / norms[:, None]
     return Span(left[:, :rank], whitening, mean)
 
@@ -189,7 +199,9 @@ def condition_bound(matrix: Any, inverse: Any) -> Any:
     The eighth power of the largest singular value is at most the sum of all; that sum takes two products.
     """
     xp = array_namespace(matrix)
-    with np.errstate(over="ignore", invalid="ignore"):  # then the bound is not finite, which is answer enough
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # then the bound is not finite, which is answer enough
         a, b = matrix.T @ matrix, inverse.T @ inverse
         return (xp.sum((a @ a) ** 2) * xp.sum((b @ b) ** 2)) ** 0.125
 
@@ -292,9 +304,13 @@ class Ridge:
         xp, where = array_namespace(products), as_like(kept, products)
         places = np.full(products.shape[0], -1)
         places[kept] = np.arange(len(kept))
-        a = products if len(kept) == len(places) else take_rows(take_rows(products, where).T, where)  # symmetric
+        a = (
+            products if len(kept) == len(places) else take_rows(take_rows(products, where).T, where)
+        )  # symmetric
         b, own = take_rows(cross, where), to_numpy(xp.linalg.diagonal(a))
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(n_signs)
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (len(kept), n_signs)) / np.sqrt(
+            n_signs
+        )
         for penalty in penalties:
             factor = cholesky(a, penalty)
             pivots = to_numpy(xp.linalg.diagonal(factor))
@@ -310,9 +326,14 @@ class Ridge:
         large = xp.nonzero(h > EXACT_ABOVE)[0]
         if large.shape[0]:
             few = take_rows(take_rows(phi.T, large).T, as_like(self.kept, phi))
-            where = np.arange(h.shape[0])  # without writing into an array, which not every library can do
+            where = np.arange(
+                h.shape[0]
+            )  # without writing into an array, which not every library can do
             where[to_numpy(large)] = h.shape[0] + np.arange(large.shape[0])
-            h = take_rows(xp.concat([h, xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)]), as_like(where, h))
+            h = take_rows(
+                xp.concat([h, xp.sum(solve_triangle(self.factor, few) ** 2, axis=0)]),
+                as_like(where, h),
+            )
         return xp.clip(1 - h, LEAST_MARGIN, None)
 
     def solve(self, right: Any) -> Any:
@@ -329,7 +350,9 @@ def rows_at(array: Any, places: Integers) -> Any:
     return rows if np.all(places >= 0) else rows * as_like((places >= 0)[:, None] * 1.0, array)
 
 
-def serial_sums(weights: Any, root: Any, every: Any, groups: list[Any], parts: list[Any]) -> tuple[Floats, Floats]:
+def serial_sums(
+    weights: Any, root: Any, every: Any, groups: list[Any], parts: list[Any]
+) -> tuple[Floats, Floats]:
     """Bias and variance of capacities from stretches of a sequence, because neighbouring samples are not independent.
 
     A stretch adds `part` - W `mixed` to the sum of e rho - f (e·W), and W·(2 `part` - W `mixed`) to the influence.
@@ -355,4 +378,6 @@ def stretch_error(without: Floats) -> float:
     count, off = len(without), without - without.mean()
     power = max(float(off @ off), 1e-300)
     together = max(float(off[1:] @ off[:-1]) / power, 0.0)
-    return float(stdtrit(count - 1, 0.975) / 1.96 * np.sqrt((count - 1) / count * power * (1 + 2 * together)))
+    return float(
+        stdtrit(count - 1, 0.975) / 1.96 * np.sqrt((count - 1) / count * power * (1 + 2 * together))
+    )

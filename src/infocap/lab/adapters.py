@@ -40,14 +40,22 @@ class SetAndRead:
 
     def __post_init__(self) -> None:
         if self.rest is not None and len(self.rest) != len(self.inputs):
-            raise ParameterError(f"`rest={self.rest!r}` must have a value for each of {len(self.inputs)} inputs.")
+            raise ParameterError(
+                f"`rest={self.rest!r}` must have a value for each of {len(self.inputs)} inputs."
+            )
 
-    def measure(self, u: Floats, settle_s: float = 0.0, averages: int = 1) -> tuple[Floats, dict[str, float]]:
+    def measure(
+        self, u: Floats, settle_s: float = 0.0, averages: int = 1
+    ) -> tuple[Floats, dict[str, float]]:
         """Set the inputs, wait, and return the mean of so many readings, with the extra values of the last."""
         self._set(u)
         time.sleep(settle_s)
-        rows = [np.concatenate([np.ravel(read()) for read in self.readouts]) for _ in range(averages)]
-        return np.mean(rows, axis=0), {name: float(read()) for name, read in (self.extra or {}).items()}
+        rows = [
+            np.concatenate([np.ravel(read()) for read in self.readouts]) for _ in range(averages)
+        ]
+        return np.mean(rows, axis=0), {
+            name: float(read()) for name, read in (self.extra or {}).items()
+        }
 
     def safe(self) -> None:
         """Set the inputs to where they may rest, and shut down what can be."""
@@ -62,7 +70,11 @@ class SetAndRead:
 
 
 def qcodes(
-    station: Any, inputs: Sequence[Any], readouts: Sequence[Any], extra: Sequence[Any] = (), **settings: Any
+    station: Any,
+    inputs: Sequence[Any],
+    readouts: Sequence[Any],
+    extra: Sequence[Any] = (),
+    **settings: Any,
 ) -> SetAndRead:
     """Parameters of a QCoDeS `Station` as one instrument, each given as itself or by its full name, as ``"dac_ch1"``.
 
@@ -82,7 +94,10 @@ def qcodes(
         for names in (inputs, readouts, extra)
     ]
     named = {f"{one.label} [{one.unit}]" if one.unit else one.label: one for one in given[2]}
-    known: dict[str, Any] = {"identity": f"QCoDeS station of {', '.join(station.components)}", "extra": named}
+    known: dict[str, Any] = {
+        "identity": f"QCoDeS station of {', '.join(station.components)}",
+        "extra": named,
+    }
     return SetAndRead(*given[:2], **known | settings)
 
 
@@ -116,7 +131,9 @@ def pymeasure(
         except AttributeError:
             found = None
         if not hasattr(type(found), last):  # to set it would send nothing, and raise nothing
-            raise ParameterError(f"{name!r} is no property of the instruments {', '.join(instruments)}.")
+            raise ParameterError(
+                f"{name!r} is no property of the instruments {', '.join(instruments)}."
+            )
         return found, last
 
     setters = [partial(setattr, *owner(name)) for name in inputs]

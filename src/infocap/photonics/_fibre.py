@@ -70,13 +70,17 @@ class Fibre(Checked):
     gamma_per_w_km: NotNegative = 1.2
     loss_db_per_km: NotNegative = 0.0
     prechirp_length_m: NotNegative = 0.0  # the same fibre before the amplifier: dispersion only
-    amplifier_length_m: NotNegative = 0.0  # effective length inside the amplifier, added to the fibre's
+    amplifier_length_m: NotNegative = (
+        0.0  # effective length inside the amplifier, added to the fibre's
+    )
     tolerance: Positive = 1e-5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.tolerance < 1e-12:
-            raise ParameterError(f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more.")
+            raise ParameterError(
+                f"`tolerance={self.tolerance:g}` is below rounding; give 1e-12 or more."
+            )
 
     @property
     def single(self) -> bool:
@@ -89,7 +93,9 @@ class Fibre(Checked):
         loss = self.loss_db_per_km * np.log(10) / 10 * 1e-3
         return 0.5j * self.beta2_ps2_per_km * 1e-3 * omega**2 - loss / 2
 
-    def propagate(self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any = None) -> list[Any]:
+    def propagate(
+        self, field: Any, grid: Grid, lengths_m: Sequence[float], shape: Any = None
+    ) -> list[Any]:
         """Fields (samples, points) after each of the lengths, from one propagation to the longest.
 
         `field` holds Fourier coefficients; `shape` the field in time, where it is known better than from them.
@@ -113,7 +119,9 @@ class Fibre(Checked):
             near = nearest(take_rows(shape, as_like(rows, field)), n_points)
             start = fourier.ifft(near * as_like(_fade(n_points, grid.n_points), field))
             for position, correction in enumerate(self._corrections(start, grid, total)):
-                out[position][as_like(rows, field)] += fourier.ifft(widened(fourier.fft(correction), grid.n_points))
+                out[position][as_like(rows, field)] += fourier.ifft(
+                    widened(fourier.fft(correction), grid.n_points)
+                )
         return out
 
     def _crop(self, shape: Any, field: Any, grid: Grid, length_m: float) -> Integers:
@@ -127,12 +135,16 @@ class Fibre(Checked):
         kept = np.vstack([widened(_fade(n, grid.n_points)[None], grid.n_points) for n in sizes])
         powers = [_power(shape)]
         if 2 * np.pi * abs(self.beta2_ps2_per_km) * 1e-3 * length_m * grid.band_thz / 2 > SPREAD_PS:
-            far = np.exp(self.exponent(grid.frequency_thz) * length_m)  # may carry light out of the window
+            far = np.exp(
+                self.exponent(grid.frequency_thz) * length_m
+            )  # may carry light out of the window
             powers.append(_power(transforms(field).fft(field * as_like(far, field))))
         cubes = sum((power * xp.sqrt(power)) @ as_like(1 - kept.T, power) for power in powers)
         step_ps = grid.window_ps / grid.n_points
         largest = xp.sqrt(xp.max(_power(field), axis=1)) * grid.window_ps
-        harm = 2 * self.gamma_per_w_km * 1e-3 * length_m * step_ps * to_numpy(cubes / largest[:, None])
+        harm = (
+            2 * self.gamma_per_w_km * 1e-3 * length_m * step_ps * to_numpy(cubes / largest[:, None])
+        )
         harmless = harm <= self.tolerance / 2
         harmless[:, -1] = True
         return np.array(sizes)[np.argmax(harmless, axis=1)]
@@ -168,7 +180,13 @@ class Fibre(Checked):
         return out
 
     def _march(
-        self, groups: list[Pulses], stretch: float, grid: Grid, narrow: int, light: Floats, failed: Any
+        self,
+        groups: list[Pulses],
+        stretch: float,
+        grid: Grid,
+        narrow: int,
+        light: Floats,
+        failed: Any,
     ) -> list[Pulses]:
         """All pulses at the end of a stretch, in groups with one band; a pulse goes on in a wider one where it must.
 
@@ -191,7 +209,9 @@ class Fibre(Checked):
         """Pulses that arrived at the end of the stretch, and those that need a wider band to go on in."""
         field, n_points = pulses.field, pulses.field.shape[1]
         xp = array_namespace(field)
-        table = as_like(_half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field)
+        table = as_like(
+            _half_steps(self, n_points, grid.band_thz / narrow, stretch, FINEST + 2), field
+        )
         strength = self.gamma_per_w_km * 1e-3 * stretch * 0.5 ** np.arange(FINEST + 2)[:, None]
         strength = as_like(strength, xp.real(field))
         allowed = STEP_ERROR**2 * self.tolerance * 0.25 ** np.arange(FINEST + 1)
@@ -200,7 +220,9 @@ class Fibre(Checked):
         arrived, wider = [], []
         while len(pulses.rows):
             best, apart = _step(field, pulses.level, table, strength)
-            numbers = xp.stack([xp.max(_power(apart), axis=1), xp.sum(_power(best[:, edge]), axis=1)])
+            numbers = xp.stack(
+                [xp.max(_power(apart), axis=1), xp.sum(_power(best[:, edge]), axis=1)]
+            )
             left = np.exp(loss * (pulses.place + 2.0 ** (FINEST - pulses.level)))
             error, beyond = to_numpy(numbers).astype(float) / (light[:, pulses.rows] * left)
             limit = allowed[pulses.level]
@@ -209,10 +231,14 @@ class Fibre(Checked):
             wide = cut & (n_points < WIDEST_BAND * narrow)
             moved = ~shorter & ~wide
             failed[pulses.rows] |= moved & (rough | cut)
-            field = pulses.field = best if moved.all() else xp.where(as_like(moved, best)[:, None], best, field)
+            field = pulses.field = (
+                best if moved.all() else xp.where(as_like(moved, best)[:, None], best, field)
+            )
             pulses.place = pulses.place + np.where(moved, 2 ** (FINEST - pulses.level), 0)
             calm = moved & (error <= CALM**2 * limit) & (pulses.level > 0)
-            calm &= pulses.place % 2 ** (FINEST - pulses.level + 1) == 0  # longer steps begin at their own places
+            calm &= (
+                pulses.place % 2 ** (FINEST - pulses.level + 1) == 0
+            )  # longer steps begin at their own places
             pulses.level = pulses.level + (shorter & ~wide) - calm
             done = pulses.place >= 2**FINEST
             arrived += [pulses.some(done)] if done.any() else []
@@ -231,8 +257,14 @@ def _step(field: Any, level: Integers, table: Any, strength: Any) -> tuple[Any, 
     `level` says how often the stretch is halved for a pulse's step; `table` holds linear propagation over half of such
     a step and `strength` the nonlinear phase per power over a whole one, for every level.
     """
-    there = as_like(level[:1] if (level == level[0]).all() else level, field)  # no copies where all steps are alike
-    half, quarter, whole = take_rows(table, there), take_rows(table, there + 1), take_rows(strength, there)
+    there = as_like(
+        level[:1] if (level == level[0]).all() else level, field
+    )  # no copies where all steps are alike
+    half, quarter, whole = (
+        take_rows(table, there),
+        take_rows(table, there + 1),
+        take_rows(strength, there),
+    )
     coarse = _turned(field * half, whole) * half
     fine = _turned(_turned(field * quarter, whole / 2) * half, whole / 2) * quarter
     apart = (fine - coarse) / 3

@@ -103,7 +103,9 @@ class Pulse(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.power_dbm > 40:
-            raise ParameterError(f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW.")
+            raise ParameterError(
+                f"power_dbm={self.power_dbm:g} is more than 10 W; give dBm, not mW."
+            )
         if self.power_dbm > LOUDEST_DBM:
             warn(
                 f"power_dbm={self.power_dbm:g} is far above the paper's range of -9.1 to 7.1 dBm, and the model has no "
@@ -148,7 +150,9 @@ def widened(array: Any, n_points: int, value: float = 0.0) -> Any:
     """More points far from zero, all of this value, for an array in the order of the Fourier transform."""
     xp = array_namespace(array)
     half = array.shape[1] // 2
-    far = xp.full((array.shape[0], n_points - 2 * half), value, dtype=array.dtype, device=array.device)
+    far = xp.full(
+        (array.shape[0], n_points - 2 * half), value, dtype=array.dtype, device=array.device
+    )
     return xp.concat([array[:, :half], far, array[:, half:]], axis=1) if far.shape[1] else array
 
 
@@ -194,7 +198,9 @@ class Encoder(Checked):
                 f"`n_inputs={self.n_inputs}` does not divide {self.n_bins} bins; it can be one of {fitting}."
             )
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS:
-            raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
+            raise ParameterError(
+                f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz."
+            )
 
     @cached_property
     def bin_of_cell(self) -> Integers:
@@ -211,12 +217,16 @@ class Encoder(Checked):
     def cells(self, u: Any, noise: Any | None) -> Any:
         """What is written into each 1 GHz cell (samples, cells), before the instrument's own filter."""
         xp, cells = array_namespace(u), as_like(self.bin_of_cell, u)
-        each = xp.take(u, as_like(np.arange(self.n_bins) % self.n_inputs, u), axis=1)  # (samples, bins)
+        each = xp.take(
+            u, as_like(np.arange(self.n_bins) % self.n_inputs, u), axis=1
+        )  # (samples, bins)
         calibration = np.random.default_rng(self.calibration_seed).standard_normal(self.n_bins)
         power = xp.abs(each) ** as_like(1 + self.exponent_spread * calibration, u)
         turned = rotation((1 - power) * as_like(self.phase_spread_rad * calibration, u))
         # one more column: the transmission outside
-        amplitude = xp.concat([xp.sign(each) * xp.sqrt(power) * turned, xp.ones_like(turned[:, :1])], axis=1)
+        amplitude = xp.concat(
+            [xp.sign(each) * xp.sqrt(power) * turned, xp.ones_like(turned[:, :1])], axis=1
+        )
         mask = xp.take(amplitude, cells, axis=1)
         if noise is not None and self.phase_noise is not None:
             phase = self.phase_noise_rad * noise
@@ -231,9 +241,15 @@ class Encoder(Checked):
         spectrum, out = fourier.fft(mask), []
         for offset in offsets:
             places = [(step + offset) / per_cell for step in range(per_cell)]
-            responses = [as_like(_response(self.filter, self.filter_ghz, one), mask) for one in places]
+            responses = [
+                as_like(_response(self.filter, self.filter_ghz, one), mask) for one in places
+            ]
             parts = [fourier.ifft(spectrum * response) for response in responses]
-            whole = xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1)) if per_cell > 1 else parts[0]
+            whole = (
+                xp.reshape(xp.stack(parts, axis=-1), (mask.shape[0], -1))
+                if per_cell > 1
+                else parts[0]
+            )
             out.append(widened(whole, grid.n_points, 1.0))
         return out
 
@@ -256,7 +272,9 @@ def cumulative(name: str, x: Floats, width: float) -> Floats:
         return np.clip(x / width + 0.5, 0.0, 1.0)
     if name == "gaussian":
         return ndtr(x * FWHM_OF_GAUSSIAN / width)
-    deviation = SMOOTHING * width / FWHM_OF_GAUSSIAN  # a moving average, smoothed by a narrower Gaussian
+    deviation = (
+        SMOOTHING * width / FWHM_OF_GAUSSIAN
+    )  # a moving average, smoothed by a narrower Gaussian
     z = np.stack([x + width / 2, x - width / 2]) / deviation
     upper, lower = deviation * (z * ndtr(z) + np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
     return (upper - lower) / width
@@ -288,9 +306,13 @@ class Detector(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.span_nm * ghz_per_nm(self.wavelength_nm) > N_CELLS - 2:
-            raise ParameterError(f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz.")
+            raise ParameterError(
+                f"span_nm={self.span_nm:g} is wider than the raster of {N_CELLS} GHz."
+            )
         if self.quantum_db and not self.floor_mw_per_nm:
-            raise ParameterError("`quantum_db` rounds decibels; give `floor_mw_per_nm` too, against 0 mW.")
+            raise ParameterError(
+                "`quantum_db` rounds decibels; give `floor_mw_per_nm` too, against 0 mW."
+            )
 
     @property
     def readout_wavelength_nm(self) -> Floats:
@@ -306,7 +328,9 @@ class Detector(Checked):
     def read(self, density: Any) -> Any:
         """Noise-free readings (samples, readouts) of densities (samples, cells) on the 1 GHz raster."""
         xp = array_namespace(density)
-        offset_ghz = -(self.readout_wavelength_nm - self.wavelength_nm) * ghz_per_nm(self.wavelength_nm)
+        offset_ghz = -(self.readout_wavelength_nm - self.wavelength_nm) * ghz_per_nm(
+            self.wavelength_nm
+        )
         below = np.floor(offset_ghz)
         share = as_like(offset_ghz - below, density)
         low, high = (as_like((below + k).astype(int) % N_CELLS, density) for k in (0, 1))

@@ -14,7 +14,9 @@ from ..typing import Floats
 from ._fibre import Fibre
 from ._stages import CELLS_GHZ, N_CELLS, Detector, Encoder, Grid, Pulse, ghz_per_nm, nearest
 
-Noise = Callable[..., Floats]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
+Noise = Callable[
+    ..., Floats
+]  # noise(stage, *shape) gives standard normal numbers (samples, *shape)
 AS_ENCODER = "as the encoder"  # None, the default of others, means no phase noise
 STAGES = {"pulse": Pulse, "encoder": Encoder, "fibre": Fibre, "detector": Detector, "grid": Grid}
 # Spectral amplitude of the pulse at the edge of the band, relative to its centre, that still counts as nothing.
@@ -62,13 +64,20 @@ class FibreSystem:
         for stage, make in STAGES.items():
             names = [one.name for one in fields(make) if one.name in own]
             given = {name: getattr(self, name) for name in names}
-            changes = {name: value for name, value in given.items() if value != getattr(FibreSystem, name)}
+            changes = {
+                name: value for name, value in given.items() if value != getattr(FibreSystem, name)
+            }
             made = replace(getattr(self, stage) or make(), **changes)
             object.__setattr__(self, stage, made)
             for name in names:
                 object.__setattr__(self, name, getattr(made, name))
-        if len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm}) > 1:
-            raise ParameterError("pulse, encoder and detector have different wavelength_nm; give one value.")
+        if (
+            len({self.pulse.wavelength_nm, self.encoder.wavelength_nm, self.detector.wavelength_nm})
+            > 1
+        ):
+            raise ParameterError(
+                "pulse, encoder and detector have different wavelength_nm; give one value."
+            )
         edge, centre = self.pulse.amplitude(np.array([self.grid.band_thz / 2, 0.0]))
         if edge / centre > WEAKEST_EDGE:
             raise ParameterError(
@@ -89,7 +98,9 @@ class FibreSystem:
         """
         encoder = Encoder(phase_noise=None, exponent_spread=0.017, phase_spread_rad=0.021)
         detector = Detector(relative=2.9e-3, additive_mw_per_nm=1.8e-6)
-        return cls(encoder=encoder, fibre=Fibre(prechirp_length_m=138.0), detector=detector, **settings)
+        return cls(
+            encoder=encoder, fibre=Fibre(prechirp_length_m=138.0), detector=detector, **settings
+        )
 
     @property
     def wavelength_nm(self) -> Floats:
@@ -112,7 +123,11 @@ class FibreSystem:
         return self.readouts(u, [self.length_m], seed)[0]
 
     def readouts(
-        self, u: Any, lengths_m: Sequence[float], seed: Any = None, powers_dbm: Sequence[float] | None = None
+        self,
+        u: Any,
+        lengths_m: Sequence[float],
+        seed: Any = None,
+        powers_dbm: Sequence[float] | None = None,
     ) -> list[Any]:
         """Readouts after several fibre lengths, from one propagation: same light, same noise at the encoder.
 
@@ -121,19 +136,28 @@ class FibreSystem:
         """
         powers = [self.power_dbm] if powers_dbm is None else [float(one) for one in powers_dbm]
         out = self._in_blocks(
-            u, lengths_m, seed, self._readings, [replace(self.pulse, power_dbm=one) for one in powers]
+            u,
+            lengths_m,
+            seed,
+            self._readings,
+            [replace(self.pulse, power_dbm=one) for one in powers],
         )
         return out if powers_dbm is not None else out[0]
 
     def _readings(self, density: Any, noise: Noise, pulse: Pulse) -> Any:
         """What the spectrum analyser shows of power densities, which the unmasked pulse would give at most."""
-        readings, peak = self.detector.read(density), float(pulse.amplitude(np.zeros(1))[0] ** 2 * pulse.density_unit)
+        readings, peak = (
+            self.detector.read(density),
+            float(pulse.amplitude(np.zeros(1))[0] ** 2 * pulse.density_unit),
+        )
         added = as_like(noise(2, readings.shape[1]), readings) if self.detector.noisy else None
         return self.detector.disturb(readings, peak, added)
 
     def spectrum(self, u: Any, seed: Any = None) -> Any:
         """Power density in mW / nm (samples, 1024) before the detector, at `spectrum_wavelength_nm`."""
-        return self._in_blocks(u, [self.length_m], seed, lambda density, *_: density, [self.pulse])[0][0]
+        return self._in_blocks(u, [self.length_m], seed, lambda density, *_: density, [self.pulse])[
+            0
+        ][0]
 
     @property
     def spectrum_wavelength_nm(self) -> Floats:
@@ -159,7 +183,10 @@ class FibreSystem:
         shape = self._shape(before, between * self._pulse_coefficients(mask, 0.5))
         if len(pulses) > 1 or pulses[0] != self.pulse:
             factors = [float(np.sqrt(one.peak_power_w / self.peak_power_w)) for one in pulses]
-            before, shape = (xp.concat([field * factor for factor in factors], axis=0) for field in (before, shape))
+            before, shape = (
+                xp.concat([field * factor for factor in factors], axis=0)
+                for field in (before, shape)
+            )
         after = self.fibre.propagate(before, self.grid, lengths_m, shape)
         return mask, before, [xp.astype(field, xp.complex128) for field in after]
 
@@ -192,22 +219,35 @@ class FibreSystem:
         return fourier.fft(field) * as_like(1 - share, field) + halfway * as_like(share, field)
 
     def _in_blocks(
-        self, u: Any, lengths_m: Sequence[float], seed: Any, shown: Callable[..., Any], pulses: Sequence[Pulse]
+        self,
+        u: Any,
+        lengths_m: Sequence[float],
+        seed: Any,
+        shown: Callable[..., Any],
+        pulses: Sequence[Pulse],
     ) -> list[list[Any]]:
         """What is shown of the power densities on the 1 GHz raster: for each pulse, after each length."""
         u = self._inputs(u)
         xp, step = array_namespace(u), self.grid.points_per_cell
         unit = self.pulse.density_unit * self.grid.window_ps**2
-        strongest = max(one.peak_power_w for one in pulses) / self.peak_power_w * self.nonlinear_phase
+        strongest = (
+            max(one.peak_power_w for one in pulses) / self.peak_power_w * self.nonlinear_phase
+        )
         with all_cores() as cores:  # a multiple of what one random stream is for
             streams = -(-u.shape[0] // (min(cores, HOST_SHARES[int(strongest > 1)]) * NOISE_ROWS))
-        size = min(streams * NOISE_ROWS, HOST_ROWS) if on_host(u) else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
+        size = (
+            min(streams * NOISE_ROWS, HOST_ROWS)
+            if on_host(u)
+            else max(DEVICE_ROWS // len(pulses), 1) * NOISE_ROWS
+        )
 
         def one(start: int) -> list[Any]:
             rows = u[start : start + size]
             n, noise = rows.shape[0], partial(_noise, seed, start, rows.shape[0])
             fields = self._propagated(rows, lengths_m, noise, pulses)[2]
-            densities = [xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields]
+            densities = [
+                xp.abs(nearest(light, N_CELLS * step)[:, ::step]) ** 2 * unit for light in fields
+            ]
             return [
                 shown(density[k * n : (k + 1) * n], partial(noise, stage), pulse)
                 for k, pulse in enumerate(pulses)
@@ -222,13 +262,19 @@ class FibreSystem:
     def _pulse_coefficients(self, like: Any, offset: float = 0.0) -> Any:
         """Fourier coefficients of the pulse in sqrt(W), at the points of the grid plus `offset` spacings."""
         spacing = self.grid.spacing_thz
-        return as_like(self.pulse.amplitude(self.grid.frequency_thz + offset * spacing) * spacing, like)
+        return as_like(
+            self.pulse.amplitude(self.grid.frequency_thz + offset * spacing) * spacing, like
+        )
 
     def _inputs(self, u: Any) -> Any:
-        if not hasattr(u, "__dlpack__"):  # lists and tables; arrays of any library stay what they are
+        if not hasattr(
+            u, "__dlpack__"
+        ):  # lists and tables; arrays of any library stay what they are
             u = np.asarray(u)
         if u.ndim != 2 or u.shape[1] != self.n_inputs or u.shape[0] == 0:
-            raise DataError(f"u has shape {tuple(u.shape)}; this system wants (samples, {self.n_inputs}).")
+            raise DataError(
+                f"u has shape {tuple(u.shape)}; this system wants (samples, {self.n_inputs})."
+            )
         if isinstance(u, np.ndarray) and u.dtype.kind not in "fiub":
             raise DataError(f"u holds {u.dtype}; give real numbers between -1 and 1.")
         xp = array_namespace(u)

@@ -15,7 +15,9 @@ SHOWN_NM, SHOWN_PS = 1.9, 40.0
 FINER = 8  # Points in time per point of the simulation: enough for smooth curves.
 
 
-def stages(system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None) -> Any:
+def stages(
+    system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure | SubFigure | None = None
+) -> Any:
     """Laser, mask and output for one input vector: spectra (left) and powers in time (right).
 
     They fill the `figure` given, which can be a part of a larger one.
@@ -34,7 +36,9 @@ def stages(system: FibreSystem, u: ArrayLike, seed: Any = None, figure: Figure |
     pulse = system.pulse.amplitude(grid.frequency_thz) * grid.spacing_thz + 0j
     with own_look():
         if figure is None:
-            figure = plt.figure(figsize=(DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4), layout="constrained")
+            figure = plt.figure(
+                figsize=(DOUBLE_MM / 25.4, 0.62 * DOUBLE_MM / 25.4), layout="constrained"
+            )
         (spectrum, shape), (mask, log) = figure.subplots(2, 2)
         for name, field, colour, linewidth in (
             ("laser", pulse, COLOURS[6], 0.9),

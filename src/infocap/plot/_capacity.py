@@ -14,7 +14,19 @@ from ..result._capacity_result import CapacityResult
 from ..result._target import sum_over
 from ..typing import Floats
 from . import _style
-from ._style import COLOURS, CONSTANT, DOUBT, GREY, LEAST_POINTS, axes, degree_axis, every, in_points, settle, stack
+from ._style import (
+    COLOURS,
+    CONSTANT,
+    DOUBT,
+    GREY,
+    LEAST_POINTS,
+    axes,
+    degree_axis,
+    every,
+    in_points,
+    settle,
+    stack,
+)
 
 KINDS = {"0": "constant", "1": "one variable", "2": "two variables", ">2": "more than two"}
 LETTER = 0.62  # The width of a digit in units of the size of its font, of those fonts that the style names.
@@ -41,11 +53,19 @@ def capacity_matrix(
     >>> ax.collections[0].get_array().shape
     (4, 4)
     """
-    values = result.matrix()[np.ix_(*(np.arange(most + 1) for most in result.basis.indices.max(axis=0)))]
+    values = result.matrix()[
+        np.ix_(*(np.arange(most + 1) for most in result.basis.indices.max(axis=0)))
+    ]
     columns, rows = map(np.arange, values.shape)
     with axes(ax, aspect=0.8) as ax:
         colours = mpl.colormaps["viridis"]
-        cells: Any = {"cmap": colours, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 0.3}
+        cells: Any = {
+            "cmap": colours,
+            "vmin": 0.0,
+            "vmax": 1.0,
+            "edgecolors": "white",
+            "linewidth": 0.3,
+        }
         mesh = ax.pcolormesh(columns, rows, np.ma.masked_invalid(values.T), **cells)
         ax.set_facecolor(GREY)
         ax.grid(visible=False)
@@ -56,7 +76,9 @@ def capacity_matrix(
         if colourbar:
             scale = ScalarMappable(mesh.norm, colours.resampled(STEPS))
             marks = [0, 0.25, 0.5, 0.75, 1]
-            bar: Any = ax.figure.colorbar(scale, ax=ax, label="capacity", ticks=marks, pad=0.03, fraction=0.046)
+            bar: Any = ax.figure.colorbar(
+                scale, ax=ax, label="capacity", ticks=marks, pad=0.03, fraction=0.046
+            )
             bar.solids.set(rasterized=False, edgecolor="face")
         settle(ax)
         ax.set(xticks=columns[:: every(ax, len(columns))], yticks=rows[:: every(ax, len(rows))])
@@ -92,13 +114,20 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
     """
     table, errors = stacks(result), errors_by_degree(result)
     with axes(ax) as ax:
-        degrees, sums = table.index.to_numpy(), stack(ax, table.rename(columns=KINDS), (CONSTANT, *COLOURS), 0.78)
+        degrees, sums = (
+            table.index.to_numpy(),
+            stack(ax, table.rename(columns=KINDS), (CONSTANT, *COLOURS), 0.78),
+        )
         tops = sums if errors is None else sums + np.nan_to_num(errors)
         if errors is not None:
-            ax.errorbar(degrees, sums, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
+            ax.errorbar(
+                degrees, sums, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2
+            )
         shown = ax.get_legend_handles_labels()[1]
         letters = sum(len(name) + 6 for name in shown)  # and the space that a swatch takes
-        in_one_row = LETTER * mpl.rcParams["font.size"] * letters < 1.2 * in_points(ax)[0]  # a legend may be wider
+        in_one_row = (
+            LETTER * mpl.rcParams["font.size"] * letters < 1.2 * in_points(ax)[0]
+        )  # a legend may be wider
         columns = len(shown) if in_one_row else 2
         if shown:
             above: Any = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": columns}
@@ -109,7 +138,9 @@ def capacity_bars(result: CapacityResult, ax: Axes | None = None, *, total: bool
         room = _sums_above(ax, sums, tops)
         highest = tops + room * tops.max() / (1 - room)
         if total:
-            circle = _fraction_in_circle(ax, result, corner=True, above=16.0 if in_one_row else 28.0)
+            circle = _fraction_in_circle(
+                ax, result, corner=True, above=16.0 if in_one_row else 28.0
+            )
             wide, high = in_points(ax)
             under = degrees > degrees[-1] - circle * (len(degrees) + 0.2) / wide
             highest = np.append(highest, tops[under] / max(1 - room - circle / high, 0.1))
@@ -127,7 +158,12 @@ def _sums_above(ax: Axes, sums: Floats, tops: Floats) -> float:
     size = min(size, slot / 1.2) if upright else size
     if size < LEAST_POINTS:
         return 0.04
-    small: Any = {"ha": "center", "va": "bottom", "fontsize": size, "rotation": 90 if upright else 0}
+    small: Any = {
+        "ha": "center",
+        "va": "bottom",
+        "fontsize": size,
+        "rotation": 90 if upright else 0,
+    }
     for degree, (one, top) in enumerate(zip(said, tops, strict=True)):
         ax.annotate(one, (degree, top), (0, 2), textcoords="offset points", **small)
     return min((4 + size * (length if upright else 1.2)) / high, 0.4)
@@ -150,16 +186,27 @@ def errors_by_degree(result: CapacityResult) -> Floats | None:
     if error is not None and basis.memory:
         sums = [sum_over(result, basis.degrees == degree) for degree in range(basis.max_degree + 1)]
         return np.array([one.standard_error for one in sums])
-    return None if error is None else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
+    return (
+        None
+        if error is None
+        else np.sqrt(np.bincount(basis.degrees, error**2, basis.max_degree + 1))
+    )
 
 
-def _fraction_in_circle(ax: Axes, result: CapacityResult, corner: bool = False, above: float = 6.0) -> float:
+def _fraction_in_circle(
+    ax: Axes, result: CapacityResult, corner: bool = False, above: float = 6.0
+) -> float:
     """Write total over maximum capacity as the paper does, near the upper right `corner` or in it.
 
     Why a total is unreliable stands so many points `above` the axes. Return the diameter of the circle in points.
     """
     circle: Any = {"boxstyle": f"circle,pad={PAD}", "fc": "white", "ec": "black", "lw": 0.8}
-    place: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "center", "va": "center"}
+    place: Any = {
+        "xycoords": "axes fraction",
+        "textcoords": "offset points",
+        "ha": "center",
+        "va": "center",
+    }
     size, total = mpl.rcParams["font.size"], short(result.total, result.maximum)
     if result.unreliable:
         total = f"≈{rounded(result.total, result.total_standard_error)}"
@@ -169,5 +216,7 @@ def _fraction_in_circle(ax: Axes, result: CapacityResult, corner: bool = False, 
     radius = TOTAL_SIZE * size * (0.5 * SHRINK * LETTER * letters + PAD) + 1
     where, moved = ((1.0, 1.0), -radius) if corner else ((0.79, 0.79), 0.0)
     said = rf"$\frac{{{total}}}{{{result.maximum}}}$"
-    ax.annotate(said, where, (moved, moved), fontsize=TOTAL_SIZE * size, bbox=circle, zorder=5, **place)
+    ax.annotate(
+        said, where, (moved, moved), fontsize=TOTAL_SIZE * size, bbox=circle, zorder=5, **place
+    )
     return 2 * (radius + 1)

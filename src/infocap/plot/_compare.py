@@ -12,7 +12,9 @@ from ..workflow._compare import Comparison
 from ..workflow._compare import compare as compare_results
 from ._style import COLOURS, DOUBLE_MM, axes, degree_axis
 
-LETTERS = 48  # Longer lines of a legend are broken: they would leave no room for the bars beside them.
+LETTERS = (
+    48  # Longer lines of a legend are broken: they would leave no room for the bars beside them.
+)
 
 
 def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -43,7 +45,9 @@ def compare(*results: Any, names: Sequence[str] | None = None, ax: Axes | None =
             ax.bar(place, values, width=0.92 * width, color=colour, hatch=hatch, label=label)
             if np.isfinite(ours.standard_error).all():
                 reach = np.maximum([values - ours.low, ours.high - values], 0.0)
-                ax.errorbar(place, values, reach, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5)
+                ax.errorbar(
+                    place, values, reach, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5
+                )
         degree_axis(ax, np.arange(whole.basis.max_degree + 1))
         ax.set(ylim=(0, None), ylabel="capacity")
         beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "alignment": "left"}

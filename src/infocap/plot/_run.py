@@ -35,13 +35,17 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
     """
     found = result.growth
     if found is None:
-        raise ParameterError("no growth with the number of samples; infocap.estimate(recording, basis) follows it.")
+        raise ParameterError(
+            "no growth with the number of samples; infocap.estimate(recording, basis) follows it."
+        )
     n, total = np.array(found.n_samples), np.array(found.total)
     with axes(ax) as ax:
         if found.standard_error is not None and not result.unreliable:
             half_width = HALF_WIDTH_95 * np.array(found.standard_error)
             low, high = np.maximum(total - half_width, 0.0), total + half_width
-            ax.fill_between(n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval")
+            ax.fill_between(
+                n, low, high, color=COLOURS[0], alpha=0.22, linewidth=0, label="95 % interval"
+            )
         fill = "white" if result.unreliable else COLOURS[0]
         label = "total capacity, unreliable" if result.unreliable else "total capacity"
         ax.plot(n, total, "o-", color=COLOURS[0], markersize=3.5, markerfacecolor=fill, label=label)
@@ -54,7 +58,9 @@ def growth(result: CapacityResult, ax: Axes | None = None) -> Axes:
         ax.minorticks_off()
         ax.set(xlabel="number of samples N", ylabel="total capacity")
         ax.set_ylim(0, 1.08 * max(result.maximum, float(total.max())))
-        legend = ax.legend(title=unreliable_total(ax, result) if result.unreliable else None, **ABOVE)
+        legend = ax.legend(
+            title=unreliable_total(ax, result) if result.unreliable else None, **ABOVE
+        )
         legend.get_title().set_color(DOUBT)
     return ax
 
@@ -83,7 +89,9 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
     with axes(ax) as ax:
         marker = "o" if len(values) <= MOST_MARKERS else None
         shown = np.where(values > 0, values, np.nan)  # readouts without noise leave exactly nothing
-        ax.semilogy(np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5)
+        ax.semilogy(
+            np.arange(1, len(values) + 1), shown, marker=marker, color=COLOURS[0], markersize=2.5
+        )
         if (least := factors.n_factors) is not None:
             ax.axvline(least, color=SOFT, linestyle="--", linewidth=0.9)
             ax.plot(least, values[least - 1], "o", color=COLOURS[5], markersize=5)
@@ -91,7 +99,9 @@ def indicator(found: CapacityResult | Factors | Indicator, ax: Axes | None = Non
             ax.text(least, 1.01, f"minimum: {least} factors", **above)
         ax.yaxis.set_major_formatter(_PowersOfTen())
         ax.yaxis.set_minor_formatter(_PowersOfTen(minor_thresholds=(1.6, 0.4)))
-        ax.set(xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND")
+        ax.set(
+            xlim=(0, len(values) + 1), xlabel="number of factors", ylabel="indicator function IND"
+        )
     return ax
 
 
@@ -101,7 +111,9 @@ class _PowersOfTen(LogFormatterSciNotation):
     def __call__(self, x: float, pos: int | None = None) -> str:
         text = super().__call__(x, pos).replace(r"$\mathdefault{", "").replace("}$", "")
         small = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(small), text).replace(r"\times", "·")
+        return re.sub(r"\^\{(.*?)\}", lambda power: power[1].translate(small), text).replace(
+            r"\times", "·"
+        )
 
 
 def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
@@ -130,7 +142,11 @@ def drift(result: CapacityResult, ax: Axes | None = None) -> Axes:
         marker = "o" if len(time) <= MOST_MARKERS else None
         ax.plot(time, percent, marker=marker, color=COLOURS[0], markersize=2.5, label="reference")
         ax.axhline(noise, color=SOFT, linestyle="--", label="noise alone")
-        ax.set(ylim=(0, 1.12 * max(*percent, noise, 1e-6)), xlabel=called, ylabel="moved by (% of spread)")
+        ax.set(
+            ylim=(0, 1.12 * max(*percent, noise, 1e-6)),
+            xlabel=called,
+            ylabel="moved by (% of spread)",
+        )
         ax.legend(**ABOVE)
     return ax
 
@@ -154,17 +170,31 @@ def extra_value(recording: Recording, name: str | None = None, ax: Axes | None =
     """
     names = recording.extra_names
     if recording.extra is None or (name or names[0]) not in names:
-        raise ParameterError(f"`name={name!r}` is no extra value of this recording, which has {list(names)}.")
-    when = np.arange(len(recording.design_index)) if recording.time is None else np.asarray(recording.time)
+        raise ParameterError(
+            f"`name={name!r}` is no extra value of this recording, which has {list(names)}."
+        )
+    when = (
+        np.arange(len(recording.design_index))
+        if recording.time is None
+        else np.asarray(recording.time)
+    )
     order = np.argsort(when, kind="stable")
     time, called = _clock(when[order], when.dtype.kind == "f")
     with axes(ax) as ax:
-        ax.plot(time, recording.extra[order, names.index(name or names[0])], ".", color=COLOURS[0], markersize=2.5)
+        ax.plot(
+            time,
+            recording.extra[order, names.index(name or names[0])],
+            ".",
+            color=COLOURS[0],
+            markersize=2.5,
+        )
         ax.set(xlabel=called, ylabel=name or names[0])
     return ax
 
 
-def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None) -> Axes:
+def convergence(
+    curve: Any, terms: Sequence[int | str] | None = None, ax: Axes | None = None
+) -> Axes:
     """C_N of selected functions on a logarithmic axis, starting at 1 for N = K.
 
     Takes what `infocap.convergence` gave. `terms` are positions in the basis or labels such as ``"P2(u1)"``;
@@ -180,12 +210,18 @@ def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes |
     labels = curve.basis.labels
     if terms is None:
         last = curve.raw[-1, 1:]
-        wanted = np.linspace(last.max(initial=0.0), last.min(initial=1.0), min(MOST_CURVES, len(last)))
-        terms = list(dict.fromkeys(1 + int(np.argmin(np.abs(last - value))) for value in wanted)) or [0]
+        wanted = np.linspace(
+            last.max(initial=0.0), last.min(initial=1.0), min(MOST_CURVES, len(last))
+        )
+        terms = list(
+            dict.fromkeys(1 + int(np.argmin(np.abs(last - value))) for value in wanted)
+        ) or [0]
     chosen: list[Any] = [labels.index(term) if term in labels else term for term in terms]
     wrong = [term for term in chosen if term not in range(len(labels))]
     if wrong:
-        raise ParameterError(f"`terms` has {wrong[0]!r}; functions are 0 to {len(labels) - 1}, such as {labels[-1]!r}.")
+        raise ParameterError(
+            f"`terms` has {wrong[0]!r}; functions are 0 to {len(labels) - 1}, such as {labels[-1]!r}."
+        )
     with axes(ax, aspect=0.38, width_mm=DOUBLE_MM) as ax:
         ax.axvline(curve.maximum, color="0.6", linewidth=0.8, linestyle="--")
         ax.text(curve.maximum, 0.03, f" N = K = {curve.maximum}", color="0.4")
@@ -193,7 +229,11 @@ def convergence(curve: Any, terms: Sequence[int | str] | None = None, ax: Axes |
             label = "constant" if labels[term] == "1" else labels[term]
             colour, line = COLOURS[number % len(COLOURS)], "-" if number < len(COLOURS) else "--"
             ax.plot(curve.n_samples, curve.raw[:, term], line, color=colour, label=label)
-        ax.set(xscale="log", xlim=(curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05), ylim=(0, 1.05))
+        ax.set(
+            xscale="log",
+            xlim=(curve.n_samples[0] * 0.75, curve.n_samples[-1] * 1.05),
+            ylim=(0, 1.05),
+        )
         ax.set(xlabel="number of samples $N$", ylabel="raw capacity $C_N$")
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     return ax

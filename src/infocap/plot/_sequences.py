@@ -14,7 +14,9 @@ from ._style import COLOURS, GREY, SOFT, axes, stack
 
 MOST_LINES = 4  # Lines of higher degrees of one delayed input lie on each other near zero.
 VISIBLE = 0.005  # The share of the highest bar that is one pixel high; the axis ends where bars become lower.
-SMALL = 0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
+SMALL = (
+    0.02  # The end of a scale of capacities at least: smaller ones are not worth a bright colour.
+)
 
 
 def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: int = 1) -> Axes:  # noqa: A002
@@ -28,7 +30,9 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
     """
     basis = result.basis
     alone = (basis.interactions == 1) & (basis.indices[:, 0] == input - 1)
-    kinds = sorted({*zip(basis.degrees[alone].tolist(), basis.indices[alone, 2].tolist(), strict=True)})
+    kinds = sorted(
+        {*zip(basis.degrees[alone].tolist(), basis.indices[alone, 2].tolist(), strict=True)}
+    )
     longest, name = 0, basis.names[input - 1]
     with axes(ax) as ax:
         for (degree, index), colour in zip(kinds[:MOST_LINES], COLOURS, strict=False):
@@ -38,7 +42,11 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
             if degree > 1 and not values.any():
                 continue
             longest = max(longest, *delays[values > VISIBLE].tolist(), 0)
-            called = f"degree {degree}" if len(alike) == 1 else basis.families[input - 1].label(index, name)
+            called = (
+                f"degree {degree}"
+                if len(alike) == 1
+                else basis.families[input - 1].label(index, name)
+            )
             look: Any = {"color": colour, "markersize": 2.5, "markeredgewidth": 0.6}
             ax.plot(delays, values, "o-", markerfacecolor="white", label=called, **look)
             ax.plot(delays[values > 0], values[values > 0], "o", **look)
@@ -46,7 +54,9 @@ def memory_function(result: CapacityResult, ax: Axes | None = None, *, input: in
                 width = 2 * table["standard_error"].to_numpy()
                 low, high = np.clip(values - width, 0, 1), np.clip(values + width, 0, 1)
                 ax.fill_between(delays, low, high, color=colour, alpha=0.25, linewidth=0)
-        end = min(basis.memory, 1.5 * longest + 3) + 0.5  # where nothing is remembered any more, nothing is to be seen
+        end = (
+            min(basis.memory, 1.5 * longest + 3) + 0.5
+        )  # where nothing is remembered any more, nothing is to be seen
         ax.set(ylabel="capacity", ylim=(0, 1.05), xlim=(-0.5, end))
         ax.set_xlabel("delay" if basis.n_inputs == 1 else f"delay of {name}")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -66,17 +76,28 @@ def degree_bars(results: Any, ax: Axes | None = None) -> Axes:
     """
     settings = getattr(results, "settings", {})  # of a sweep, which gives pairs of them and results
     named = dict(results) if isinstance(results, Mapping) else {}
-    for k, one in enumerate([results] if isinstance(results, CapacityResult) else () if named else results):
+    for k, one in enumerate(
+        [results] if isinstance(results, CapacityResult) else () if named else results
+    ):
         named |= {", ".join(map(str, one[0].values())): one[1]} if settings else {k + 1: one}
     places, every = np.arange(len(named)), list(named.values())
     with axes(ax) as ax:
-        sums = pd.DataFrame([np.bincount(one.basis.degrees, one.capacity) for one in every]).fillna(0.0)
+        sums = pd.DataFrame([np.bincount(one.basis.degrees, one.capacity) for one in every]).fillna(
+            0.0
+        )
         base = stack(ax, sums.loc[:, 1:].rename(columns="degree {}".format), COLOURS, 0.8)
         errors = [one.total_standard_error for one in every if one.total_standard_error is not None]
         if len(errors) == len(every):
             ax.errorbar(places, base, errors, fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
         rank = [one.rank - (one.maximum > one.n_readouts) for one in every]
-        ax.hlines(rank, places - 0.5, places + 0.5, color=SOFT, linestyle="--", label="rank of the readouts")
+        ax.hlines(
+            rank,
+            places - 0.5,
+            places + 0.5,
+            color=SOFT,
+            linestyle="--",
+            label="rank of the readouts",
+        )
         ax.set(xticks=places, ylabel="capacity without the constant", xlim=(-0.7, len(every) - 0.3))
         ax.set_xlabel(", ".join(settings).replace("_", " "))
         ax.set_xticklabels([str(name) for name in named] if len(every) > 1 else [""])
@@ -117,7 +138,11 @@ def capacity_by_delay(result: CapacityResult, ax: Axes | None = None) -> Axes:
     with axes(ax) as ax:
         base = stack(ax, table.rename(columns="degree {}".format), COLOURS, 1.0)
         shown = np.flatnonzero(base > VISIBLE * base.max())
-        ax.set(xlabel="largest delay", ylabel="capacity", xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6))
+        ax.set(
+            xlabel="largest delay",
+            ylabel="capacity",
+            xlim=(-0.6, (shown[-1] if len(shown) else 0) + 0.6),
+        )
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
         ax.grid(axis="y", color=GREY, linewidth=0.4)

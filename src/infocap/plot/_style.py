@@ -20,13 +20,27 @@ from ..result._capacity_result import CapacityResult
 from ..typing import Floats, Integers
 
 SINGLE_MM, DOUBLE_MM = 89.0, 183.0  # widths of one and of two columns of a journal
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")  # Okabe and Ito
+COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#000000",
+)  # Okabe and Ito
 DOUBT = COLOURS[5]  # what cannot be trusted
 CONSTANT = "#8e979f"  # The constant function, which any device with an offset computes, is not one of the colours.
 GREY, SOFT = "#d0d0d0", "#565f69"  # cells outside a basis; lines that others are compared with
 LEAST_POINTS = 5.0  # Smaller letters are refused by journals, and cannot be read in print.
-OWN_WIDTH: ContextVar[float | None] = ContextVar("OWN_WIDTH", default=None)  # of new figures, in millimetres
-STYLE: Any = dict(mpl.rc_params_from_file(Path(__file__).with_name("journal.mplstyle"), use_default_template=False))
+OWN_WIDTH: ContextVar[float | None] = ContextVar(
+    "OWN_WIDTH", default=None
+)  # of new figures, in millimetres
+STYLE: Any = dict(
+    mpl.rc_params_from_file(
+        Path(__file__).with_name("journal.mplstyle"), use_default_template=False
+    )
+)
 
 
 @contextmanager

@@ -95,10 +95,14 @@ class Recording:
                 len(shape) != len(wanted)
                 or any(sizes.setdefault(*one) != one[1] for one in zip(wanted, shape, strict=True))
             ):
-                said = ", ".join(f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted)
+                said = ", ".join(
+                    f"{sizes[axis]} {axis}s" if axis in sizes else axis for axis in wanted
+                )
                 raise DataError(f"{name} has shape {shape}; a recording needs ({said}).")
         if not self.input_names:
-            object.__setattr__(self, "input_names", _planned_names(self.metadata.get("plan"), sizes["input"]))
+            object.__setattr__(
+                self, "input_names", _planned_names(self.metadata.get("plan"), sizes["input"])
+            )
         for name, axis, what in NAMES:
             given, n = len(getattr(self, name)), sizes.get(axis, 0)
             if given not in (0, n):
@@ -119,13 +123,19 @@ class Recording:
     @property
     def runs(self) -> list[slice]:
         """The rows of every run of a sequence: one begins where its plan or file does, and after a gap in the index."""
-        index, plan, apart = np.asarray(self.design_index), self.metadata.get("plan", {}), np.diff(self.design_index)
+        index, plan, apart = (
+            np.asarray(self.design_index),
+            self.metadata.get("plan", {}),
+            np.diff(self.design_index),
+        )
         begins = apart != apart.min(initial=len(index))
         if "runs" in self.metadata:
             begins |= np.isin(index[1:], self.metadata["runs"])
         elif self.washout is not None:  # all of one length
             begins |= index[1:] % (self.washout + -(-plan["n_samples"] // plan["runs"])) == 0
-        return list(starmap(slice, pairwise([0, *(np.flatnonzero(begins) + 1).tolist(), len(index)])))
+        return list(
+            starmap(slice, pairwise([0, *(np.flatnonzero(begins) + 1).tolist(), len(index)]))
+        )
 
     def save(self, path: str | Path) -> Path:
         """Write to a file: ``.nc`` (NetCDF4) keeps everything, ``.csv`` is a table of the numbers (and their runs)."""
@@ -147,4 +157,6 @@ def _planned_names(plan: Any, n_inputs: int) -> tuple[str, ...]:
 
 def input_columns(names: Sequence[str]) -> list[str]:
     """The headings of inputs in a table: ``u1``, ``u2``, and after a colon what each is called, if anything."""
-    return [f"u{k}: {' '.join(name.split())}" if name else f"u{k}" for k, name in enumerate(names, 1)]
+    return [
+        f"u{k}: {' '.join(name.split())}" if name else f"u{k}" for k, name in enumerate(names, 1)
+    ]

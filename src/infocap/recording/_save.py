@@ -31,7 +31,10 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
         dimensions = DIMENSIONS[name]
         attributes = {"units": getattr(recording, UNITS[name])} if name in UNITS else {}
         if values.dtype.kind == "c":
-            values, dimensions = np.stack([values.real, values.imag], axis=-1), (*dimensions, "part")
+            values, dimensions = (
+                np.stack([values.real, values.imag], axis=-1),
+                (*dimensions, "part"),
+            )
             attributes["parts"] = PARTS
         variables[name] = (dimensions, values, attributes)
         encoding[name] = {"_FillValue": None}  # no number stands for a missing one
@@ -43,7 +46,9 @@ def _save_netcdf(recording: Recording, path: Path) -> None:
     checks = [one.to_dict() if isinstance(one, Check) else one for one in recording.checks]
     variables["checks"] = ((), to_json("checks", checks))
     named = {
-        axis: np.array(getattr(recording, name), dtype=object) for name, axis, _ in NAMES if getattr(recording, name)
+        axis: np.array(getattr(recording, name), dtype=object)
+        for name, axis, _ in NAMES
+        if getattr(recording, name)
     }
     attributes = {"format": FORMAT, "infocap_version": __version__}
     save_dataset(xr.Dataset(variables, coords=named, attrs=attributes), path, encoding)
@@ -75,7 +80,9 @@ def _save_table(recording: Recording, path: Path) -> None:
             blocks.append((code, arrays.get(f"{name}_time", np.nan), unknown, arrays[name]))
     with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         if recording.washout is not None or "runs" in recording.metadata:
-            told = {name: recording.metadata[name] for name in PLANNED if name in recording.metadata}
+            told = {
+                name: recording.metadata[name] for name in PLANNED if name in recording.metadata
+            }
             file.write(f"{PLAN}{to_json('metadata', told)}\n")
         for number, (codes, times, u, values) in enumerate(blocks):
             table = pd.concat([pd.DataFrame(u), pd.DataFrame(values)], axis=1)
@@ -95,7 +102,9 @@ def _arrays(recording: Recording) -> dict[str, np.ndarray]:
     arrays = {name: np.asarray(values[:]) for name, values in held.items() if values is not None}
     for name, values in arrays.items():
         if values.dtype.kind not in NUMBERS:
-            raise DataError(f"{name} holds {values.dtype} values; give plain numbers, times in seconds.")
+            raise DataError(
+                f"{name} holds {values.dtype} values; give plain numbers, times in seconds."
+            )
         arrays[name] = plain_numbers(values)
     return arrays
 
@@ -105,4 +114,6 @@ def to_json(name: str, value: Any) -> str:
     try:
         return json.dumps(value, default=lambda one: one.tolist())
     except (AttributeError, TypeError, ValueError) as problem:
-        raise ParameterError(f"`{name}` must be plain data, numbers, text and lists, for a file: {problem}.") from None
+        raise ParameterError(
+            f"`{name}` must be plain data, numbers, text and lists, for a file: {problem}."
+        ) from None

@@ -3,4 +3,13 @@
 from ._capacity_result import PER_TERM, CapacityResult, Drift, Factors, Growth
 from ._files import attributes, is_result, load_result
 
-__all__ = ["PER_TERM", "CapacityResult", "Drift", "Factors", "Growth", "attributes", "is_result", "load_result"]
+__all__ = [
+    "PER_TERM",
+    "CapacityResult",
+    "Drift",
+    "Factors",
+    "Growth",
+    "attributes",
+    "is_result",
+    "load_result",
+]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PER_TERM = ("capacity", "raw", "unbiased", "standard_error", "p_value", "threshold")
-LARGEST = 1e99  # Larger numbers are no measurements; squares of them would overflow in a plot or a sum.
+LARGEST = (
+    1e99  # Larger numbers are no measurements; squares of them would overflow in a plot or a sum.
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,9 @@ class Growth:
 
     def __post_init__(self) -> None:
         errors = self.total if self.standard_error is None else self.standard_error
-        _refuse_unless(_columns(self.n_samples, self.total, errors) and min(self.n_samples) > 0, self)
+        _refuse_unless(
+            _columns(self.n_samples, self.total, errors) and min(self.n_samples) > 0, self
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,9 @@ class Drift:
     """How far the reference measurement moved, in units of the standard deviation of the readouts."""
 
     time: tuple[float, ...]
-    clock: str  # "s" where times were recorded, "order" where only the order of measurements is known
+    clock: (
+        str  # "s" where times were recorded, "order" where only the order of measurements is known
+    )
     moved: tuple[float, ...]
     size: float  # root mean square of what is more than noise
     noise: float  # root mean square difference between neighbouring measurements, divided by the root of 2
@@ -69,7 +75,9 @@ class Drift:
 
 def _columns(*columns: Any) -> bool:
     """Whether all are equally long, hold something, and hold nothing but finite numbers."""
-    numbers = all(isinstance(one, Real) and abs(float(one)) < LARGEST for column in columns for one in column)
+    numbers = all(
+        isinstance(one, Real) and abs(float(one)) < LARGEST for column in columns for one in column
+    )
     return numbers and len({len(column) for column in columns}) == 1 and len(columns[0]) > 0
 
 
@@ -113,15 +121,21 @@ class CapacityResult:
     basis: ProductBasis
     method: str
     checks: tuple[Check, ...] = ()
-    unbiased: Floats | None = None  # before anything is set to zero or clipped; centre of the intervals
+    unbiased: Floats | None = (
+        None  # before anything is set to zero or clipped; centre of the intervals
+    )
     noise_limited_total: float | None = None  # over a complete basis, from repeats
     noise_limited_standard_error: float | None = None
     # The functions in a frame of the readouts' space, each (rank, terms): whole, first half, second half; or, where
     # the method has fitted the readouts, the whole alone and the covariance there of what the fit left (rank, rank).
     coordinates: tuple[Floats, ...] = ()
     residual_covariance: Floats | None = None
-    without_stretches: Floats | None = None  # capacities without each stretch of a sequence, (stretches, terms)
-    weights: Floats | None = None  # W* of every function (readouts + 1, terms), the constant's weight first
+    without_stretches: Floats | None = (
+        None  # capacities without each stretch of a sequence, (stretches, terms)
+    )
+    weights: Floats | None = (
+        None  # W* of every function (readouts + 1, terms), the constant's weight first
+    )
     growth: Growth | None = None
     factors: Factors | None = None
     drift: Drift | None = None
@@ -137,17 +151,25 @@ class CapacityResult:
         ]
         if self.noise_limited_total is not None:
             limit = with_error(self.noise_limited_total, self.noise_limited_standard_error)
-            found = f"about {rounded(self.total, self.total_standard_error)}" if self.unreliable else total
+            found = (
+                f"about {rounded(self.total, self.total_standard_error)}"
+                if self.unreliable
+                else total
+            )
             lines.append(f"  found {found} of about {limit} that noise allows, of {self.maximum}")
         lines += [f"  {one}" for one in self.for_reservoirs]
         by_degree = np.bincount(self.basis.degrees, self.capacity)
-        lines += [f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0]
+        lines += [
+            f"  degree {k:2d} {value:10.4f}" for k, value in enumerate(by_degree) if value > 0
+        ]
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
     def readouts_in_words(self) -> str:
         """How many readouts there are, such as "71 readouts and the constant"."""
-        return f"{self.n_readouts} readouts" + (" and the constant" if self.maximum > self.n_readouts else "")
+        return f"{self.n_readouts} readouts" + (
+            " and the constant" if self.maximum > self.n_readouts else ""
+        )
 
     @property
     def warnings(self) -> tuple[Check, ...]:
@@ -162,7 +184,9 @@ class CapacityResult:
     @property
     def unreliable(self) -> str:
         """Why the total cannot be trusted, as its warnings say it in a few words; "" where it can be."""
-        known = [str(one.found["unreliable"]) for one in self.warnings if one.found.get("unreliable")]
+        known = [
+            str(one.found["unreliable"]) for one in self.warnings if one.found.get("unreliable")
+        ]
         return "; ".join(dict.fromkeys(known))
 
     @property
@@ -186,7 +210,9 @@ class CapacityResult:
         from scipy.special import ndtri
 
         if error is None:
-            raise ParameterError(f"method {self.method!r} gives no standard errors, so there is no interval.")
+            raise ParameterError(
+                f"method {self.method!r} gives no standard errors, so there is no interval."
+            )
         return ndtri(0.5 + probability("level", level) / 2) * error
 
     def by_degree(self) -> pd.DataFrame:
@@ -194,7 +220,9 @@ class CapacityResult:
         import pandas as pd
 
         table = np.zeros((self.basis.max_degree + 1, 3))
-        np.add.at(table, (self.basis.degrees, np.clip(self.basis.interactions - 1, 0, 2)), self.capacity)
+        np.add.at(
+            table, (self.basis.degrees, np.clip(self.basis.interactions - 1, 0, 2)), self.capacity
+        )
         return pd.DataFrame(table, pd.RangeIndex(len(table), name="degree"), ["1", "2", ">2"])
 
     def matrix(self) -> Floats:
@@ -202,7 +230,9 @@ class CapacityResult:
         if self.basis.of_sequences:
             raise ParameterError("a matrix is for inputs without delays; use delay_matrix().")
         if self.basis.n_inputs != 2:
-            raise ParameterError(f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree().")
+            raise ParameterError(
+                f"a matrix needs 2 inputs; this result has {self.basis.n_inputs}. Use by_degree()."
+            )
         out = np.full((int(self.basis.indices.max()) + 1,) * 2, np.nan)
         out[tuple(self.basis.indices.T)] = self.capacity
         return out
@@ -211,7 +241,9 @@ class CapacityResult:
     def _delayed(self) -> DelayedBasis:
         if isinstance(self.basis, DelayedBasis):
             return self.basis
-        raise ParameterError("this result is not about delayed inputs; estimate with a basis from delayed_basis(...).")
+        raise ParameterError(
+            "this result is not about delayed inputs; estimate with a basis from delayed_basis(...)."
+        )
 
     @property
     def for_reservoirs(self) -> list[str]:
@@ -220,7 +252,10 @@ class CapacityResult:
             return []
         rest = with_error(self.total - 1, None if self.unreliable else self.total_standard_error)
         parts = f"memory capacity {self.memory_capacity!r}, nonlinear capacity {self.nonlinear_capacity!r}"
-        return [f"without the constant, as usual for reservoirs: {rest} of {self.maximum - 1}", parts]
+        return [
+            f"without the constant, as usual for reservoirs: {rest} of {self.maximum - 1}",
+            parts,
+        ]
 
     @property
     def memory_capacity(self) -> Capacity:
@@ -237,13 +272,19 @@ class CapacityResult:
         import pandas as pd
 
         basis = self._delayed
-        alone = (basis.interactions == 1) & (basis.degrees == degree) & (basis.factors[:, 0, 0] == input - 1)
+        alone = (
+            (basis.interactions == 1)
+            & (basis.degrees == degree)
+            & (basis.factors[:, 0, 0] == input - 1)
+        )
         if not alone.any():
             said = f"the basis has no function of degree {degree} of input {input} alone"
             raise ParameterError(f"{said}; it is {basis!r}.")
         found = {name: getattr(self, name) for name in ("capacity", "standard_error", "p_value")}
         table = {name: values[alone] for name, values in found.items() if values is not None}
-        return pd.DataFrame(table, pd.Index(basis.largest_delays[alone], name="delay")).sort_index(kind="stable")
+        return pd.DataFrame(table, pd.Index(basis.largest_delays[alone], name="delay")).sort_index(
+            kind="stable"
+        )
 
     def by_delay(self) -> pd.DataFrame:
         """Capacity of a sequence's functions by largest delay (rows) and degree (columns), without the constant."""
@@ -284,7 +325,9 @@ class CapacityResult:
         coefficients, power = expand(target, self.basis)
         coefficients = coefficients / np.sqrt(power)
         if self.residual_covariance is None or self.unbiased is None or self.standard_error is None:
-            whole, first, second = (float(np.sum((part @ coefficients) ** 2)) for part in self.coordinates)
+            whole, first, second = (
+                float(np.sum((part @ coefficients) ** 2)) for part in self.coordinates
+            )
             return Capacity(2 * whole - (first + second) / 2)  # extrapolated to infinite N
         measured = (self.residual_covariance, self.unbiased, self.standard_error)
         return corrected(coefficients, self.coordinates[0], *measured, self.n_samples)
@@ -296,7 +339,9 @@ class CapacityResult:
         `target` is a label, such as ``"P1(u1)·P2(u2)"``, or a function of the inputs, whose part in the basis counts.
         """
         if self.weights is None:
-            raise ParameterError("this result holds no weights (a CSV file or a very large basis); save to NetCDF.")
+            raise ParameterError(
+                "this result holds no weights (a CSV file or a very large basis); save to NetCDF."
+            )
         if isinstance(target, str):
             one_of("target", target, self.basis.labels)
             return self.weights[:, [self.basis.labels.index(target)]].ravel()
@@ -314,7 +359,9 @@ class CapacityResult:
         constant, *weights = self.readout_weights(target)
         values = np.asarray(x, dtype=float)
         if values.ndim != 2 or values.shape[1] != len(weights):
-            raise DataError(f"x has shape {values.shape}; this result wants (samples, {len(weights)}) readouts.")
+            raise DataError(
+                f"x has shape {values.shape}; this result wants (samples, {len(weights)}) readouts."
+            )
         return constant + values @ np.asarray(weights)
 
     def to_dataframe(self) -> pd.DataFrame:

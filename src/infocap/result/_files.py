@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 
 FORMAT = "infocap result 2"
 FORMATS = ("infocap result 1", FORMAT)  # the first counts the constant among the readouts
-SUFFIXES = (".csv", ".nc", ".svg", ".html")  # what `load_result` reads: tables, NetCDF, and cards and reports
-CARRIED = re.compile(rb'id="infocap-data">(.*?)</', re.DOTALL)  # the numbers in a card or a report, as JSON
+SUFFIXES = (
+    ".csv",
+    ".nc",
+    ".svg",
+    ".html",
+)  # what `load_result` reads: tables, NetCDF, and cards and reports
+CARRIED = re.compile(
+    rb'id="infocap-data">(.*?)</', re.DOTALL
+)  # the numbers in a card or a report, as JSON
 COUNTS = ("n_samples", "n_readouts", "maximum", "rank")
 MAYBE = ("total_standard_error", "noise_limited_total", "noise_limited_standard_error")
 FOUND: dict[str, Any] = {"growth": Growth, "factors": Factors, "drift": Drift}
@@ -43,7 +50,9 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
     import xarray as xr
 
     basis = result.basis
-    variables: dict[str, Any] = {name: ("term", values) for name, values in per_term(result).items()}
+    variables: dict[str, Any] = {
+        name: ("term", values) for name, values in per_term(result).items()
+    }
     for name, part in zip(COORDINATES, result.coordinates, strict=False):
         variables[name] = ((f"{name}_frame", "term"), part)
     inside = {name: (dimensions, getattr(result, name)) for name, dimensions in INSIDE.items()}
@@ -53,7 +62,10 @@ def to_dataset(result: CapacityResult) -> "xr.Dataset":
         variables |= {name: (("term", "factor"), part) for name, part in parts}
     else:
         variables["index"] = (("term", "input"), basis.indices)
-    variables["metadata"] = ((), json.dumps(extras(result)))  # a variable: attributes have a largest size
+    variables["metadata"] = (
+        (),
+        json.dumps(extras(result)),
+    )  # a variable: attributes have a largest size
     coordinates = {
         "label": ("term", np.array(basis.labels, dtype=object)),
         "degree": ("term", basis.degrees),
@@ -68,7 +80,9 @@ def save(result: CapacityResult, path: Path) -> Path:
     if path.suffix == ".nc":
         save_dataset(to_dataset(result), path)
         return path
-    header = json.dumps(attributes(result) | {SEALED: "crc32 of all but the last line", "metadata": extras(result)})
+    header = json.dumps(
+        attributes(result) | {SEALED: "crc32 of all but the last line", "metadata": extras(result)}
+    )
     with replaced(path) as beside:
         with beside.open("w", encoding="utf-8", newline="") as file:
             file.write(f"# {header}\n")
@@ -91,7 +105,9 @@ def load_result(path: str | Path) -> CapacityResult:
     path = Path(path)
     if path.suffix not in SUFFIXES:
         said = f"{path} is no result, whose name ends in {', '.join(SUFFIXES)}"
-        raise DataError(f"{said}; `infocap estimate {path} -o result.nc` makes one of a recording or a store.")
+        raise DataError(
+            f"{said}; `infocap estimate {path} -o result.nc` makes one of a recording or a store."
+        )
     reader = {".nc": _read_netcdf, ".csv": _read_csv}.get(path.suffix, _read_page)
     try:
         return _rebuild(*reader(path))
@@ -99,7 +115,11 @@ def load_result(path: str | Path) -> CapacityResult:
         raise
     # Pandas, JSON, NumPy and the families of the basis each raise several kinds on senseless values.
     except Exception as problem:
-        said = f"lacks {problem}" if isinstance(problem, KeyError) else " ".join(str(problem).split())[:200]
+        said = (
+            f"lacks {problem}"
+            if isinstance(problem, KeyError)
+            else " ".join(str(problem).split())[:200]
+        )
         raise DataError(
             f"{path} is damaged: it {said or type(problem).__name__}; xarray or pandas may still read its arrays."
         ) from problem
@@ -110,8 +130,12 @@ def _read_netcdf(path: Path) -> tuple[Any, ...]:
     with open_hdf5(path) as contents:
         _refuse_other(path, contents.attributes)
         columns = {name: contents.numbers(name) for name in PER_TERM if name in contents}
-        inside: dict[str, Any] = {name: contents.numbers(name) for name in INSIDE if name in contents}
-        inside["coordinates"] = tuple(contents.numbers(name) for name in COORDINATES if name in contents)
+        inside: dict[str, Any] = {
+            name: contents.numbers(name) for name in INSIDE if name in contents
+        }
+        inside["coordinates"] = tuple(
+            contents.numbers(name) for name in COORDINATES if name in contents
+        )
         metadata = contents.text("metadata") if "metadata" in contents else ["{}"]
         if "index" in contents:
             indices = contents.numbers("index")
@@ -133,7 +157,9 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
     header, _, rows = data.decode().partition("\n")
     attributes = json.loads(header[2:])
     _refuse_other(path, attributes)
-    table = pd.read_csv(StringIO(rows), dtype=str, comment="#")  # converted below: every pandas reads back every digit
+    table = pd.read_csv(
+        StringIO(rows), dtype=str, comment="#"
+    )  # converted below: every pandas reads back every digit
     columns = {name: table[name].to_numpy(dtype=float) for name in PER_TERM if name in table}
     whole = data.endswith(b"\n") and len(table) == attributes.get("n_terms")
     if not whole or any(np.isnan(one).any() for one in columns.values()):
@@ -143,24 +169,34 @@ def _read_csv(path: Path) -> tuple[Any, ...]:
         )
     if not sealed(path) and SEALED in attributes:
         raise changed(path)
-    indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(dtype=int)
+    indices = table[[name for name in table if name.startswith(("index_u", "factor"))]].to_numpy(
+        dtype=int
+    )
     return attributes, indices, columns, {}, attributes.pop("metadata", {})
 
 
 def _read_page(path: Path) -> tuple[Any, ...]:
     carried = CARRIED.search(read_text(path))
     if carried is None:
-        raise DataError(f"{path} carries no numbers of infocap; give a report or a card that infocap wrote.")
+        raise DataError(
+            f"{path} carries no numbers of infocap; give a report or a card that infocap wrote."
+        )
     data = json.loads(carried[1])
     _refuse_other(path, data["attributes"])
-    columns = {name: np.array(data["functions"][name], float) for name in PER_TERM if name in data["functions"]}
+    columns = {
+        name: np.array(data["functions"][name], float)
+        for name in PER_TERM
+        if name in data["functions"]
+    }
     return data["attributes"], np.array(data["functions"]["index"]).T, columns, {}, data["metadata"]
 
 
 def _refuse_other(path: Path, attributes: dict[str, Any]) -> None:
     if attributes.get("format") not in FORMATS:
         said = f"{path} is not an {FORMAT!r} file but {attributes.get('format')!r}"
-        raise DataError(f"{said}; of measured data `infocap estimate {path} -o result.nc` makes one.")
+        raise DataError(
+            f"{said}; of measured data `infocap estimate {path} -o result.nc` makes one."
+        )
 
 
 def attributes(result: CapacityResult) -> dict[str, Any]:
@@ -182,14 +218,25 @@ def extras(result: CapacityResult) -> dict[str, Any]:
     return result.metadata | {name: asdict(one) for name, one in found.items() if one is not None}
 
 
-def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata: Any) -> CapacityResult:
+def _rebuild(
+    attributes: Any, indices: Any, columns: Any, inside: Any, metadata: Any
+) -> CapacityResult:
     coordinates = inside.get("coordinates", ())
-    arrays = [columns["capacity"], columns["raw"], *columns.values(), *(part.T for part in coordinates)]
-    if indices.ndim != 2 or any(len(one) != len(indices) or one.dtype.kind != "f" for one in arrays):
+    arrays = [
+        columns["capacity"],
+        columns["raw"],
+        *columns.values(),
+        *(part.T for part in coordinates),
+    ]
+    if indices.ndim != 2 or any(
+        len(one) != len(indices) or one.dtype.kind != "f" for one in arrays
+    ):
         shapes = [f"{one.dtype} {one.shape}" for one in arrays]
         raise ValueError(f"holds {', '.join(shapes)} for functions of index {indices.shape}")
     checks = json.loads(attributes["checks"])
-    if "maximum" not in attributes:  # the first format: sentences for checks, the notes in the metadata
+    if (
+        "maximum" not in attributes
+    ):  # the first format: sentences for checks, the notes in the metadata
         readouts, notes = int(attributes["n_readouts"]), metadata.pop("notes", [])
         attributes = attributes | {"n_readouts": readouts - 1, "maximum": readouts}
         checks = [Check(one, "note" if one in notes else "warning").to_dict() for one in checks]
@@ -199,7 +246,9 @@ def _rebuild(attributes: Any, indices: Any, columns: Any, inside: Any, metadata:
     for name, kind in FOUND.items():
         if name in metadata:
             saved = metadata.pop(name).items()
-            fields[name] = kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in saved})
+            fields[name] = kind(
+                **{key: tuple(one) if isinstance(one, list) else one for key, one in saved}
+            )
     described = json.loads(attributes["basis"])
     kind = DelayedBasis if "delayed" in described else ProductBasis
     return CapacityResult(

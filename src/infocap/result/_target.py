@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from ._capacity_result import CapacityResult
 
 MOST_TERMS = 3000  # least squares costs L² memory; in larger bases coefficients are plain averages
-FIT_POINTS, CHECK_POINTS = 4, 2**17  # points of the fit for each function, and points that correct it
+FIT_POINTS, CHECK_POINTS = (
+    4,
+    2**17,
+)  # points of the fit for each function, and points that correct it
 UNSEEN = 0.01  # the share of a target outside the basis that is worth a warning
 TINY = 1e-300
 
@@ -29,7 +32,9 @@ class Capacity(float):
 
     standard_error: float | None
 
-    def __new__(cls, value: float, standard_error: float | None = None, most: float = 1.0) -> "Capacity":
+    def __new__(
+        cls, value: float, standard_error: float | None = None, most: float = 1.0
+    ) -> "Capacity":
         """Keep the value within [0, most]; a single capacity is at most 1."""
         made = super().__new__(cls, min(max(value, 0.0), most))
         made.standard_error = standard_error
@@ -47,10 +52,14 @@ def sum_over(result: "CapacityResult", some: Floats) -> Capacity:
     """
     value = float((result.capacity if result.unbiased is None else result.unbiased)[some].sum())
     if result.without_stretches is not None:
-        return Capacity(value, stretch_error(result.without_stretches[:, some].sum(axis=1)), result.rank)
+        return Capacity(
+            value, stretch_error(result.without_stretches[:, some].sum(axis=1)), result.rank
+        )
     if result.standard_error is None or result.total_standard_error is None:
         return Capacity(value, None, result.rank)
-    share = np.linalg.norm(result.standard_error[some]) / max(float(np.linalg.norm(result.standard_error)), TINY)
+    share = np.linalg.norm(result.standard_error[some]) / max(
+        float(np.linalg.norm(result.standard_error)), TINY
+    )
     return Capacity(value, float(share) * result.total_standard_error, result.rank)
 
 
@@ -73,12 +82,19 @@ def expand(target: Target, basis: ProductBasis) -> tuple[Floats, float]:
     if not (np.isfinite(power) and power > 0):
         raise DataError(f"the target's mean square is {power}; it must be finite and not zero.")
     if outside > UNSEEN * power:
-        warn(f"{outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more of it.")
+        warn(
+            f"{outside / power:.1%} of the target's power lies outside the basis; raise the degree to see more of it."
+        )
     return coefficients, power
 
 
 def corrected(
-    target: Floats, inside: Floats, noise: Floats, unbiased: Floats, standard_error: Floats, n_samples: int
+    target: Floats,
+    inside: Floats,
+    noise: Floats,
+    unbiased: Floats,
+    standard_error: Floats,
+    n_samples: int,
 ) -> Capacity:
     """The capacity of a target with coefficients (terms,), without its bias, and its standard error.
 
@@ -92,7 +108,9 @@ def corrected(
     each_bias, each_variance = _expected(inside, 1.0, noise, n_samples)
     correction = square @ (np.sum(inside**2, axis=0) - unbiased - each_bias)
     wider = (square @ standard_error**2) / max(square @ each_variance, TINY)
-    return Capacity(float(along @ along - bias[0] - correction), float(np.sqrt(variance[0] * wider)))
+    return Capacity(
+        float(along @ along - bias[0] - correction), float(np.sqrt(variance[0] * wider))
+    )
 
 
 def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tuple[Floats, Floats]:
@@ -107,14 +125,20 @@ def _expected(along: Floats, power: float, noise: Floats, n_samples: int) -> tup
 def _drawn(basis: ProductBasis, count: int, seed: int) -> Floats:
     """Inputs for a mean over so many points, in one net, the most even; slow time, if it counts, goes last."""
     u = draw(basis, count + basis.memory, seed=seed, blocks=None if basis.of_sequences else 1)
-    time = np.random.default_rng([seed, 1]).uniform(-1, 1, (len(u), len(basis.columns) - u.shape[1]))
+    time = np.random.default_rng([seed, 1]).uniform(
+        -1, 1, (len(u), len(basis.columns) - u.shape[1])
+    )
     return np.hstack([u, time])
 
 
 def _values(target: Target, u: Floats) -> Floats:
     if not callable(target):
-        raise DataError(f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0]).")
+        raise DataError(
+            f"the target {target!r} is no function; give one of inputs u, lambda u: np.sin(3 * u[:, 0])."
+        )
     values = np.asarray(target(u))
     if values.shape != (len(u),) or values.dtype.kind not in "fiub":
-        raise DataError(f"the target gave {values.dtype} {values.shape}; give ({len(u)},) real numbers, one per input.")
+        raise DataError(
+            f"the target gave {values.dtype} {values.shape}; give ({len(u)},) real numbers, one per input."
+        )
     return values.astype(float)

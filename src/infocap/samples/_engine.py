@@ -59,15 +59,21 @@ class Engine:
     threads: int | None = None
     share_rows: int | None = None  # None: as many rows as keep all cores busy
 
-    def fold(self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None) -> Any:
+    def fold(
+        self, samples: Samples, work: Work, merge: Merge = add, edges: Sequence[int] | None = None
+    ) -> Any:
         """Do `work(samples, start, stop)` on shares of the rows, and merge what they give in the order of the rows.
 
         With `edges` there is one outcome for the rows between each two of them. `work` and `merge` are plain functions;
         to run in other processes both must be picklable, as functions of a module and `functools.partial` of them are.
         """
         wholes = [(0, samples.n_samples)] if edges is None else list(pairwise(edges))
-        runs = [] if samples.runs is None else samples.runs.tolist()  # no share crosses from one run to the next
-        cuts = [[start, *(edge for edge in runs if start < edge < stop), stop] for start, stop in wholes]
+        runs = (
+            [] if samples.runs is None else samples.runs.tolist()
+        )  # no share crosses from one run to the next
+        cuts = [
+            [start, *(edge for edge in runs if start < edge < stop), stop] for start, stop in wholes
+        ]
         parts = [(number, rows) for number, one in enumerate(cuts) for rows in pairwise(one)]
         if self.executor is not None and is_client(self.executor):
             outcomes = self._on_dask(samples, work, merge, parts)
@@ -83,7 +89,9 @@ class Engine:
                 calls = _on_pool(thread_pool(threads), calls, ahead=2 * threads)
             for number, rows, call in calls:
                 outcome = call()
-                outcomes[number] = outcome if outcomes[number] is None else merge(outcomes[number], outcome)
+                outcomes[number] = (
+                    outcome if outcomes[number] is None else merge(outcomes[number], outcome)
+                )
                 done(rows)
         return outcomes[0] if edges is None else outcomes
 
@@ -117,7 +125,9 @@ class Engine:
         if not samples.in_memory:
             cuts = [(number, rows) for number, part in parts for rows in self._cuts(samples, *part)]
             reads = ((number, 0, samples.part(*rows).held) for number, rows in cuts)
-            reader = ThreadPoolExecutor(1, thread_name_prefix="infocap-read")  # ends when nobody refers to it
+            reader = ThreadPoolExecutor(
+                1, thread_name_prefix="infocap-read"
+            )  # ends when nobody refers to it
             chunks = _on_pool(reader, reads, ahead=2)
         for number, _, held in chunks:
             chunk = held()
@@ -139,7 +149,9 @@ class Engine:
         futures: list[Future[Any]] = []
         try:
             for _, rows in tasks:
-                futures.append(self.executor.submit(_share, samples.part(*rows), work, merge, self._alone))
+                futures.append(
+                    self.executor.submit(_share, samples.part(*rows), work, merge, self._alone)
+                )
             for (number, (start, stop)), future in zip(tasks, futures, strict=True):
                 future.result()  # waits for it, and raises here what went wrong there
                 yield number, stop - start, future.result
@@ -148,7 +160,9 @@ class Engine:
             raise
         except RuntimeError as problem:
             if "shutdown" in str(problem):
-                raise ParameterError("the executor was shut down, perhaps by its with block; make a new one.") from None
+                raise ParameterError(
+                    "the executor was shut down, perhaps by its with block; make a new one."
+                ) from None
             raise
         finally:
             for future in futures:
@@ -176,7 +190,10 @@ class Engine:
         for shares in wholes.values():
             while len(shares) > 1:
                 pairs = [shares[place : place + 2] for place in range(0, len(shares), 2)]
-                shares[:] = [delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+                shares[:] = [
+                    delayed(merge, pure=False)(*pair) if len(pair) == 2 else pair[0]
+                    for pair in pairs
+                ]
         futures = client.compute([root for (root,) in wholes.values()])
         while any(future.status == "pending" for future in futures):
             with suppress(TimeoutError):
@@ -194,7 +211,9 @@ def _refuse_idle(client: Any) -> None:
         workers = list(dask_scheduler.workers.values())
         busy = [one for one in workers if one.processing] or workers
         now = time.time()
-        at_work = [one for one in busy if one.status.name == "running" and now - one.last_seen < silent_s]
+        at_work = [
+            one for one in busy if one.status.name == "running" and now - one.last_seen < silent_s
+        ]
         return [] if at_work else [f"{one.address} ({one.status.name})" for one in busy]
 
     silent_s = SILENT_S  # a variable of this function travels to the scheduler with it
@@ -204,8 +223,12 @@ def _refuse_idle(client: Any) -> None:
         if not found:
             return
         sleep(silent_s / 10)
-    said = f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
-    raise ParameterError(f"{said}; a worker pauses when its memory is full: free it, or start the worker again.")
+    said = (
+        f"the workers of the Dask cluster that have the work do not go on: {', '.join(found[:5])}"
+    )
+    raise ParameterError(
+        f"{said}; a worker pauses when its memory is full: free it, or start the worker again."
+    )
 
 
 def _share(part: Samples, work: Work, merge: Merge, engine: Engine, **rows: Any) -> Any:
@@ -233,7 +256,10 @@ def _on_pool(pool: ThreadPoolExecutor, calls: Calls, ahead: int) -> Calls:
 def _equal(parts: Parts, slots: int) -> Parts:
     """Shares of all parts, so many that together they keep every worker equally busy."""
     count = slots // gcd(slots, len(parts))
-    edges = [(k, sorted({a + (b - a) * share // count for share in range(count + 1)})) for k, (a, b) in parts]
+    edges = [
+        (k, sorted({a + (b - a) * share // count for share in range(count + 1)}))
+        for k, (a, b) in parts
+    ]
     return [(number, rows) for number, cuts in edges for rows in pairwise(cuts)]
 
 
@@ -266,7 +292,9 @@ def chosen_executor(executor: Any, *sources: Any) -> Any:
 
 def is_client(executor: Any) -> bool:
     """Whether an executor is the client of a Dask cluster."""
-    return type(executor).__module__.split(".")[0] == "distributed" and hasattr(executor, "get_executor")
+    return type(executor).__module__.split(".")[0] == "distributed" and hasattr(
+        executor, "get_executor"
+    )
 
 
 def n_slots(executor: Any) -> int:
@@ -277,7 +305,9 @@ def n_slots(executor: Any) -> int:
                 executor.wait_for_workers(1, timeout=WORKER_WAIT_S)
             except TimeoutError:
                 address = executor.scheduler.address
-                raise ParameterError(f"Dask cluster {address} has no workers; run `dask worker {address}`.") from None
+                raise ParameterError(
+                    f"Dask cluster {address} has no workers; run `dask worker {address}`."
+                ) from None
         return sum(executor.nthreads().values())
     known = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None)
     return int(known or cpu_count() or 1)

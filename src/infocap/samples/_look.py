@@ -52,9 +52,15 @@ def first_look(samples: Samples, engine: Engine) -> Look:
     for name, ends in (("u", (look.input_low, look.input_high)), ("x", (look.low, look.high))):
         if not np.isfinite(ends).all():
             whole = samples.history and name == "u"  # with history in front of every share
-            found = samples.u.gaps(0, samples.u.shape[0]) if whole else engine.fold(samples, partial(_gaps, name=name))
+            found = (
+                samples.u.gaps(0, samples.u.shape[0])
+                if whole
+                else engine.fold(samples, partial(_gaps, name=name))
+            )
             counts, first = zip(*found, strict=True)
-            otherwise = "" if samples.history else ", or pass `nan_policy='omit'` to leave such rows out"
+            otherwise = (
+                "" if samples.history else ", or pass `nan_policy='omit'` to leave such rows out"
+            )
             raise DataError(
                 f"{name} has {sum(counts)} NaN or infinite values, the first {first[0]}; repair the data{otherwise}."
             )
@@ -69,7 +75,9 @@ def without_gaps(samples: Samples, engine: Engine) -> Samples:
     """The samples without the rows that have a NaN or infinite value among inputs or readouts."""
     rows = np.flatnonzero(np.concatenate(engine.fold(samples, _finite_rows)))
     if not len(rows):
-        raise DataError("every row of u and x has a NaN or infinite value; there is nothing left to use.")
+        raise DataError(
+            "every row of u and x has a NaN or infinite value; there is nothing left to use."
+        )
     return samples.only(rows)
 
 
@@ -87,7 +95,9 @@ def look_at(samples: Samples, start: int, stop: int, *, typical: Floats) -> Look
     width = samples.x.shape[1]
     wanted = int(max(4 * (width + 1), 256) * (stop - start) / samples.n_total) + 1
     generator = np.random.default_rng(samples.first_row + start)
-    chosen = start + np.sort(generator.choice(stop - start, min(wanted, stop - start), replace=False))
+    chosen = start + np.sort(
+        generator.choice(stop - start, min(wanted, stop - start), replace=False)
+    )
     looks = []
     for first, last in [(start, stop)] if samples.x.on_device else row_shares(start, stop, width):
         here = chosen[slice(*np.searchsorted(chosen, (first, last)))]
@@ -110,12 +120,19 @@ def _look(samples: Samples, start: int, stop: int, typical: Floats, chosen: Inte
         ends = xp.min(inputs, axis=0), xp.max(inputs, axis=0)
         if on_host(readouts):
             pairs = pairwise(edges.tolist())
-            sums = np.array([np.sum(in_order[first:last] - typical, axis=0) for first, last in pairs])
+            sums = np.array(
+                [np.sum(in_order[first:last] - typical, axis=0) for first, last in pairs]
+            )
         else:  # by one product
-            place, bounds = xp.arange(stop - start, device=readouts.device), as_like(edges, readouts)[:, None]
+            place, bounds = (
+                xp.arange(stop - start, device=readouts.device),
+                as_like(edges, readouts)[:, None],
+            )
             member = xp.astype((place >= bounds[:-1, :]) & (place < bounds[1:, :]), xp.float64)
             sums = member @ (in_order - as_like(typical, readouts))
-    sample = readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
+    sample = (
+        readouts[chosen] if on_host(readouts) else take_rows(readouts, as_like(chosen, readouts))
+    )
     found = [low, high, *ends, xp.reshape(sums, (-1,))]
     if not on_host(readouts):  # all this is fetched from there at once
         sizes = np.cumsum([part.shape[0] for part in found])[:-1]
@@ -144,7 +161,9 @@ def merged(*looks: Look) -> Look:
     )
 
 
-def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis) -> None:
+def refuse_outside(
+    u: Table, rows: tuple[int, int], lowest: Any, highest: Any, basis: ProductBasis
+) -> None:
     """Inputs that the declared distribution cannot produce, beyond the rounding of the type they came in.
 
     The lowest and highest of each input tell; the rows are read again only to name the culprit, or to compare
@@ -168,7 +187,10 @@ def refuse_outside(u: Table, rows: tuple[int, int], lowest: Any, highest: Any, b
             column = u.read(*rows, on_host=True)[:, k]
             levels = family.natural(family.levels)
             gap = float(np.diff(levels).min()) if len(levels) > 1 else 1.0
-            off = np.abs(column - levels[family.nearest(family.standard(column))]) > 1e-6 * gap + rounding
+            off = (
+                np.abs(column - levels[family.nearest(family.standard(column))])
+                > 1e-6 * gap + rounding
+            )
             if off.any():
                 row = int(np.argmax(off))
                 raise DataError(
@@ -187,7 +209,9 @@ def domain_advice(low: float, high: float, family: Family, basis: ProductBasis) 
     """Which domain to give: a common interval, other than that of the family, that the inputs fill, if there is one."""
     made = "delayed_basis" if basis.of_sequences else "product_basis"
     for name, (start, stop) in COMMON_DOMAINS.items():
-        fits = start - OUTSIDE <= low and high <= stop + OUTSIDE and high - low > 0.9 * (stop - start)
+        fits = (
+            start - OUTSIDE <= low and high <= stop + OUTSIDE and high - low > 0.9 * (stop - start)
+        )
         if fits and not np.allclose((start, stop), family.domain):
             return f"pass `domain={name}` to {made}"
     return f"pass its true interval as `domain` to {made}, or check gain and offset of the source"

@@ -44,19 +44,27 @@ def has_runs(x: Any) -> bool:
     return np.ndim(x[0]) == 2 if isinstance(x, list | tuple) and x else len(np.shape(x)) == 3
 
 
-def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | None, repeats: Any) -> dict[str, Any]:
+def cut_runs(
+    u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | None, repeats: Any
+) -> dict[str, Any]:
     """The samples from max(washout, memory) on of each run, as fields of `Samples`.
 
     What comes before is history of the inputs alone. It reaches back twice the memory where the washout allows it, for
     controls beyond the functions reported.
     """
-    first = max(whole_number("washout", basis.memory if washout is None else washout, 0), basis.memory)
+    first = max(
+        whole_number("washout", basis.memory if washout is None else washout, 0), basis.memory
+    )
     history = min(first, 2 * basis.memory)
     several, kind = has_runs(x), isinstance(x, list | tuple)
     lists = [one if several else [one] for one in (u, x, repeats) if one is not None]
-    if several and any(len(one) != len(x) or isinstance(one, list | tuple) != kind for one in lists):
+    if several and any(
+        len(one) != len(x) or isinstance(one, list | tuple) != kind for one in lists
+    ):
         found = " and ".join(f"{type(one).__name__} of {len(one)}" for one in lists)
-        raise DataError(f"x has {len(x)} runs, but inputs and readouts are {found}; give lists of equal length.")
+        raise DataError(
+            f"x has {len(x)} runs, but inputs and readouts are {found}; give lists of equal length."
+        )
     parts = []
     for number, (inputs, *readouts) in enumerate(zip(*lists, strict=True)):
         run, names = f" of run {number + 1}" * several, ("x", "repeats")
@@ -65,7 +73,9 @@ def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | 
         n = tables[1].shape[0]
         if tables[0].shape != (n, basis.n_inputs) or tables[-1].shape[0] != n:
             shapes = ", ".join(f"{one.name}{run} {one.shape}" for one in tables)
-            raise DataError(f"the shapes are {shapes}; give equally many rows, and {basis.n_inputs} columns of u.")
+            raise DataError(
+                f"the shapes are {shapes}; give equally many rows, and {basis.n_inputs} columns of u."
+            )
         if n <= first:
             raise DataError(
                 f"x{run} has {n} rows, none after the first {first} (the longer of `washout` and the largest delay, "
@@ -76,7 +86,9 @@ def cut_runs(u: Any, x: Any, basis: Any, washout: int | None, complex_as: str | 
     starts = np.cumsum([0, *(part[1].shape[0] for part in parts)])
     if basis.slow_time:  # from -1 to 1 over all samples, as one more column
         time = (2 * np.arange(starts[-1]) + 1) / starts[-1] - 1
-        clock = [np.append(np.full(history, time[a]), time[a:b]) for a, b in pairwise(starts.tolist())]
+        clock = [
+            np.append(np.full(history, time[a]), time[a:b]) for a, b in pairwise(starts.tolist())
+        ]
         values = all_u.read(0, all_u.shape[0], on_host=True)
         all_u = Table(np.column_stack([values, np.concatenate(clock)]), "u")
     repeated, runs = second[0] if second else None, starts[:-1] if several else None
@@ -95,7 +107,9 @@ def _joined(tables: Sequence[Table]) -> Table:
     """Tables of several runs as one."""
     widths = [one.shape[1] for one in tables]
     if len(set(widths)) > 1:
-        raise DataError(f"{tables[0].name} has {widths} columns in its runs; give the same channels in every run.")
+        raise DataError(
+            f"{tables[0].name} has {widths} columns in its runs; give the same channels in every run."
+        )
     if len(tables) == 1:
         return tables[0]
     if all(one.in_memory for one in tables):

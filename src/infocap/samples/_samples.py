@@ -55,10 +55,14 @@ class Samples:
     time: Any = None  # when each row was measured, a rank or a time; None: in the order of the rows
     epochs: Integers | None = None  # which stretch of the acquisition each row is in
     root_weights: Floats | None = None
-    repeats: Table | None = None  # the readouts measured a second time, with NaN where they were not
+    repeats: Table | None = (
+        None  # the readouts measured a second time, with NaN where they were not
+    )
     n_dropped: int = 0  # rows that were left out
     history: int = 0  # rows of `u` in front of the first sample of every run
-    runs: Integers | None = None  # the first sample of each run of a sequence, where there are several
+    runs: Integers | None = (
+        None  # the first sample of each run of a sequence, where there are several
+    )
 
     @classmethod
     def of(
@@ -76,18 +80,28 @@ class Samples:
     ) -> Samples:
         """Inputs and readouts of equally many rows, checked; the readouts not yet prepared."""
         if not isinstance(basis, ProductBasis):
-            raise ParameterError(f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...).")
+            raise ParameterError(
+                f"`basis={basis!r}` must come from product_basis(...) or delayed_basis(...)."
+            )
         one_of("complex_as", complex_as, (None, "abs2", "split"))
         if basis.of_sequences:
-            for name, given in (("design_index", design_index), ("time", time), ("sample_weight", sample_weight)):
+            for name, given in (
+                ("design_index", design_index),
+                ("time", time),
+                ("sample_weight", sample_weight),
+            ):
                 if given is not None:
-                    raise ParameterError(f"`{name}` has no meaning for a sequence, whose rows are times; leave it out.")
+                    raise ParameterError(
+                        f"`{name}` has no meaning for a sequence, whose rows are times; leave it out."
+                    )
             found = cut_runs(u, x, basis, washout, complex_as, repeats)
             n, k = found["x"].shape
             found |= {"channels": np.arange(k), "shift": np.zeros(k), "scale": np.ones(k)}
             return cls(basis=basis.named(found["u"].columns[: basis.n_inputs]), n_total=n, **found)
         if washout is not None:
-            raise ParameterError(f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...).")
+            raise ParameterError(
+                f"`washout={washout!r}` is for sequences; give a basis from delayed_basis(...)."
+            )
         inputs, readouts = Table(u, "u"), Table(x, "x", complex_as)
         if inputs.on_device and not (type(u) is type(x) and u.device == x.device):
             inputs = inputs.on_host()  # from there they go where the readouts are
@@ -115,7 +129,9 @@ class Samples:
             n_total=n,
             time=times,
             epochs=None if times is None else _epochs(times),
-            root_weights=None if sample_weight is None else np.sqrt(density_ratios(sample_weight, n)),
+            root_weights=None
+            if sample_weight is None
+            else np.sqrt(density_ratios(sample_weight, n)),
             repeats=None if repeats is None else _repeats(repeats, (n, k), complex_as),
         )
 
@@ -183,13 +199,17 @@ class Samples:
         if constant:
             live = high / 2 - low / 2 > DEAD * np.maximum(np.abs(low), np.abs(high))
         if not live.any():
-            raise DataError("x has no channel that changes between samples; check that the device was on.")
+            raise DataError(
+                "x has no channel that changes between samples; check that the device was on."
+            )
         shift = look.typical[live] if constant else np.zeros(np.count_nonzero(live))
         largest = np.maximum(high[live] / 2 - shift / 2, shift / 2 - low[live] / 2)
         power = np.clip(-np.round(np.log2(largest)), -1000, 1000)
         extreme = (largest < 1e-100) | (largest > 1e100)
         scale = np.where(extreme, np.exp2(power), 1.0)  # a power of two rounds nothing
-        return replace(self, channels=np.flatnonzero(live), shift=shift, scale=scale, constant=constant)
+        return replace(
+            self, channels=np.flatnonzero(live), shift=shift, scale=scale, constant=constant
+        )
 
     def inputs(self, start: int, stop: int, memory: int | None = None) -> Any:
         """Inputs of the rows start to stop, where the readouts are: (samples, inputs).
@@ -197,10 +217,14 @@ class Samples:
         Of a sequence, rows of one run, with as many earlier inputs in front as `memory` says, or the basis needs.
         """
         before = self.before(start) if self.history else 0
-        u = self.u.read(start + before - (self.basis.memory if memory is None else memory), stop + before)
+        u = self.u.read(
+            start + before - (self.basis.memory if memory is None else memory), stop + before
+        )
         return as_like(u, self.x.read(0, 1)) if self.x.on_device else to_numpy(u)
 
-    def readouts(self, start: int, stop: int, mean: Floats | float = 0.0, whitening: Floats | None = None) -> Any:
+    def readouts(
+        self, start: int, stop: int, mean: Floats | float = 0.0, whitening: Floats | None = None
+    ) -> Any:
         """Prepared readouts of the rows start to stop, times roots of weights: (samples, K), the constant first.
 
         With `whitening` those that are left after `mean` is subtracted are multiplied by that matrix: (samples, rank).
@@ -266,7 +290,9 @@ def _refuse_disorder(index: Integers) -> None:
     if len(steps):
         row = int(steps[0]) + 1
         if len(np.unique(index)) < len(index):
-            raise DataError(f"design_index has {index[row]} more than once; keep one row per point of the design.")
+            raise DataError(
+                f"design_index has {index[row]} more than once; keep one row per point of the design."
+            )
         raise DataError(
             f"design_index is {index[row]} at row {row}, after {index[row - 1]}: the halves of a Sobol design are "
             "its first and second part in index order; sort the rows with order = np.argsort(design_index)."
@@ -276,9 +302,13 @@ def _refuse_disorder(index: Integers) -> None:
 def _one_per_row(name: str, values: ArrayLike, n_rows: int) -> Any:
     values = to_numpy(values) if on_device(values) else np.asarray(values)
     if values.shape != (n_rows,):
-        raise DataError(f"{name} has shape {values.shape}; give one value for each of {n_rows} rows.")
+        raise DataError(
+            f"{name} has shape {values.shape}; give one value for each of {n_rows} rows."
+        )
     if values.dtype.kind not in "iufMm" or np.any(np.isnan(values)):
-        raise DataError(f"{name} must be numbers or times without gaps; it holds {values.dtype} values.")
+        raise DataError(
+            f"{name} must be numbers or times without gaps; it holds {values.dtype} values."
+        )
     return values
 
 
@@ -287,7 +317,9 @@ def density_ratios(weights: ArrayLike, n_rows: int) -> Floats:
     values = np.asarray(_one_per_row("sample_weight", weights, n_rows), dtype=float)
     if not np.isfinite(values).all() or values.min() < 0:
         bad = int(np.argmax(~(np.isfinite(values) & (values >= 0))))
-        raise DataError(f"sample_weight is {values[bad]} at row {bad}; weights are ratios of densities, 0 or more.")
+        raise DataError(
+            f"sample_weight is {values[bad]} at row {bad}; weights are ratios of densities, 0 or more."
+        )
     mean, error = float(values.mean()), float(values.std()) / np.sqrt(n_rows)
     if abs(mean - 1) > WEIGHT_ERRORS * error + 1e-9:
         raise DataError(

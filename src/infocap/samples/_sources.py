@@ -21,7 +21,9 @@ class FileRows:
     a mapping that is sent to another process becomes a copy, a file's name does not.
     """
 
-    def __init__(self, path: str, offset: int, dtype: np.dtype[Any], shape: tuple[int, int]) -> None:
+    def __init__(
+        self, path: str, offset: int, dtype: np.dtype[Any], shape: tuple[int, int]
+    ) -> None:
         self.path, self.offset, self.dtype, self.shape = path, offset, dtype, shape
 
     def __getitem__(self, rows: slice) -> Any:
@@ -29,11 +31,15 @@ class FileRows:
         row_bytes = self.shape[1] * self.dtype.itemsize
         count = max(stop - start, 0) * self.shape[1]
         try:
-            values = np.fromfile(self.path, self.dtype, count, offset=self.offset + start * row_bytes)
+            values = np.fromfile(
+                self.path, self.dtype, count, offset=self.offset + start * row_bytes
+            )
         except OSError as problem:
             raise _unreachable(self.path, problem) from None
         if len(values) < count:
-            raise DataError(f"{self.path} is cut short: from row {start} it has {len(values):,} of {count:,} values.")
+            raise DataError(
+                f"{self.path} is cut short: from row {start} it has {len(values):,} of {count:,} values."
+            )
         return values.reshape(-1, self.shape[1])
 
 
@@ -137,8 +143,17 @@ def is_labelled(source: Any) -> bool:
 def _by_file(array: np.memmap) -> FileRows | None:
     """The same rows by file name and offset; None where the file cannot tell all (a private copy, odd strides)."""
     mapping = getattr(array, "_mmap", None)
-    rows_together = array.ndim == 2 and array.strides == (array.shape[1] * array.itemsize, array.itemsize)
-    if mapping is None or array.filename is None or array.mode == "c" or not rows_together or not array.size:
+    rows_together = array.ndim == 2 and array.strides == (
+        array.shape[1] * array.itemsize,
+        array.itemsize,
+    )
+    if (
+        mapping is None
+        or array.filename is None
+        or array.mode == "c"
+        or not rows_together
+        or not array.size
+    ):
         return None
     if array.mode != "r":
         array.flush()
@@ -167,4 +182,6 @@ def _hdf5(dataset: Any) -> Any | None:
 
 def _unreachable(path: str, problem: Exception) -> DataError:
     reason = getattr(problem, "strerror", None) or " ".join(str(problem).split())
-    return DataError(f"{path} cannot be read here ({reason}); every process must see it: put it on a shared disk.")
+    return DataError(
+        f"{path} cannot be read here ({reason}); every process must see it: put it on a shared disk."
+    )

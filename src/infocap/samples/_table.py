@@ -43,9 +43,13 @@ class Table:
         self.source = source if type(source) is np.ndarray else read_in_place(source)
         self.in_memory = self.on_device or type(source) is np.ndarray or in_memory(self.source)
         # NumPy's double precision needs neither reading nor converting.
-        self._plain = type(source) is np.ndarray and source.dtype == float and source.flags.c_contiguous
+        self._plain = (
+            type(source) is np.ndarray and source.dtype == float and source.flags.c_contiguous
+        )
         narrow = first.dtype.kind == "f" and first.dtype.itemsize < 8
-        self.rounding = float(np.finfo(first.dtype).eps) if narrow else 0.0  # relative, of the values given
+        self.rounding = (
+            float(np.finfo(first.dtype).eps) if narrow else 0.0
+        )  # relative, of the values given
 
     @property
     def chunk_rows(self) -> int:
@@ -76,7 +80,11 @@ class Table:
     @property
     def lazy(self) -> Any | None:
         """The rows as a dask array, for a cluster that computes it; None for every other source."""
-        return self.source[slice(*self.source_rows(0, self.shape[0]))] if is_dask(self.source) else None
+        return (
+            self.source[slice(*self.source_rows(0, self.shape[0]))]
+            if is_dask(self.source)
+            else None
+        )
 
     def held(self, block: Any = None) -> Table:
         """The same table with its rows in memory: read now, or given as the block that `lazy` stands for."""
@@ -87,7 +95,9 @@ class Table:
         first, stop = self.source_rows(0, self.shape[0])
         rows = range(stop - first) if isinstance(self._rows, range) else self._rows - first
         block = self._slice(first, stop) if block is None else block
-        return self._with(source=block, in_memory=True, _rows=rows, _numbered=self._numbered + first)
+        return self._with(
+            source=block, in_memory=True, _rows=rows, _numbered=self._numbered + first
+        )
 
     def without_rows(self) -> Table:
         """The same table with an empty stand-in for its source, to be `held` where the rows are."""
@@ -167,7 +177,9 @@ class Table:
                 block = self.source[start:stop]
                 block = block if isinstance(block, np.ma.MaskedArray) else np.asarray(block)
         if isinstance(block, np.ma.MaskedArray):
-            block = np.ma.filled(block.astype(complex if block.dtype.kind == "c" else float), np.nan)
+            block = np.ma.filled(
+                block.astype(complex if block.dtype.kind == "c" else float), np.nan
+            )
         if block.ndim != 2:
             raise DataError(
                 f"{self.name} gives slices of {getattr(block, 'ndim', 0)} dimensions; give a dense table of "
@@ -180,7 +192,11 @@ class Table:
         xp = array_namespace(block)
         if xp.isdtype(block.dtype, "complex floating"):
             parts = xp.real(block), xp.imag(block)
-            block = xp.concat(parts, axis=1) if self.complex_as == "split" else parts[0] ** 2 + parts[1] ** 2
+            block = (
+                xp.concat(parts, axis=1)
+                if self.complex_as == "split"
+                else parts[0] ** 2 + parts[1] ** 2
+            )
         if not self.on_device:
             if block.dtype.kind in "OUS":
                 self._refuse_words(block, start)
@@ -195,11 +211,19 @@ class Table:
 
     def _refuse_shape(self, shape: tuple[int, ...]) -> None:
         if len(shape) != 2:
-            flat = f": {self.name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
-            raise DataError(f"{self.name} has shape {shape}; give two dimensions, (samples, channels){flat}.")
+            flat = (
+                f": {self.name}.reshape(-1, 1) makes one channel of it" if len(shape) == 1 else ""
+            )
+            raise DataError(
+                f"{self.name} has shape {shape}; give two dimensions, (samples, channels){flat}."
+            )
         if any(isinstance(size, float) for size in shape):  # dask, after a selection
-            raise DataError(f"{self.name} has unknown length, {shape}; call {self.name}.compute_chunk_sizes() first.")
-        raise DataError(f"{self.name} is empty: its shape is {shape}; give at least one row and one column.")
+            raise DataError(
+                f"{self.name} has unknown length, {shape}; call {self.name}.compute_chunk_sizes() first."
+            )
+        raise DataError(
+            f"{self.name} is empty: its shape is {shape}; give at least one row and one column."
+        )
 
     def _column_names(self, first: Any) -> list[str]:
         """Names of the columns as read, after a look at the type of the first row."""
@@ -207,13 +231,19 @@ class Table:
             how = f"np.abs({self.name}) ** 2 for powers, np.hstack([{self.name}.real, {self.name}.imag]) for both parts"
             if self.name in ("x", "repeats"):  # where there is an option for it
                 how = "`complex_as='abs2'` for powers |x|², `complex_as='split'` for real and imaginary parts"
-            raise DataError(f"{self.name} is complex ({first.dtype}); say what is measured: {how} as channels.")
+            raise DataError(
+                f"{self.name} is complex ({first.dtype}); say what is measured: {how} as channels."
+            )
         if first.dtype.kind not in "fiubcOUS":
             raise DataError(f"{self.name} holds {first.dtype}; give numbers.")
         names = getattr(self.source, "columns", None)  # pandas
-        if names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords"):  # xarray
+        if (
+            names is None and hasattr(self.source, "dims") and hasattr(self.source, "coords")
+        ):  # xarray
             dimension = self.source.dims[1]
-            names = self.source.coords[dimension].values if dimension in self.source.coords else None
+            names = (
+                self.source.coords[dimension].values if dimension in self.source.coords else None
+            )
         names = [str(name) for name in (range(self.source.shape[1]) if names is None else names)]
         if self.complex_as == "split" and first.dtype.kind == "c":
             return [f"{part}({name})" for part in ("re", "im") for name in names]

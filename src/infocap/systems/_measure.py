@@ -15,7 +15,9 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
     x = system(u, seed=seed) if seed is not None and "seed" in parameters(system) else system(u)
     if tuple(getattr(x, "shape", ()))[:1] != (len(u),):
         found = getattr(x, "shape", type(x).__name__)
-        raise DataError(f"the system gave {found} for {len(u)} samples; it must give an array (samples, readouts).")
+        raise DataError(
+            f"the system gave {found} for {len(u)} samples; it must give an array (samples, readouts)."
+        )
     return x
 
 

@@ -39,7 +39,11 @@ class _Network(Checked):
             raise DataError(f"u has shape {x.shape}; this system wants (samples, {self.n_inputs}).")
         for weights, bias in self._layers:
             x = ACTIVATIONS[self.activation](x @ weights + bias)
-        return x + self.noise * np.random.default_rng(seed).standard_normal(x.shape) if self.noise else x
+        return (
+            x + self.noise * np.random.default_rng(seed).standard_normal(x.shape)
+            if self.noise
+            else x
+        )
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,12 @@ class FeedForward(_Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.widths, str) or not isinstance(self.widths, Sequence) or not self.widths:
-            raise ParameterError(f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40).")
-        object.__setattr__(self, "widths", tuple(whole_number("widths", one, 1) for one in self.widths))
+            raise ParameterError(
+                f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40)."
+            )
+        object.__setattr__(
+            self, "widths", tuple(whole_number("widths", one, 1) for one in self.widths)
+        )
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats]]:

@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from .._arrays import to_numpy
-from .._validation import Checked, Count, Finite, NotNegative, Positive, one_of, positive, whole_number
+from .._validation import (
+    Checked,
+    Count,
+    Finite,
+    NotNegative,
+    Positive,
+    one_of,
+    positive,
+    whole_number,
+)
 from ..errors import DataError, ParameterError
 from ..typing import Floats, System
 from ._measure import measure
@@ -39,7 +48,9 @@ class _Reservoir(Checked):
             wanted = f"(steps, {self.n_inputs}) or (runs, steps, {self.n_inputs})"
             raise DataError(f"u has shape {u.shape}; this system wants a sequence {wanted}.")
         generator = np.random.default_rng(seed)
-        x = np.swapaxes(runs, 0, 1) @ self.input_weights.T  # what enters each node; replaced by its state
+        x = (
+            np.swapaxes(runs, 0, 1) @ self.input_weights.T
+        )  # what enters each node; replaced by its state
         state = np.zeros(x.shape[1:])
         for step, entering in enumerate(x):
             state = self._step(state, entering)
@@ -73,7 +84,9 @@ class EchoState(_Reservoir):
     n_inputs: Count = 1
     activation: Activation = "tanh"
     noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    state_noise: NotNegative = 0.0  # standard deviation of what enters every node at every step, and stays in the loop
+    state_noise: NotNegative = (
+        0.0  # standard deviation of what enters every node at every step, and stays in the loop
+    )
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
@@ -101,7 +114,9 @@ class EchoState(_Reservoir):
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
         w, _, bias = self._weights
-        return (1 - self.leak) * state + self.leak * ACTIVATIONS[self.activation](state @ w.T + entering + bias)
+        return (1 - self.leak) * state + self.leak * ACTIVATIONS[self.activation](
+            state @ w.T + entering + bias
+        )
 
 
 @dataclass(frozen=True)
@@ -163,24 +178,32 @@ class DelayReservoir(_Reservoir):
     exponent: NotNegative = 1.0  # of the Mackey-Glass nonlinearity
     n_inputs: Count = 1
     noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    state_noise: NotNegative = 0.0  # standard deviation of what is added to every virtual node, and stays in the loop
+    state_noise: NotNegative = (
+        0.0  # standard deviation of what is added to every virtual node, and stays in the loop
+    )
     seed: int = 0  # of the mask, not of the noise
 
     @cached_property
     def input_weights(self) -> Floats:
         """The mask times `input_scale`, (nodes, inputs)."""
-        return self.input_scale * np.random.default_rng(self.seed).uniform(-1, 1, (self.n_nodes, self.n_inputs))
+        return self.input_scale * np.random.default_rng(self.seed).uniform(
+            -1, 1, (self.n_nodes, self.n_inputs)
+        )
 
     @cached_property
     def _low_pass(self) -> tuple[Floats, Floats]:
         """What f of each virtual node adds to each, (nodes, nodes), and what is left there of the last one's value."""
         node = np.arange(self.n_nodes)
-        response = -np.expm1(-self.separation) * np.exp(-self.separation * np.abs(node - node[:, None]))
+        response = -np.expm1(-self.separation) * np.exp(
+            -self.separation * np.abs(node - node[:, None])
+        )
         return np.triu(response), np.exp(-self.separation * (node + 1))
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
         response, left = self._low_pass
-        f = self.feedback * NONLINEARITIES[self.nonlinearity](state + entering + self.bias, self.exponent)
+        f = self.feedback * NONLINEARITIES[self.nonlinearity](
+            state + entering + self.bias, self.exponent
+        )
         return f @ response + state[:, -1:] * left
 
 
@@ -224,12 +247,16 @@ def check_fading(
     else:
         u = to_numpy(drive).astype(float)
     if len(u) < 2 * n_steps:
-        raise DataError(f"drive has {len(u)} steps; give {2 * n_steps}, or `n_steps={len(u) // 2}`.")
+        raise DataError(
+            f"drive has {len(u)} steps; give {2 * n_steps}, or `n_steps={len(u) // 2}`."
+        )
     future = u[n_steps : 2 * n_steps]
     driven = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(runs)]
     first, *others = (to_numpy(measure(system, past, seed))[n_steps:] for past in driven)
     # From rest the noise is another one: two such runs tell how much that alone is; 1.5 times as much is no memory.
-    rest, again = (to_numpy(measure(system, future, one)) for one in (seed, None if seed is None else seed + 1))
+    rest, again = (
+        to_numpy(measure(system, future, one)) for one in (seed, None if seed is None else seed + 1)
+    )
     deviation = first.std(axis=0)
 
     def distance(x: Floats, y: Floats) -> Floats:
@@ -238,7 +265,9 @@ def check_fading(
 
     tolerance = positive("tolerance", tolerance)
     alone = max(tolerance, 1.5 * distance(rest, again).max())
-    apart = np.max([*(distance(first, x) / tolerance for x in others), distance(first, rest) / alone], axis=0)
+    apart = np.max(
+        [*(distance(first, x) / tolerance for x in others), distance(first, rest) / alone], axis=0
+    )
     late = np.flatnonzero(~(apart < 1))
     if len(late) and late[-1] == n_steps - 1:
         raise DataError(

@@ -23,5 +23,7 @@ def __getattr__(name: str) -> Any:
     try:
         from ._sklearn import SystemFeatures
     except ImportError as problem:
-        raise ImportError(f"tasks.{name} needs scikit-learn ({problem}): pip install infocap[ml].") from None
+        raise ImportError(
+            f"tasks.{name} needs scikit-learn ({problem}): pip install infocap[ml]."
+        ) from None
     return SystemFeatures

@@ -82,7 +82,9 @@ class Accuracy:
     def nrmse(self) -> float:
         """Root mean squared error of a real target over its standard deviation, the mean over the folds."""
         if self.measure != "R²":
-            raise ParameterError(f"`nrmse` is for real targets; {self.task} has classes, whose accuracy is `mean`.")
+            raise ParameterError(
+                f"`nrmse` is for real targets; {self.task} has classes, whose accuracy is `mean`."
+            )
         return float(np.mean(np.sqrt(1 - self.per_fold)))
 
 
@@ -128,7 +130,9 @@ def accuracy(
     True
     """
     if not isinstance(task, Task):
-        raise ParameterError(f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels).")
+        raise ParameterError(
+            f"task is a {type(task).__name__}; make one with tasks.Task(inputs, labels)."
+        )
     if readout != LEAST_SQUARES and not (hasattr(readout, "fit") and hasattr(readout, "predict")):
         raise ParameterError(
             f"`readout={readout!r}` is neither 'least-squares' nor a classifier or regressor with fit and predict; "
@@ -160,16 +164,24 @@ def accuracy(
     per_fold, linear = np.array(scores).T
     name, once = " ".join(str(readout).split()), tuple(dict.fromkeys(checks))
     measured = "R²" if task.regression else "accuracy"
-    return Accuracy(per_fold, linear, task.name, task.source, len(x), name, leak_free, once, measured)
+    return Accuracy(
+        per_fold, linear, task.name, task.source, len(x), name, leak_free, once, measured
+    )
 
 
 def _readouts(system: Any, inputs: Floats, seed: Any, checks: list[str]) -> Floats:
-    x = Table(to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts").finite()
+    x = Table(
+        to_numpy(measure(system, inputs, seed)) if callable(system) else system, "readouts"
+    ).finite()
     if len(x) != len(inputs):
-        raise DataError(f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give one per sample.")
+        raise DataError(
+            f"readouts has {len(x)} rows for {len(inputs)} samples of the task; give one per sample."
+        )
     if len(x) < SAMPLES_PER_READOUT * x.shape[1]:
         said = f"{len(x)} samples are few to train {x.shape[1]} readouts: the fit may follow noise"
-        remedy = "use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()"
+        remedy = (
+            "use a `readout` with a penalty, such as scikit-learn's RidgeClassifier() or Ridge()"
+        )
         checks.append(Check(f"{said}; {remedy}."))
     return x
 
@@ -189,7 +201,9 @@ def _score(x: Floats, task: Task, train: np.ndarray, test: np.ndarray, readout: 
     if not task.regression:
         return float(np.mean(predicted == wanted[test]))
     if not (variance := np.var(wanted[test])):
-        raise DataError(f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`.")
+        raise DataError(
+            f"the target of {task.name} is {wanted[test][0]:g} in a whole fold; give fewer `folds`."
+        )
     return float(1 - np.mean((np.ravel(predicted) - wanted[test]) ** 2) / variance)
 
 
@@ -231,7 +245,11 @@ class CapacityAccuracy:
             f"  {len(self.total)} settings, total capacity {self.total.min():.1f} to {self.total.max():.1f}, "
             f"{self.measure} {self.accuracy.min():.1%} to {self.accuracy.max():.1%} on {self.task}, "
             f"linear model {self.linear:.1%}"
-            + (f"\n  {self.doubtful.sum()} of the totals are unreliable" if self.doubtful.any() else "")
+            + (
+                f"\n  {self.doubtful.sum()} of the totals are unreliable"
+                if self.doubtful.any()
+                else ""
+            )
         )
 
     @property
@@ -252,7 +270,9 @@ class CapacityAccuracy:
         """
         from scipy.stats import pearsonr
 
-        low, high = pearsonr(self.total, self.accuracy).confidence_interval(probability("level", level))
+        low, high = pearsonr(self.total, self.accuracy).confidence_interval(
+            probability("level", level)
+        )
         return float(low), float(high)
 
     def to_xarray(self) -> "xr.Dataset":
@@ -267,7 +287,10 @@ class CapacityAccuracy:
         attrs |= {"correlation": self.correlation, "correlation_interval": list(self.interval())}
         attrs |= {"correlation_interval_method": "Fisher, 95 %"}
         return xr.Dataset(
-            {name: (tuple(self.settings), column.reshape(shape)) for name, column in columns.items()},
+            {
+                name: (tuple(self.settings), column.reshape(shape))
+                for name, column in columns.items()
+            },
             coords={name: axis_values(values) for name, values in self.settings.items()},
             attrs=attrs,
         )
@@ -294,17 +317,24 @@ def capacity_accuracy(results: Any, accuracies: Sequence[Accuracy]) -> CapacityA
     """
     found: list[CapacityResult] = list(getattr(results, "results", results))
     scores = list(accuracies)
-    for one, kind in [*((one, CapacityResult) for one in found), *((one, Accuracy) for one in scores)]:
+    for one, kind in [
+        *((one, CapacityResult) for one in found),
+        *((one, Accuracy) for one in scores),
+    ]:
         if not isinstance(one, kind):
             raise ParameterError(f"got a {type(one).__name__} where {kind.__name__} is needed.")
     if len(found) != len(scores) or len(found) < 2:
-        raise DataError(f"{len(found)} results and {len(scores)} accuracies; give one per result, two at least.")
+        raise DataError(
+            f"{len(found)} results and {len(scores)} accuracies; give one per result, two at least."
+        )
     if len(tasks := {score.task for score in scores}) > 1:
         raise DataError(f"the accuracies are of different tasks, {sorted(tasks)}.")
     total, accuracy = np.array([one.total for one in found]), np.array([one.mean for one in scores])
     for name, values in (("total capacities", total), ("accuracies", accuracy)):
         if np.ptp(values) == 0:
-            raise DataError(f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more.")
+            raise DataError(
+                f"all {name} are {values[0]:g}: nothing to correlate; vary the settings more."
+            )
     errors = [one.total_standard_error for one in found]
     return CapacityAccuracy(
         total,

@@ -60,7 +60,11 @@ class Demand:
         lines = [
             f"Demand of {self.task}: {1 - self.unexplained:.1%} of the variance up to degree {basis.max_degree}",
             f"{self.n_samples} samples, {len(basis)} {basis.family_name} functions of {basis.n_inputs} inputs",
-            *(f"degree {d:2d} {share:7.1%}" for d, share in enumerate(self.share) if f"{share:.1%}" != "0.0%"),
+            *(
+                f"degree {d:2d} {share:7.1%}"
+                for d, share in enumerate(self.share)
+                if f"{share:.1%}" != "0.0%"
+            ),
             *(f"check: {check}" for check in self.checks),
         ]
         return "\n  ".join(lines)
@@ -87,7 +91,9 @@ class Demand:
             raise ParameterError(f"`label={label!r}` is not one of {self.classes.tolist()}.")
         coefficients = self.coefficients[:, found[0]]
         past = np.zeros(self.basis.memory)
-        return lambda u: np.append(past, self.basis.combine(np.asarray(u, dtype=float), coefficients))
+        return lambda u: np.append(
+            past, self.basis.combine(np.asarray(u, dtype=float), coefficients)
+        )
 
     def reachable(self, result: CapacityResult) -> float:
         """The share of the fitted target that a device's readouts give, from `capacity_of` each class.
@@ -95,7 +101,9 @@ class Demand:
         It holds for inputs distributed as the basis assumes; on the task's own inputs `accuracy` is the judge.
         """
         if self.basis.n_inputs != result.basis.n_inputs:
-            said = f"the demand has {self.basis.n_inputs} inputs, the result {result.basis.n_inputs}"
+            said = (
+                f"the demand has {self.basis.n_inputs} inputs, the result {result.basis.n_inputs}"
+            )
             raise ParameterError(f"{said}; both must be about the same inputs.")
         loud = float(np.sum(self.coefficients**2) / np.sum(self.variances))
         if loud > LOUD:
@@ -121,11 +129,17 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     2
     """
     if not isinstance(task, Task) or not isinstance(basis, ProductBasis):
-        raise ParameterError("demand takes a task from infocap.tasks and a basis from product_basis(...).")
+        raise ParameterError(
+            "demand takes a task from infocap.tasks and a basis from product_basis(...)."
+        )
     if basis.n_inputs != task.n_inputs:
-        raise ParameterError(f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; give the same.")
+        raise ParameterError(
+            f"the task has {task.n_inputs} inputs, the basis {basis.n_inputs}; give the same."
+        )
     if len(basis) > MOST_TERMS:
-        raise ParameterError(f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree.")
+        raise ParameterError(
+            f"the basis has {len(basis)} functions, more than {MOST_TERMS}; lower its degree."
+        )
     u = task.inputs
     refuse_outside(Table(u, "inputs"), (0, len(u)), u.min(axis=0), u.max(axis=0), basis)
     start = max(task.memory, basis.memory)  # rows before it lack part of their past
@@ -145,7 +159,11 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
         checks.append(Check(f"{said} {condition[ill[0]]:.1g}): {why}; lower the degree."))
     if len(few := np.flatnonzero(SAMPLES_PER_FUNCTION * sizes > len(u))):
         said = f"{len(u)} samples are few for the {sizes[few[0]]} functions up to degree {few[0]}"
-        checks.append(Check(f"{said}: the demand there is a lower bound; lower the degree, or take more samples."))
+        checks.append(
+            Check(
+                f"{said}: the demand there is a lower bound; lower the degree, or take more samples."
+            )
+        )
     for message in checks:
         warn(message)
     last = shares[-1]
@@ -157,7 +175,9 @@ def demand(task: Task, basis: ProductBasis, *, folds: int = 5, seed: int | None 
     return Demand(*fitted, basis, task.name, len(y), tuple(checks))
 
 
-def _predicted(y: Floats, target: Floats, splits: list[tuple[NDArray, NDArray]], sizes: Integers) -> Floats:
+def _predicted(
+    y: Floats, target: Floats, splits: list[tuple[NDArray, NDArray]], sizes: Integers
+) -> Floats:
     """Share of the variance of samples left out that is predicted, (degrees, penalties)."""
     unpredicted, total = np.zeros((len(sizes), len(PENALTIES))), 0.0
     for train, test in splits:

@@ -20,7 +20,11 @@ FINE = 20
 
 
 def narma(
-    order: int = 10, n_steps: int = 4000, *, domain: tuple[float, float] = (0.0, 0.5), seed: int | None = 0
+    order: int = 10,
+    n_steps: int = 4000,
+    *,
+    domain: tuple[float, float] = (0.0, 0.5),
+    seed: int | None = 0,
 ) -> Task:
     """Nonlinear autoregressive moving average: y[t+1] from independent inputs up to u[t].
 
@@ -37,7 +41,9 @@ def narma(
       source: drawn with order=10, n_steps=4000, domain=(0, 0.5), seed=0
     """
     order, n_steps = whole_number("order", order, 1), whole_number("n_steps", n_steps, 10)
-    low, high = (number("domain", edge) for edge in domain) if np.shape(domain) == (2,) else (0.0, 0.0)
+    low, high = (
+        (number("domain", edge) for edge in domain) if np.shape(domain) == (2,) else (0.0, 0.0)
+    )
     if low >= high:
         raise ParameterError(f"`domain={domain!r}` must be (low, high) with low below high.")
     generator = np.random.default_rng(seed)
@@ -47,7 +53,9 @@ def narma(
         if np.isfinite(y[-1]):
             break
     else:
-        raise ParameterError(f"NARMA{order} diverged in {TRIES} sequences of `n_steps={n_steps}`; give fewer.")
+        raise ParameterError(
+            f"NARMA{order} diverged in {TRIES} sequences of `n_steps={n_steps}`; give fewer."
+        )
     said = f"drawn with order={order}, n_steps={n_steps}, domain=({low:g}, {high:g}), seed={seed}"
     inputs = low + (high - low) * 2 * u[WARM_UP:, None]
     return Task(inputs, y[WARM_UP + 1 :], f"NARMA{order}", said, regression=True, memory=3 * order)
@@ -57,7 +65,11 @@ def _narma_series(u: Floats, order: int) -> Floats:
     """y (steps + 1,) from its first value on; it ends with NaN where it diverges."""
     y = np.zeros(len(u) + 1)
     for t in range(order - 1, len(u)):
-        y[t + 1] = 0.3 * y[t] + 0.05 * y[t] * y[t - order + 1 : t + 1].sum() + 1.5 * u[t - order + 1] * u[t]
+        y[t + 1] = (
+            0.3 * y[t]
+            + 0.05 * y[t] * y[t - order + 1 : t + 1].sum()
+            + 1.5 * u[t - order + 1] * u[t]
+        )
         y[t + 1] = y[t + 1] + 0.1 if order <= STABLE_ORDER else np.tanh(y[t + 1] + 0.01) + 0.2
         if y[t + 1] > DIVERGED:
             y[t + 1 :] = np.nan
@@ -83,7 +95,9 @@ def parity(n: int = 3, delay: int = 0, n_steps: int = 4000, *, seed: int | None 
     return Task(u[memory:, None], target, name, said, regression=True, memory=max(memory, 1))
 
 
-def channel_equalisation(n_steps: int = 4000, *, snr_db: float = 28.0, seed: int | None = 0) -> Task:
+def channel_equalisation(
+    n_steps: int = 4000, *, snr_db: float = 28.0, seed: int | None = 0
+) -> Task:
     """Symbols -3, -1, 1, 3 to be recovered from a noisy nonlinear channel with echoes, two steps later.
 
     The input is q + 0.036 q² - 0.011 q³ + noise, q[t] = 0.08 d[t+2] - 0.12 d[t+1] + d[t] + 0.18 d[t-1] - ... (Mathews
@@ -102,10 +116,14 @@ def channel_equalisation(n_steps: int = 4000, *, snr_db: float = 28.0, seed: int
     inputs = clean + noise * generator.standard_normal(n_steps)
     said = f"drawn with n_steps={n_steps}, snr_db={snr_db:g}, seed={seed}"
     name = f"channel equalisation at {snr_db:g} dB"
-    return Task(inputs[:, None], d[5 : 5 + n_steps], name, said, regression=True, memory=len(CHANNEL))
+    return Task(
+        inputs[:, None], d[5 : 5 + n_steps], name, said, regression=True, memory=len(CHANNEL)
+    )
 
 
-def mackey_glass(horizon: int = 84, n_steps: int = 4000, *, delay: float = 17.0, seed: int | None = 0) -> Task:
+def mackey_glass(
+    horizon: int = 84, n_steps: int = 4000, *, delay: float = 17.0, seed: int | None = 0
+) -> Task:
     """The Mackey-Glass series `horizon` steps ahead, from its values up to now.
 
     x' = 0.2 x(t - delay) / (1 + x(t - delay)^10) - 0.1 x, sampled at every unit of time and shown as tanh(x - 1), both
@@ -118,7 +136,12 @@ def mackey_glass(horizon: int = 84, n_steps: int = 4000, *, delay: float = 17.0,
     """
     horizon, n_steps = whole_number("horizon", horizon, 1), whole_number("n_steps", n_steps, 10)
     positive("delay", delay)
-    x = np.tanh(_mackey_glass_series(WARM_UP + n_steps + horizon, delay, np.random.default_rng(seed))[WARM_UP:] - 1)
+    x = np.tanh(
+        _mackey_glass_series(WARM_UP + n_steps + horizon, delay, np.random.default_rng(seed))[
+            WARM_UP:
+        ]
+        - 1
+    )
     said = f"integrated with horizon={horizon}, n_steps={n_steps}, delay={delay:g}, seed={seed}"
     name, memory = f"Mackey-Glass {horizon} steps ahead", horizon + int(np.ceil(delay))
     return Task(x[:n_steps, None], x[horizon:], name, said, regression=True, memory=memory)
@@ -137,6 +160,10 @@ def _mackey_glass_series(n_steps: int, delay: float, generator: np.random.Genera
         past = x[-1]
         f = 0.2 * past / (1 + past**10)
         drive = gain * (f[:-1] + f[1:]) / 2
-        x.append(np.concatenate([past[-1:], lfilter([1.0], [1.0, -decay], drive, zi=[decay * past[-1]])[0]]))
+        x.append(
+            np.concatenate(
+                [past[-1:], lfilter([1.0], [1.0, -decay], drive, zi=[decay * past[-1]])[0]]
+            )
+        )
     fine = np.concatenate([piece[1:] for piece in x])
     return np.interp(np.arange(1, n_steps + 1), step * np.arange(1, len(fine) + 1), fine)

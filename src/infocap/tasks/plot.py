@@ -15,7 +15,13 @@ from ..result._capacity_result import CapacityResult
 BAR = 0.4
 
 
-RING: Any = {"linestyle": "none", "marker": "o", "markersize": 9, "color": DOUBT, "markerfacecolor": "none"}
+RING: Any = {
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 9,
+    "color": DOUBT,
+    "markerfacecolor": "none",
+}
 
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -38,7 +44,9 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
     'total degree'
     """
     if demand.basis.n_inputs != result.basis.n_inputs:
-        there = f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}"
+        there = (
+            f"the task has {demand.basis.n_inputs} inputs and the device {result.basis.n_inputs}"
+        )
         raise ParameterError(f"{there}; compare results with the same number of inputs.")
     functions = np.bincount(result.basis.degrees)
     supply = np.bincount(result.basis.degrees, result.capacity) / np.maximum(functions, 1)
@@ -47,7 +55,9 @@ def demand_supply(demand: Any, result: CapacityResult, ax: Axes | None = None) -
             (-BAR / 2, supply, COLOURS[0], "supply: share of the functions computed"),
             (BAR / 2, demand.share, COLOURS[5], "demand: share of the target's variance"),
         ):
-            ax.bar(np.arange(1, len(values)) + place, values[1:], width=BAR, color=colour, label=label)
+            ax.bar(
+                np.arange(1, len(values)) + place, values[1:], width=BAR, color=colour, label=label
+            )
         degree_axis(ax, np.arange(1, max(demand.basis.max_degree, result.basis.max_degree) + 1))
         ax.set(ylim=(0, 1.28), yticks=[0, 0.25, 0.5, 0.75, 1], ylabel="share")
         ax.legend(loc="upper right", handlelength=1.0, handletextpad=0.5, borderaxespad=0.1)
@@ -80,7 +90,9 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
     along = against or max(names, key=lambda name: len(relation.settings[name]))
     curves: dict[str, list[int]] = {}  # rows of the settings that differ in nothing but `along`
     for row, point in enumerate(product(*relation.settings.values())):
-        others = [_setting(name, value) for name, value in zip(names, point, strict=True) if name != along]
+        others = [
+            _setting(name, value) for name, value in zip(names, point, strict=True) if name != along
+        ]
         curves.setdefault(", ".join(others) or relation.task, []).append(row)
     with axes(ax) as ax:
         right = None if against is None else ax.twinx()
@@ -89,25 +101,43 @@ def capacity_accuracy(relation: Any, ax: Axes | None = None, *, against: str | N
             total, doubtful = relation.total[rows], relation.doubtful[rows]
             error = None if errors is None else np.where(doubtful, np.nan, errors[rows])
             colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
-            look: Any = {"color": colour, "marker": marker, "markersize": 4, "elinewidth": 0.8, "capsize": 2}
+            look: Any = {
+                "color": colour,
+                "marker": marker,
+                "markersize": 4,
+                "elinewidth": 0.8,
+                "capsize": 2,
+            }
             if right is None:
                 ax.errorbar(total, y, y_error, error, label=label, linewidth=0.6, **look)
                 ax.plot(total[doubtful], y[doubtful], **RING)
             else:
                 x = np.array(relation.settings[along])
                 ax.errorbar(x, y, y_error, label=label, linewidth=1.2, **look)
-                right.errorbar(x, total, error, linestyle=":", markerfacecolor="white", linewidth=1.0, **look)
+                right.errorbar(
+                    x, total, error, linestyle=":", markerfacecolor="white", linewidth=1.0, **look
+                )
                 right.plot(x[doubtful], total[doubtful], **RING)
         if right is not None:
             right.spines["right"].set_visible(True)
             right.set_ylabel("total capacity (dotted)")
             right.margins(y=0.12)
-        ax.axhline(relation.linear, color="0.5", linewidth=0.8, linestyle="--")  # without any device
-        where: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "color": "0.4"}
+        ax.axhline(
+            relation.linear, color="0.5", linewidth=0.8, linestyle="--"
+        )  # without any device
+        where: Any = {
+            "xycoords": ("axes fraction", "data"),
+            "textcoords": "offset points",
+            "color": "0.4",
+        }
         ax.annotate("linear model", (1.0, relation.linear), (-2, -2), ha="right", va="top", **where)
         low, high = relation.interval()
-        ax.set_title(f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left")
-        ax.set(xlabel="total capacity" if right is None else _setting(along), ylabel=relation.measure)
+        ax.set_title(
+            f"{relation.task}: r = {relation.correlation:.2f}  [{low:.2f}, {high:.2f}]", loc="left"
+        )
+        ax.set(
+            xlabel="total capacity" if right is None else _setting(along), ylabel=relation.measure
+        )
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.margins(y=0.14)
         if relation.doubtful.any():

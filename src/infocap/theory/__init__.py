@@ -2,7 +2,13 @@
 
 from ..kernels._summary import zero_capacity_bound
 from ._bound import Bound, efficiency_bound
-from ._exact import RandomMixture, finite_sample_bias, linear_memory, noisy_capacities, random_mixture
+from ._exact import (
+    RandomMixture,
+    finite_sample_bias,
+    linear_memory,
+    noisy_capacities,
+    random_mixture,
+)
 from ._forecast import ExpectedError, Forecast, forecast, forecast_from
 
 __all__ = [

@@ -59,7 +59,9 @@ class Bound:
     @property
     def total_standard_error(self) -> float:
         """The smallest standard error of the total."""
-        return float(np.sqrt(self.total_variance / self.n_samples + self.total_floor / self.n_samples**2))
+        return float(
+            np.sqrt(self.total_variance / self.n_samples + self.total_floor / self.n_samples**2)
+        )
 
     def at(self, n_samples: int) -> "Bound":
         """The bound for another number of samples."""
@@ -117,11 +119,15 @@ def efficiency_bound(
         square, transition = forecast_from(source).cases[0]
         floor = 2 * square * (1 - np.clip(source.capacity, 0.0, 1.0)) ** 2
         variance = np.maximum(n * errors**2 - floor / n, 0.0)
-        found = Bound(source.basis, n, variance, floor, 2 * transition, float(floor.sum()), source.rank)
+        found = Bound(
+            source.basis, n, variance, floor, 2 * transition, float(floor.sum()), source.rank
+        )
     elif isinstance(basis, ProductBasis) and callable(source):
         found = _of_system(source, basis, whole_number("draws", draws, 64), seed)
     else:
-        raise ParameterError(f"`source={source!r}` must be a result, or a system together with its `basis`.")
+        raise ParameterError(
+            f"`source={source!r}` must be a result, or a system together with its `basis`."
+        )
     return found if n_samples is None else found.at(n_samples)
 
 
@@ -132,13 +138,22 @@ def _of_system(system: System, basis: ProductBasis, draws: int, seed: int | None
     weights from another block, has nothing of that on average.
     """
     if basis.of_sequences:
-        raise ParameterError("of a system with memory the bound is known from a result only: give that of probe(...).")
+        raise ParameterError(
+            "of a system with memory the bound is known from a result only: give that of probe(...)."
+        )
     u = draw(basis, 3 * draws, seed=seed, blocks=3)
-    shots = [readouts(measure(system, u, one), "system(u)") for one in np.random.SeedSequence(seed).spawn(2)]
-    data = whiten(np.stack([one.finite() for one in shots], axis=1), np.empty((0, shots[0].shape[1])), True)
+    shots = [
+        readouts(measure(system, u, one), "system(u)")
+        for one in np.random.SeedSequence(seed).spawn(2)
+    ]
+    data = whiten(
+        np.stack([one.finite() for one in shots], axis=1), np.empty((0, shots[0].shape[1])), True
+    )
     rank = data.repeated.shape[2] + 1
     if draws < 2 * rank:
-        raise DataError(f"`draws={draws}` is few for {rank} independent readouts; give at least {2 * rank}.")
+        raise DataError(
+            f"`draws={draws}` is few for {rank} independent readouts; give at least {2 * rank}."
+        )
     z = np.concatenate([np.ones((len(u), 2, 1)), data.repeated], axis=2)
     blocks = [slice(start, start + draws) for start in range(0, len(u), draws)]
     weights, found = [], []

@@ -28,7 +28,9 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.ndim != 2 or y.ndim != 2 or len(x) != len(y):
-        raise DataError(f"x has shape {x.shape}, y {y.shape}; give (nodes, readouts) and (nodes, targets).")
+        raise DataError(
+            f"x has shape {x.shape}, y {y.shape}; give (nodes, readouts) and (nodes, targets)."
+        )
     w = np.full(len(x), 1 / len(x)) if weights is None else np.asarray(weights, dtype=float)
     x, y, w = x[w > 0], y[w > 0], w[w > 0]  # weights of far nodes underflow
     root = np.sqrt(w)[:, None]
@@ -39,7 +41,9 @@ def finite_sample_bias(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = N
 
 
 def noisy_capacities(
-    weights: ArrayLike, noise_covariance: ArrayLike | None = None, relative_covariance: ArrayLike | None = None
+    weights: ArrayLike,
+    noise_covariance: ArrayLike | None = None,
+    relative_covariance: ArrayLike | None = None,
 ) -> Floats:
     """Exact capacities of readouts X = weights @ y + noise, where y are the functions of a basis.
 
@@ -55,7 +59,10 @@ def noisy_capacities(
     if w.ndim != 2:
         raise DataError(f"weights has shape {w.shape}; give (readouts, terms).")
     columns = [w]
-    given = {"noise_covariance": (noise_covariance, 1.0), "relative_covariance": (relative_covariance, w @ w.T)}
+    given = {
+        "noise_covariance": (noise_covariance, 1.0),
+        "relative_covariance": (relative_covariance, w @ w.T),
+    }
     for name, (one, strength) in given.items():
         if one is None:
             continue
@@ -122,7 +129,12 @@ class RandomMixture:
 
 
 def random_mixture(
-    basis: ProductBasis, *, n_active: int, n_readouts: int, noise: float = 0.0, seed: int | None = None
+    basis: ProductBasis,
+    *,
+    n_active: int,
+    n_readouts: int,
+    noise: float = 0.0,
+    seed: int | None = None,
 ) -> RandomMixture:
     """The paper's synthetic system: `n_readouts` random mixtures of `n_active` functions of the basis.
 
@@ -131,9 +143,14 @@ def random_mixture(
     >>> bool(abs(system.exact().sum() - 72) < 1e-9)
     True
     """
-    n_active, n_readouts = whole_number("n_active", n_active, 1), whole_number("n_readouts", n_readouts, 1)
+    n_active, n_readouts = (
+        whole_number("n_active", n_active, 1),
+        whole_number("n_readouts", n_readouts, 1),
+    )
     if n_active > len(basis):
-        raise ParameterError(f"`n_active={n_active}` is more than the {len(basis)} functions of the basis.")
+        raise ParameterError(
+            f"`n_active={n_active}` is more than the {len(basis)} functions of the basis."
+        )
     noise = number("noise", noise, 0.0)
     generator = np.random.default_rng(seed)
     active = np.sort(generator.choice(len(basis), n_active, replace=False))
@@ -176,14 +193,20 @@ def linear_memory(
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     b = b[:, None] if b.ndim == 1 else b
     if a.ndim != 2 or a.shape[0] != a.shape[1] or b.ndim != 2 or len(b) != len(a):
-        raise DataError(f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs).")
+        raise DataError(
+            f"a has shape {a.shape}, b {b.shape}; give (nodes, nodes) and (nodes, inputs)."
+        )
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise DataError("a or b has NaN or infinite weights; give finite numbers.")
     if (radius := float(np.abs(np.linalg.eigvals(a)).max())) >= 1:
-        raise ParameterError(f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1.")
+        raise ParameterError(
+            f"`a` has the spectral radius {radius:.6g}: its memory does not fade; it must be below 1."
+        )
     outside: Any = np.asarray(noise, dtype=float)
     if outside.shape not in ((), (1,), (len(a),)) or not np.all(outside >= 0):
-        raise ParameterError(f"`noise={noise!r}` must be 0 or more: one number, or one for each of {len(a)} nodes.")
+        raise ParameterError(
+            f"`noise={noise!r}` must be 0 or more: one number, or one for each of {len(a)} nodes."
+        )
     inside = number("state_noise", state_noise, 0.0) * np.eye(len(a))
     delayed = [np.sqrt(positive("variance", variance)) * b]
     for _ in range(whole_number("max_delay", max_delay, 0)):

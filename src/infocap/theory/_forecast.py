@@ -76,7 +76,9 @@ class Forecast:
         if self.basis.memory:
             u = draw(self.basis, POINTS, seed=0)
         else:
-            u, weights = draw_weighted(self.basis, POINTS, seed=0, blocks=1)  # many at the edge, where k is large
+            u, weights = draw_weighted(
+                self.basis, POINTS, seed=0, blocks=1
+            )  # many at the edge, where k is large
         k: Floats = np.concatenate([np.einsum("ij,ij->j", y, y) for y in self.basis.blocks(u)])
         return float(np.mean(weights * k**2) / len(self.basis) ** 2)
 
@@ -87,9 +89,13 @@ class Forecast:
         if METHODS[method].forecast == "threshold":
             # Functions below the threshold are lost, and few samples weigh much.
             total = self.maximum - self.unexplained
-            lost = min(self.maximum * max(terms - total, 0.0) / n, total)  # at most as much as the raw bias
+            lost = min(
+                self.maximum * max(terms - total, 0.0) / n, total
+            )  # at most as much as the raw bias
             uneven = total * np.sqrt(max(self.concentration - 1, 0.0) / n)
-            low, typical, high = np.hypot(np.multiply(LOST, lost), np.multiply(SCATTER, uneven)).tolist()
+            low, typical, high = np.hypot(
+                np.multiply(LOST, lost), np.multiply(SCATTER, uneven)
+            ).tolist()
             return ExpectedError(n, typical=typical, low=low, high=high)
         if n < self.pilot_samples:
             raise ParameterError(
@@ -133,7 +139,9 @@ class Forecast:
         """Below this many, error bars do not hold, whatever their size."""
         largest = float(self.basis.fourth_moments.max())
         heavy = int(np.ceil(HEAVY * largest)) if largest > LEAST_HEAVY else 0
-        return max(SAMPLES_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum, heavy)
+        return max(
+            SAMPLES_PER_FUNCTION * len(self.basis), SAMPLES_PER_READOUT * self.maximum, heavy
+        )
 
 
 def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) -> Forecast:
@@ -149,7 +157,9 @@ def forecast(basis: ProductBasis, n_readouts: int, *, unexplained: float = 0.5) 
     """
     k = whole_number("n_readouts", n_readouts, 1) + 1
     if (s := number("unexplained", unexplained, 0.0)) > 1:
-        raise ParameterError(f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1.")
+        raise ParameterError(
+            f"`unexplained={unexplained!r}` is a share of the readouts; give 0 to 1."
+        )
     most = _most_transition(s)
     cases = np.array([(np.sqrt(s), TYPICAL_TRANSITION * most), (s, 0.0), (1.0, most)])
     return Forecast(basis, k, s * k, s * k * cases)
@@ -169,7 +179,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
     made_by("pilot", pilot, CapacityResult, "infocap.estimate(...)")
     error, n, terms = pilot.total_standard_error, pilot.n_samples, len(pilot.basis)
     if pilot.method not in METHODS or METHODS[pilot.method].forecast != "residual" or error is None:
-        raise DataError(f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take 'control-variate'.")
+        raise DataError(
+            f"the pilot was estimated by {pilot.method!r}; an error bar is needed: take 'control-variate'."
+        )
     if n < LEAST_PER_FUNCTION * terms:
         raise DataError(
             f"the pilot has {n} samples for {terms} functions; its error bar holds from {LEAST_PER_FUNCTION * terms} "
@@ -186,7 +198,9 @@ def forecast_from(pilot: CapacityResult) -> Forecast:
 
 def scatter(n_samples: int, terms: int, square: float, transition: float) -> float:
     """The standard error of the total, from sum(v²) and sum(v² - v⁴)."""
-    return float(np.sqrt(2 * transition / n_samples + 2 * terms * square / (n_samples - terms) ** 2))
+    return float(
+        np.sqrt(2 * transition / n_samples + 2 * terms * square / (n_samples - terms) ** 2)
+    )
 
 
 def _most_transition(s: float) -> float:

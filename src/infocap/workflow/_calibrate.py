@@ -29,7 +29,10 @@ class Calibration:
 
 
 def calibrate(
-    predict: Callable[..., ArrayLike], start: Mapping[str, float], measured: ArrayLike, errors: ArrayLike
+    predict: Callable[..., ArrayLike],
+    start: Mapping[str, float],
+    measured: ArrayLike,
+    errors: ArrayLike,
 ) -> Calibration:
     """Fit positive parameters of a simulated system to measured capacities, weighted with their errors.
 
@@ -44,11 +47,17 @@ def calibrate(
     >>> bool(abs(found.parameters["noise"] - 0.02) < 3 * found.standard_error["noise"])
     True
     """
-    values, widths, names = np.asarray(measured, dtype=float), np.asarray(errors, dtype=float), list(start)
+    values, widths, names = (
+        np.asarray(measured, dtype=float),
+        np.asarray(errors, dtype=float),
+        list(start),
+    )
     told = (widths > 0) & np.isfinite(widths)
     freedom = int(np.sum(told)) - len(names)
     if values.shape != widths.shape or freedom < 1 or not names:
-        raise DataError(f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; give more.")
+        raise DataError(
+            f"{widths.size} errors of {values.size} values cannot tell {len(names)} parameters; give more."
+        )
 
     @cache
     def residuals(*logarithms: float) -> Floats:
@@ -56,7 +65,9 @@ def calibrate(
         found = np.asarray(predict(**point), dtype=float)
         if found.shape != values.shape or not np.isfinite((found - values)[told]).all():
             said = f"predict gave shape {found.shape} for {point} and measured has {values.shape}"
-            raise DataError(f"{said}; give equally many values in both, and finite ones wherever there is an error.")
+            raise DataError(
+                f"{said}; give equally many values in both, and finite ones wherever there is an error."
+            )
         return (found - values)[told] / widths[told]
 
     def slopes(logarithms: Floats) -> Floats:
@@ -69,8 +80,14 @@ def calibrate(
     )
     chi2 = 2 * float(found.cost)
     if np.linalg.matrix_rank(found.jac) < len(names):
-        raise DataError(f"the values predicted do not tell {names} apart; leave out a parameter that has no effect.")
+        raise DataError(
+            f"the values predicted do not tell {names} apart; leave out a parameter that has no effect."
+        )
     covariance = np.linalg.inv(found.jac.T @ found.jac) * max(1.0, chi2 / freedom)
     deviation, best = np.sqrt(np.diag(covariance)), np.exp(found.x)
-    parameters, error = (dict(zip(names, one.tolist(), strict=True)) for one in (best, best * deviation))
-    return Calibration(parameters, error, covariance / np.outer(deviation, deviation), chi2, freedom)
+    parameters, error = (
+        dict(zip(names, one.tolist(), strict=True)) for one in (best, best * deviation)
+    )
+    return Calibration(
+        parameters, error, covariance / np.outer(deviation, deviation), chi2, freedom
+    )

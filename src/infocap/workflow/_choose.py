@@ -14,7 +14,15 @@ MOST_FUNCTIONS = 3000
 SAMPLES_PER_FUNCTION = 2
 HIGHEST_DEGREE = 20
 # Entries of a plan about its basis.
-ENTRIES = ("family", "n_inputs", "max_degree", "max_delay", "domain", "index_set", "max_interactions")
+ENTRIES = (
+    "family",
+    "n_inputs",
+    "max_degree",
+    "max_delay",
+    "domain",
+    "index_set",
+    "max_interactions",
+)
 
 
 def choose_basis(
@@ -29,7 +37,9 @@ def choose_basis(
     if plan is not None:
         n = int(plan["n_inputs"])
         if n != n_inputs:
-            raise DataError(f"the plan in the file is for {n} inputs, but {n_inputs} were recorded.")
+            raise DataError(
+                f"the plan in the file is for {n} inputs, but {n_inputs} were recorded."
+            )
         but = f", but for its {', '.join(given)}" if given else ""
         known = {name: plan[name] for name in ENTRIES if plan.get(name) is not None} | given
         said = {"plan": f"the basis is that of its plan{but}"}
@@ -41,21 +51,31 @@ def choose_basis(
     settings: dict[str, Any] = {"family": "legendre", "n_inputs": n_inputs} | given
     families = product_basis(**settings | {"max_degree": 0}).families  # refuses wrong settings
     if "family" not in given or not ("domain" in given or any(one.variable for one in families)):
-        kinds = [f"{one.name}, {one.distribution} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in families]
+        kinds = [
+            f"{one.name}, {one.distribution} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]"
+            for one in families
+        ]
         said["inputs"] = "; ".join(dict.fromkeys(kinds))
     if "max_degree" in given:
         return product_basis(**settings), said
     limit, degree = min(n_samples // SAMPLES_PER_FUNCTION, MOST_FUNCTIONS), 1
     cuts = settings.get("index_set", "total"), settings.get("max_interactions")
-    with suppress(ParameterError):  # too many functions, or a family that knows its functions up to some degree only
+    with suppress(
+        ParameterError
+    ):  # too many functions, or a family that knows its functions up to some degree only
         while degree < HIGHEST_DEGREE:
             indices_of(families, degree + 1, *cuts, limit=limit)
             degree += 1
     basis = product_basis(**settings, max_degree=degree)
-    said["degree"] = f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
+    said["degree"] = (
+        f"degree {basis.max_degree} chosen, {len(basis)} functions for {n_samples} samples"
+    )
     return basis, said
 
 
 def said_of_choice(said: dict[str, str]) -> Check:
     """A note among the checks of a result, for which no basis was given."""
-    return Check(f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise.", kind="note")
+    return Check(
+        f"no basis was given: {'; '.join(said.values())}; `product_basis(...)` says otherwise.",
+        kind="note",
+    )

@@ -47,7 +47,9 @@ class Comparison:
     def totals(self, level: float = LEVEL) -> pd.DataFrame:
         """One row per device: total and its difference from the first, with intervals."""
         known = [(one.total, one.total_standard_error, one.rank) for one in self.results]
-        total, error, most = np.array(known, dtype=float).T[:, :, None]  # an error of None becomes NaN
+        total, error, most = np.array(known, dtype=float).T[
+            :, :, None
+        ]  # an error of None becomes NaN
         return self._table("total", ["total"], total, error, most, level)
 
     def by_degree(self, level: float = LEVEL) -> pd.DataFrame:
@@ -56,9 +58,17 @@ class Comparison:
         The standard error of a degree is the root of the sum of squares over its functions: in simulated runs the
         sums scatter by 0.7 to 1.2 times that (docs/compare.md).
         """
-        degrees, names = self.basis.degrees, [str(degree) for degree in range(self.basis.max_degree + 1)]
+        degrees, names = (
+            self.basis.degrees,
+            [str(degree) for degree in range(self.basis.max_degree + 1)],
+        )
         values = np.array([np.bincount(degrees, values) for values in self._values])
-        errors = np.sqrt([np.bincount(degrees, one**2, minlength=self.basis.max_degree + 1) for one in self._errors])
+        errors = np.sqrt(
+            [
+                np.bincount(degrees, one**2, minlength=self.basis.max_degree + 1)
+                for one in self._errors
+            ]
+        )
         most = np.array([np.minimum(np.bincount(degrees), one.rank) for one in self.results])
         return self._table("degree", names, values, errors, most, level)
 
@@ -69,13 +79,17 @@ class Comparison:
         Hochberg, for each device by itself).
         """
         values, errors = np.array(self._values), np.array(self._errors)
-        table = self._table("function", self.basis.labels, values, errors, np.ones_like(values), level)
+        table = self._table(
+            "function", self.basis.labels, values, errors, np.ones_like(values), level
+        )
         rate = probability("false_discovery_rate", false_discovery_rate)
         step, error = np.abs(values - values[0]), np.hypot(errors, errors[0])
         alive = np.array([one.capacity > 0 for one in self.results])
         tested = (alive | alive[0]) & (step > SMALLEST) & np.isfinite(error)
         p = np.ones_like(values)  # where both are nothing, or nothing is known
-        p[tested] = 2 * scipy.special.stdtr(FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST))
+        p[tested] = 2 * scipy.special.stdtr(
+            FREEDOM, -step[tested] / np.maximum(error[tested], SMALLEST)
+        )
         clear = np.array([benjamini_hochberg(one, rate) for one in p])
         return table.assign(p_value=p.T.ravel(), significant=clear.T.ravel())
 
@@ -93,7 +107,9 @@ class Comparison:
             step = _difference(row)
             if step and (result.unreliable or self.results[0].unreliable):
                 step = f"about {rounded(row.difference, row.difference_standard_error)}"
-            total = result.qualified_total or with_error(row.capacity, row.standard_error, HALF_WIDTH_95)
+            total = result.qualified_total or with_error(
+                row.capacity, row.standard_error, HALF_WIDTH_95
+            )
             totals.append([row.device, total, str(result.maximum), step])
         degrees = [["degree", *names, *(f"{name} - {names[0]}" for name in names[1:])]]
         for degree, part in self.by_degree().groupby("name", sort=False):
@@ -113,9 +129,14 @@ class Comparison:
             said = f"  {len(clear)} of {len(ours)} functions differ between {names[0]} and {name}"
             if not np.isfinite(ours.difference_standard_error).any():
                 said = "  without error bars nobody can say which functions differ"
-            lines += ["", f"{said} (at most 5 % of these by chance); the most:" if len(clear) else said]
+            lines += [
+                "",
+                f"{said} (at most 5 % of these by chance); the most:" if len(clear) else said,
+            ]
             largest = clear.sort_values("difference", key=abs, ascending=False, kind="stable")[:5]
-            lines += _columns([[f"  {row['name']}", _difference(row)] for _, row in largest.iterrows()])
+            lines += _columns(
+                [[f"  {row['name']}", _difference(row)] for _, row in largest.iterrows()]
+            )
         return "\n".join([*lines, *(f"  check: {check}" for check in self.checks)])
 
     @property
@@ -125,10 +146,18 @@ class Comparison:
     @property
     def _errors(self) -> list[Floats]:
         unknown = np.full(len(self.basis), np.nan)
-        return [unknown if one.standard_error is None else one.standard_error for one in self.results]
+        return [
+            unknown if one.standard_error is None else one.standard_error for one in self.results
+        ]
 
     def _table(
-        self, kind: str, names: Sequence[str], values: Floats, errors: Floats, most: Floats, level: float
+        self,
+        kind: str,
+        names: Sequence[str],
+        values: Floats,
+        errors: Floats,
+        most: Floats,
+        level: float,
     ) -> pd.DataFrame:
         """Values (devices, quantities) and their errors, as a table of one row per quantity and device."""
         import pandas as pd
@@ -146,7 +175,10 @@ class Comparison:
             "difference_low": step - half_width * error,
             "difference_high": step + half_width * error,
         }
-        rows = {"name": np.repeat(list(names), len(values)), "device": np.tile(self.names, len(names))}
+        rows = {
+            "name": np.repeat(list(names), len(values)),
+            "device": np.tile(self.names, len(names)),
+        }
         numbers = {name: column.T.ravel() for name, column in columns.items()}
         return pd.DataFrame({"quantity": kind, **rows, **numbers})
 
@@ -168,11 +200,15 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
         raise ParameterError(f"compare needs two results or more; got {len(results)}.")
     for one in results:
         if not isinstance(one, CapacityResult):
-            raise ParameterError(f"{one!r} is not a CapacityResult; load_result(path) reads one from a file.")
+            raise ParameterError(
+                f"{one!r} is not a CapacityResult; load_result(path) reads one from a file."
+            )
     numbered = [f"device {k + 1}" for k in range(len(results))]
     called = tuple(map(str, numbered if names is None else names))
     if isinstance(names, str) or len(called) != len(results) or len(set(called)) < len(results):
-        raise ParameterError(f"`names={names!r}` must be {len(results)} different names, one per result.")
+        raise ParameterError(
+            f"`names={names!r}` must be {len(results)} different names, one per result."
+        )
     first = results[0].basis
     for name, one in zip(called, results, strict=True):
         if one.basis.families != first.families or one.basis.of_sequences != first.of_sequences:
@@ -185,14 +221,23 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
     common = tuple(map(_restricted, results, places))
     checks, named = list[Check](), list(zip(called, results, strict=True))
     if common != results:
-        sizes = [f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}" for name, one in named]
+        sizes = [
+            f"{name} has {len(one.basis)} up to degree {one.basis.max_degree}"
+            for name, one in named
+        ]
         said = f"the results have different functions ({listed(sizes)}): only the {places.shape[1]} in common are"
         checks.append(
-            Check(f"{said} compared and make up the totals; estimate all with one basis to compare everything.")
+            Check(
+                f"{said} compared and make up the totals; estimate all with one basis to compare everything."
+            )
         )
-    if bare := [f"{name} ({one.method})" for name, one in named if one.total_standard_error is None]:
+    if bare := [
+        f"{name} ({one.method})" for name, one in named if one.total_standard_error is None
+    ]:
         said = f"there are no error bars for {listed(bare)}, so no intervals of the differences"
-        checks.append(Check(f"{said}; use the method 'control-variate', or another with `jackknife=16`."))
+        checks.append(
+            Check(f"{said}; use the method 'control-variate', or another with `jackknife=16`.")
+        )
     if doubtful := [name for name, one in named if one.unreliable]:
         said = f"the total of {listed(doubtful)} is unreliable, and so are differences from it"
         checks.append(Check(f"{said}; look at its checks, which say why."))
@@ -207,7 +252,9 @@ def compare(*results: CapacityResult, names: Sequence[str] | None = None) -> Com
 def _inputs(basis: ProductBasis) -> str:
     """The inputs and their distribution."""
     on = ((one.name, one.distribution, one.domain) for one in basis.families)
-    kinds = [f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on]
+    kinds = [
+        f"{name} ({distribution}) on [{low:g}, {high:g}]" for name, distribution, (low, high) in on
+    ]
     delays = " at several delays" * basis.of_sequences
     return f"{counted(basis.n_inputs, 'input')}{delays}, {listed(list(dict.fromkeys(kinds)), 3)}"
 
@@ -217,7 +264,11 @@ def _restricted(result: CapacityResult, rows: Any) -> CapacityResult:
     if len(rows) == len(result.basis):
         return result
     known = {name: column[rows] for name, column in per_term(result).items()}
-    error = None if result.standard_error is None else float(np.linalg.norm(result.standard_error[rows]))
+    error = (
+        None
+        if result.standard_error is None
+        else float(np.linalg.norm(result.standard_error[rows]))
+    )
     stretches = None if result.without_stretches is None else result.without_stretches[:, rows]
     return replace(
         result,

@@ -61,5 +61,7 @@ def convergence(
     *parts, _ = summaries(samples, engine, frame_for(samples, look), edges)
     powers = accumulate(engine.fold(samples, square_sums, edges=edges))
     wholes = zip(accumulate(parts, combine), powers, strict=True)
-    raw = [capacities(whole) * (1.0 if exact else whole.n_samples / power) for whole, power in wholes]
+    raw = [
+        capacities(whole) * (1.0 if exact else whole.n_samples / power) for whole, power in wholes
+    ]
     return Convergence(steps, np.array(raw), maximum, basis)

@@ -48,8 +48,13 @@ class Diagnosis:
     skipped: tuple[str, ...]  # what too few measurements cannot tell
 
     def __repr__(self) -> str:
-        lines = [*(f"  fit: {one}" for one in self.fit), *(f"  not looked at: {one}" for one in self.skipped)]
-        return "\n".join([str(self.recording), *lines, *(f"  {one.kind}: {one}" for one in self.checks)])
+        lines = [
+            *(f"  fit: {one}" for one in self.fit),
+            *(f"  not looked at: {one}" for one in self.skipped),
+        ]
+        return "\n".join(
+            [str(self.recording), *lines, *(f"  {one.kind}: {one}" for one in self.checks)]
+        )
 
     def repaired(self) -> Recording | None:
         """Return the recording with all repaired that can be repaired safely; None where there is nothing to repair.
@@ -74,7 +79,9 @@ class Diagnosis:
         return replace(recording, metadata=recording.metadata | {"repairs": repairs})
 
 
-def diagnose(u: ArrayLike | Recording, x: ArrayLike | None = None, basis: ProductBasis | None = None) -> Diagnosis:
+def diagnose(
+    u: ArrayLike | Recording, x: ArrayLike | None = None, basis: ProductBasis | None = None
+) -> Diagnosis:
     """Look at a data set before any estimation, by the same checks that `estimate` runs.
 
     Takes inputs and readouts, or a `Recording` in place of both. `basis` tells how the inputs are distributed; by
@@ -96,7 +103,9 @@ def diagnose(u: ArrayLike | Recording, x: ArrayLike | None = None, basis: Produc
         readouts = np.asarray(x)
         recording = Recording(np.asarray(u), readouts, np.arange(len(readouts)))
     else:
-        raise ParameterError("`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording.")
+        raise ParameterError(
+            "`x=None`: give inputs and readouts, diagnose(u, x, basis), or one Recording."
+        )
     inputs, readouts = np.asarray(recording.inputs), np.asarray(recording.readouts)
     plan = recording.metadata.get("plan")
     planned = None
@@ -112,18 +121,29 @@ def diagnose(u: ArrayLike | Recording, x: ArrayLike | None = None, basis: Produc
     try:
         low = basis or (planned or _uniform(inputs))
         memory = low.memory  # of a sequence, whose rows depend on those before them
-        low = delayed_basis(low.families, max_delay={1: memory}) if memory else lowest(low, FUNCTIONS)
+        low = (
+            delayed_basis(low.families, max_delay={1: memory}) if memory else lowest(low, FUNCTIONS)
+        )
         nan = "raise" if memory else "omit"  # which would tear a sequence apart
         with warnings.catch_warnings(action="ignore", category=DataWarning):
-            result = estimate_recording(recording, low, method="raw", growth=False, nan_policy=nan, complex_as="split")
-        checks += [one for one in result.checks if "total" not in one.found and "missing" not in one.found]
+            result = estimate_recording(
+                recording, low, method="raw", growth=False, nan_policy=nan, complex_as="split"
+            )
+        checks += [
+            one for one in result.checks if "total" not in one.found and "missing" not in one.found
+        ]
     except DataError as problem:
         checks.append(Check(str(problem), cause="refused"))
         return Diagnosis(recording, tuple(checks), (), (*DATA, *BESIDE))
-    n, causes = len(recording.design_index) - len(missing), {one.found.get("cause") for one in checks}
+    n, causes = (
+        len(recording.design_index) - len(missing),
+        {one.found.get("cause") for one in checks},
+    )
     looked = [name for name, check in DATA.items() if not memory or check in WITH_MEMORY]
     skipped = tuple(name for name in looked if n < NEEDS.get(name, 0))
-    wrong = {one.found.get("looked_for") for one in checks} | {name for name, one in BESIDE.items() if one in causes}
+    wrong = {one.found.get("looked_for") for one in checks} | {
+        name for name, one in BESIDE.items() if one in causes
+    }
     wrong |= set() if planned is not None else {"inputs of the plan"}
     fit = [name for name in (*looked, *BESIDE) if name not in wrong and name not in skipped]
     return Diagnosis(recording, tuple(checks), tuple(fit), skipped)
@@ -134,19 +154,30 @@ def _off_plan(planned: Floats, seed: Any, recording: Recording, u: Floats) -> li
     if recording.design_index.max() >= len(planned):
         return []
     off = np.any(
-        np.abs(u - planned[recording.design_index]) > AS_PLANNED * np.maximum(planned.std(axis=0), 1e-300), axis=1
+        np.abs(u - planned[recording.design_index])
+        > AS_PLANNED * np.maximum(planned.std(axis=0), 1e-300),
+        axis=1,
     )
     if not off.any():
         return []
     said = f"{np.sum(off)} of {len(u)} rows have other inputs than the plan in the file (seed {seed}), the first "
     said += f"row {np.argmax(off)}, as if they were of another seed or run; read the inputs that were sent."
-    return [Check(said, unreliable="inputs not of the plan", cause="another design", rows=np.flatnonzero(off).tolist())]
+    return [
+        Check(
+            said,
+            unreliable="inputs not of the plan",
+            cause="another design",
+            rows=np.flatnonzero(off).tolist(),
+        )
+    ]
 
 
 def _uniform(u: Floats) -> ProductBasis:
     """Uniform inputs on [-1, 1], on [0, 1], or over the range that each of them fills."""
     low, high = np.nanmin(u, axis=0), np.nanmax(u, axis=0)
-    common = next((d for d in ((-1.0, 1.0), (0.0, 1.0)) if np.all(low >= d[0]) and np.all(high <= d[1])), None)
+    common = next(
+        (d for d in ((-1.0, 1.0), (0.0, 1.0)) if np.all(low >= d[0]) and np.all(high <= d[1])), None
+    )
     spans = [common or (float(a), float(b)) for a, b in zip(low, high, strict=True)]
     families = [product_basis("legendre", 1, 0, domain=span).families[0] for span in spans]
     return product_basis(families, max_degree=0)
@@ -175,20 +206,30 @@ def _realigned(recording: Recording, check: Check) -> tuple[Recording, str]:
     place = np.arange(n) - lag
     place = n - 1 - place if check.found.get("reversed") else place
     there = (place >= 0) & (place < n)
-    for now in (there & (lag != 0), there & (lag == 0)):  # where two claim a place, what was not moved has it
+    for now in (
+        there & (lag != 0),
+        there & (lag == 0),
+    ):  # where two claim a place, what was not moved has it
         moved[order[place[now]]] = x[order[now]]
         filled[place[now]] = True
     kept = np.sort(order[filled])
     said = f"readouts were realigned by {', '.join(f'{shift:+d}' for _, _, shift in shifts)}"
     recording = _only(replace(recording, readouts=moved, repeats=None), kept)
-    return recording, f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}"
+    return (
+        recording,
+        f"{said}; left out without a readout of its own: {counted(n - len(kept), 'row')}",
+    )
 
 
 def _with_repeats(recording: Recording, check: Check) -> tuple[Recording, str]:
     """Make the second measurement at an input its repeat; a third is left out."""
     first, again = np.array(check.found["first_rows"]), np.array(check.found["rows"])
     x = np.asarray(recording.readouts)
-    repeats = np.full(x.shape, np.nan) if recording.repeats is None else np.array(recording.repeats, dtype=float)
+    repeats = (
+        np.full(x.shape, np.nan)
+        if recording.repeats is None
+        else np.array(recording.repeats, dtype=float)
+    )
     own = ~np.isin(first, again)  # of three, the second is the first of the third
     repeats[first[own]] = x[again[own]]
     kept = np.delete(np.arange(len(x)), again)

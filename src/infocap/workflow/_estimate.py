@@ -123,13 +123,17 @@ def estimate(
     }
     if not isinstance(u, Recording):
         if x is None:
-            raise ParameterError("`x=None`: give inputs and readouts, estimate(u, x, basis), or one Recording.")
+            raise ParameterError(
+                "`x=None`: give inputs and readouts, estimate(u, x, basis), or one Recording."
+            )
         return estimate_arrays(u, x, basis, **settings)
     if x is not None:
         raise ParameterError(
             "a Recording holds its readouts; give the basis by name, estimate(recording, basis=basis)."
         )
-    return estimate_recording(u, basis, **{name: value for name, value in settings.items() if value is not None})
+    return estimate_recording(
+        u, basis, **{name: value for name, value in settings.items() if value is not None}
+    )
 
 
 def probe(
@@ -166,7 +170,9 @@ def probe(
     made_by("basis", basis, ProductBasis, "product_basis(...)")
     free = weighted is None and not basis.memory and find_method(method, {}).takes_weights
     by_itself = free and needs_weights(basis, n_samples)
-    how: dict[str, Any] = {"seed": seed, "blocks": blocks} | ({} if design is None else {"design": design})
+    how: dict[str, Any] = {"seed": seed, "blocks": blocks} | (
+        {} if design is None else {"design": design}
+    )
     if by_itself or (weighted is not None and yes_or_no("weighted", weighted)):
         u, sample_weight = draw_weighted(basis, n_samples, **how)
     else:

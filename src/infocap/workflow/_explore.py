@@ -66,7 +66,12 @@ class Exploration:
     @property
     def windows(self) -> dict[int, int]:
         """The largest delay found of each degree, for ``delayed_basis(max_delay=found.windows)``."""
-        pairs = zip(self.basis.degrees.tolist(), self.basis.largest_delays.tolist(), self.result.capacity, strict=True)
+        pairs = zip(
+            self.basis.degrees.tolist(),
+            self.basis.largest_delays.tolist(),
+            self.result.capacity,
+            strict=True,
+        )
         return {degree: delay for degree, delay, held in sorted(pairs) if degree and held}
 
     def __repr__(self) -> str:
@@ -141,14 +146,22 @@ def explore(
     for degree in range(1, whole_number("max_degree", max_degree, 1) + 1):
         size = partial(lambda degree, delay: count_terms(families, {degree: delay}), degree)
         longest = bisect_right(range(longest + 1), FIRST_SHARE * most / max_degree, key=size) - 1
-        windows |= {degree: longest} if longest >= 0 else {}  # there may be too many already without delays
+        windows |= (
+            {degree: longest} if longest >= 0 else {}
+        )  # there may be too many already without delays
     seen = gather_evidence(u, x, nothing, **options)
     most_found = min(seen.n_samples // LEAST_SAMPLES, MOST_FOUND)
     found, rounds, faint = _search(seen, rate, windows, most, most_found)
-    basis = DelayedBasis(families, found.indices, memory=1)  # a sequence, even if nothing of the past was found
-    with warnings.catch_warnings():  # of functions beyond the basis, which were tested here; the others come again
+    basis = DelayedBasis(
+        families, found.indices, memory=1
+    )  # a sequence, even if nothing of the past was found
+    with (
+        warnings.catch_warnings()
+    ):  # of functions beyond the basis, which were tested here; the others come again
         warnings.simplefilter("ignore", DataWarning)
-        result = estimate(u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options)
+        result = estimate(
+            u, x, basis, repeats=repeats, method_options={"false_discovery_rate": rate}, **options
+        )
     # The first rounds judged by residuals full of what was found later: all tested are judged again, by one fit.
     assert result.p_value is not None
     every = np.append(result.p_value, np.ones(rounds[-1].tested + 1 - len(basis)))
@@ -160,14 +173,20 @@ def explore(
     for degree in _reaching(DelayedBasis(families, basis.indices[clear]), rounds[-1].windows):
         delays = rounds[-1].windows[degree]
         said = f"functions of degree {degree} were found in the outermost third of the {delays} delays tested"
-        remedy = "record longer runs and raise `washout`" if delays >= washout else "raise `most_tested`"
+        remedy = (
+            "record longer runs and raise `washout`" if delays >= washout else "raise `most_tested`"
+        )
         checks.append(Check(f"{said}; {remedy} to look beyond.", degree=degree))
     for check in checks:
         if check.kind == "warning":
             warn(check)
     last = rounds[-1]
-    metadata = result.metadata | {"explored": {"windows": last.windows, "tested": last.tested, "faint": faint}}
-    result = replace(result, capacity=result.capacity * clear, checks=tuple(checks), metadata=metadata)
+    metadata = result.metadata | {
+        "explored": {"windows": last.windows, "tested": last.tested, "faint": faint}
+    }
+    result = replace(
+        result, capacity=result.capacity * clear, checks=tuple(checks), metadata=metadata
+    )
     return Exploration(basis, result, tuple(rounds), *faint)
 
 
@@ -175,10 +194,17 @@ def _search(
     seen: Evidence, rate: float, windows: dict[int, int], most_tested: int, most_found: int
 ) -> tuple[DelayedBasis, list[Round], tuple[float, float]]:
     """The functions found with the constant, the rounds, and what the others hold together, with its error."""
-    families, memory, found, rounds = seen.basis.families, seen.basis.memory, seen.basis, list[Round]()
+    families, memory, found, rounds = (
+        seen.basis.families,
+        seen.basis.memory,
+        seen.basis,
+        list[Round](),
+    )
     assert isinstance(found, DelayedBasis)
     while True:
-        basis = DelayedBasis(families, sort_terms(families, list_terms(families, windows)), memory=memory)
+        basis = DelayedBasis(
+            families, sort_terms(families, list_terms(families, windows)), memory=memory
+        )
         others = np.flatnonzero(basis.places(found) < 0)
         p, unexplained, faint = _test(seen, basis, found, others)
         gain = rounds[-1].unexplained - unexplained if rounds else np.inf
@@ -198,7 +224,11 @@ def _search(
 def _reaching(found: DelayedBasis, windows: dict[int, int]) -> list[int]:
     """The degrees of which something was found in the outermost third of the delays tested."""
     far = [found.largest_delays[found.degrees == degree].max(initial=-1) for degree in windows]
-    return [degree for delay, degree in zip(far, windows, strict=True) if delay > OUTER * windows[degree]]
+    return [
+        degree
+        for delay, degree in zip(far, windows, strict=True)
+        if delay > OUTER * windows[degree]
+    ]
 
 
 def _test(
@@ -208,15 +238,26 @@ def _test(
 
     Returns p-values of the others, how much of the rank is unexplained, and the capacity of the others together.
     """
-    fit = fitted(seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener)))
+    fit = fitted(
+        seen.engine.fold(replace(seen.samples, basis=found), partial(products, **seen.whitener))
+    )
     if fit is None:
-        raise DataError("some functions found are the same on these samples; draw another sequence, or a longer one.")
+        raise DataError(
+            "some functions found are the same on these samples; draw another sequence, or a longer one."
+        )
     c, left, gram = fit
     root, _ = inverse_root(gram)
-    covariance, free = root.T @ left @ root, seen.n_samples - len(found)  # the fit has taken its share of the residuals
+    covariance, free = (
+        root.T @ left @ root,
+        seen.n_samples - len(found),
+    )  # the fit has taken its share of the residuals
     work = partial(_residual_sums, found=found, c=c, root=root, **seen.whitener)
     sums = seen.engine.fold(replace(seen.samples, basis=basis), work)[others] / free
-    capacity, bias, unexplained = np.sum(sums[:, :-1] ** 2, axis=1), sums[:, -1] / free, float(np.trace(covariance))
+    capacity, bias, unexplained = (
+        np.sum(sums[:, :-1] ** 2, axis=1),
+        sums[:, -1] / free,
+        float(np.trace(covariance)),
+    )
     freedom = unexplained**2 / max(float(np.sum(covariance**2)), TINY)
     variance = max(float(np.sum(2 * bias**2 + 4 * bias * (capacity - bias))), 0.0) / freedom
     p = scipy.special.chdtrc(freedom, freedom * capacity / np.maximum(bias, TINY))
@@ -224,7 +265,14 @@ def _test(
 
 
 def _residual_sums(
-    samples: Samples, start: int, stop: int, *, found: DelayedBasis, c: Floats, root: Floats, **frame: Any
+    samples: Samples,
+    start: int,
+    stop: int,
+    *,
+    found: DelayedBasis,
+    c: Floats,
+    root: Floats,
+    **frame: Any,
 ) -> Floats:
     """The sums over some rows of y e, for the residuals e of a fit, and last of y² |e|²: (terms, rank + 1)."""
     total = np.zeros((len(samples.basis), root.shape[1] + 1))

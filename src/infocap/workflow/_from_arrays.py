@@ -50,11 +50,15 @@ def estimate_arrays(
         basis, reasons = choose_basis((shape[0], shape[1]), **chosen_family)
         notes.append(said_of_choice(reasons))
     elif family is not None:
-        raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
+        raise ParameterError(
+            f"`family={family!r}` goes without a basis, which has its own; leave out one of them."
+        )
     basis_of_result = basis
     if at is not None:
         if washout is not None:
-            raise ParameterError(f"`washout={washout!r}` has no meaning at one time step; leave out `washout` or `at`.")
+            raise ParameterError(
+                f"`washout={washout!r}` has no meaning at one time step; leave out `washout` or `at`."
+            )
         if repeats is not None:
             _, repeats, _ = at_one_step(u, repeats, basis, at)
         u, x, basis = at_one_step(u, x, basis, at)
@@ -71,7 +75,9 @@ def estimate_arrays(
         repeats=repeats,
         washout=washout,
     )
-    engine = Engine(chosen_executor(executor, u, x), None if memory_limit is None else byte_count(memory_limit))
+    engine = Engine(
+        chosen_executor(executor, u, x), None if memory_limit is None else byte_count(memory_limit)
+    )
     evidence = evidence_of(samples, engine, constant, nan_policy, chosen_method)
     result = conclude(evidence, chosen_method, options)
     if at is not None:

@@ -67,17 +67,23 @@ def estimate_recording(
         basis, reasons = choose_basis((shape[0], shape[1]), plan or None, **chosen_family)
         notes.append(said_of_choice(reasons))
     elif family is not None:
-        raise ParameterError(f"`family={family!r}` goes without a basis, which has its own; leave out one of them.")
+        raise ParameterError(
+            f"`family={family!r}` goes without a basis, which has its own; leave out one of them."
+        )
     settings |= {"complex_as": complex_as, "nan_policy": nan_policy}
     if "sample_weight" not in settings and plan.get("weighted"):
         names = ("max_degree", "index_set", "max_interactions")
         planned_basis = product_basis(basis.families, **{name: plan[name] for name in names})
-        settings["sample_weight"] = weights_at(planned_basis, np.asarray(recording.inputs[:], dtype=float))
+        settings["sample_weight"] = weights_at(
+            planned_basis, np.asarray(recording.inputs[:], dtype=float)
+        )
     arguments = rows_of(recording, basis.of_sequences) | settings
     result = estimate_arrays(arguments.pop("u"), arguments.pop("x"), basis, **arguments)
     checks = [check if isinstance(check, Check) else Check(check) for check in recording.checks]
     found: dict[str, Any] = {"metadata": result.metadata | {"provenance": provenance(recording)}}
-    in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(recording.readouts, np.memmap)
+    in_memory = isinstance(recording.readouts, np.ndarray) and not isinstance(
+        recording.readouts, np.memmap
+    )
     if growth and in_memory and not basis.of_sequences:  # a part of a sequence would be another one
         found["growth"] = _growth(recording, basis, result, settings)
     if recording.noise is not None and in_memory:
@@ -95,33 +101,43 @@ def estimate_recording(
 def rows_of(recording: Recording, sequence: bool) -> dict[str, Any]:
     """What `estimate` takes from a recording; of a sequence in lists where it has several runs, with its washout."""
     named = ((recording.inputs, recording.input_names), (recording.readouts, recording.channel))
-    u, x = (Labelled(one, names) if np.shape(one)[1:] == (len(names),) else one for one, names in named)
+    u, x = (
+        Labelled(one, names) if np.shape(one)[1:] == (len(names),) else one for one, names in named
+    )
     rows: dict[str, Any] = {"u": u, "x": x, "repeats": recording.repeats}
     if not sequence:
         return rows | {"time": recording.time, "design_index": np.asarray(recording.design_index)}
     if len(runs := recording.runs) > 1:
-        rows = {name: None if one is None else [one[run] for run in runs] for name, one in rows.items()}
+        rows = {
+            name: None if one is None else [one[run] for run in runs] for name, one in rows.items()
+        }
     return rows | ({} if recording.washout is None else {"washout": recording.washout})
 
 
 def _numbers(recording: Recording, name: str, complex_as: str | None) -> Floats:
     """All rows of something that was read out, as real as the readouts become for the estimate."""
     part = np.asarray(getattr(recording, name))
-    table = Table(part.astype(complex) if np.iscomplexobj(recording.readouts) else part, name, complex_as)
+    table = Table(
+        part.astype(complex) if np.iscomplexobj(recording.readouts) else part, name, complex_as
+    )
     return np.asarray(table.read(0, table.shape[0]))
 
 
 def provenance(recording: Recording) -> dict[str, Any]:
     """Where a result comes from: the plan and other metadata of the recording, versions and date."""
     known = {"estimated": datetime.now(UTC).isoformat(timespec="seconds"), "infocap": __version__}
-    known |= {"python": platform.python_version()} | {name: version(name) for name in ("numpy", "scipy")}
+    known |= {"python": platform.python_version()} | {
+        name: version(name) for name in ("numpy", "scipy")
+    }
     known |= {"readout_unit": recording.readout_unit} if recording.readout_unit else {}
     plan = recording.metadata.get("plan")
     known |= {"design": design_fingerprint(plan)} if isinstance(plan, dict) and plan else {}
     return known | recording.metadata
 
 
-def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]) -> Growth:
+def _growth(
+    recording: Recording, basis: ProductBasis, result: CapacityResult, settings: dict[str, Any]
+) -> Growth:
     """The total from the rows measured first: what an earlier stop would have given."""
     n, when = len(recording.design_index), recording.time
     order = np.arange(n) if when is None else np.argsort(when, kind="stable")
@@ -130,11 +146,18 @@ def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, s
     for size in (one for one in sizes if one >= LEAST * result.maximum):
         rows = np.sort(order[:size])
         own = settings | {"sample_weight": None if weights is None else np.asarray(weights)[rows]}
-        with warnings.catch_warnings(), suppress(InfocapError):  # rows that are too few tell nothing
+        with (
+            warnings.catch_warnings(),
+            suppress(InfocapError),
+        ):  # rows that are too few tell nothing
             warnings.simplefilter("ignore", DataWarning)  # the whole says what there is to say
-            known.append(estimate_arrays(recording.inputs[rows], recording.readouts[rows], basis, **own))
+            known.append(
+                estimate_arrays(recording.inputs[rows], recording.readouts[rows], basis, **own)
+            )
     known.append(result)
-    errors = tuple(one.total_standard_error for one in known if one.total_standard_error is not None)
+    errors = tuple(
+        one.total_standard_error for one in known if one.total_standard_error is not None
+    )
     return Growth(
         tuple(one.n_samples for one in known),
         tuple(one.total for one in known),
@@ -142,7 +165,9 @@ def _growth(recording: Recording, basis: ProductBasis, result: CapacityResult, s
     )
 
 
-def _factors(recording: Recording, nan_policy: str, complex_as: str | None) -> tuple[Factors, list[Check]]:
+def _factors(
+    recording: Recording, nan_policy: str, complex_as: str | None
+) -> tuple[Factors, list[Check]]:
     """Malinowski's indicator function, or why there is none."""
     noise, readouts = (_numbers(recording, name, complex_as) for name in ("noise", "readouts"))
     if nan_policy == "omit":
@@ -152,8 +177,14 @@ def _factors(recording: Recording, nan_policy: str, complex_as: str | None) -> t
         try:
             found = indicator(readouts, repeats=noise)
         except InfocapError as problem:
-            return Factors(len(noise), problem=str(problem)), [Check(f"no factor analysis: {problem}")]
-    said = [Check(f"factor analysis: {one.message}") for one in caught if issubclass(one.category, DataWarning)]
+            return Factors(len(noise), problem=str(problem)), [
+                Check(f"no factor analysis: {problem}")
+            ]
+    said = [
+        Check(f"factor analysis: {one.message}")
+        for one in caught
+        if issubclass(one.category, DataWarning)
+    ]
     return Factors(len(noise), found.n_factors, tuple(found.values.tolist())), said
 
 
@@ -172,7 +203,9 @@ def _drift(recording: Recording, complex_as: str | None = None) -> tuple[Drift |
     live = (deviation > 0) & np.isfinite(reference).all(axis=0)
     if not live.any():
         return None, []
-    moved: Floats = (reference - reference[0])[:, live] / deviation[live]  # a constant stays exactly zero
+    moved: Floats = (reference - reference[0])[:, live] / deviation[
+        live
+    ]  # a constant stays exactly zero
     moved = moved - moved.mean(axis=0)
     variance = float(np.mean(moved**2)) * len(moved) / (len(moved) - 1)
     noise = float(np.mean(np.diff(moved, axis=0) ** 2)) / 2

@@ -87,7 +87,9 @@ class Sweep:
             if candidate == point:
                 return result
         known = "; ".join(f"{name} in {list(values)}" for name, values in self.settings.items())
-        raise ParameterError(f"there is no result at {_said(point) or 'no setting'}; the sweep has {known}.")
+        raise ParameterError(
+            f"there is no result at {_said(point) or 'no setting'}; the sweep has {known}."
+        )
 
     def to_xarray(self) -> xr.Dataset:
         """One table: total, capacity of every function, by degree, and errors where the method gives them."""
@@ -98,7 +100,9 @@ class Sweep:
         for name in (*TOTALS, "n_readouts", "maximum", "rank", *PER_TERM):
             values = [getattr(result, name) for result in self.results]
             if name not in names and not any(value is None for value in values):
-                dimensions, sizes = ((*names, "term"), (*shape, -1)) if name in PER_TERM else (names, shape)
+                dimensions, sizes = (
+                    ((*names, "term"), (*shape, -1)) if name in PER_TERM else (names, shape)
+                )
                 columns[name] = (dimensions, np.array(values).reshape(sizes))
         by_degree = [np.bincount(basis.degrees, result.capacity) for result in self.results]
         columns["by_degree"] = ((*names, "degree"), np.array(by_degree).reshape(*shape, -1))
@@ -119,7 +123,9 @@ class Sweep:
         table = self.to_xarray()
         totals = table[[name for name in (*TOTALS, "maximum") if name in table]].to_dataframe()
         by_degree = table["by_degree"].to_series().unstack("degree").add_prefix("degree_")
-        given = {name: [point[name] for point in self.points] for name in self.settings}  # of their own types
+        given = {
+            name: [point[name] for point in self.points] for name in self.settings
+        }  # of their own types
         return totals.join(by_degree).reset_index().assign(**given)
 
 
@@ -175,7 +181,9 @@ def sweep(
     from tqdm.auto import tqdm
 
     if not callable(make_system):
-        raise ParameterError(f"`make_system={make_system!r}` must be a function that makes a system.")
+        raise ParameterError(
+            f"`make_system={make_system!r}` must be a function that makes a system."
+        )
     made_by("basis", basis, ProductBasis, "product_basis(...)")
     n_samples = whole_number("n_samples", n_samples, 1)
     grid = _grid(settings)
@@ -191,7 +199,9 @@ def sweep(
         plan = how | {
             "system": _name(make_system),
             "basis": basis.to_dict(),
-            "indices": hashlib.sha256(np.asarray(basis.indices, dtype=np.int64).tobytes()).hexdigest()[:16],
+            "indices": hashlib.sha256(
+                np.asarray(basis.indices, dtype=np.int64).tobytes()
+            ).hexdigest()[:16],
             "n_terms": len(basis),
             "method": method if isinstance(method, str) else _name(method),
             "method_options": {name: repr(value) for name, value in (method_options or {}).items()},
@@ -206,7 +216,9 @@ def sweep(
         for number, result in _run(measured, missing, chosen_executor(executor)):
             if files:
                 folder = files[number].parent
-                if not (folder / PLAN).exists():  # with the first result: a call that never ran leaves nothing
+                if not (
+                    folder / PLAN
+                ).exists():  # with the first result: a call that never ran leaves nothing
                     folder.mkdir(parents=True, exist_ok=True)
                     with replaced(folder / PLAN) as beside:
                         kept = {"format": "infocap sweep 1", "plan": plan}
@@ -218,7 +230,11 @@ def sweep(
 
 
 def _measured(
-    make_system: Callable[..., System], point: dict[str, Any], *, basis: ProductBasis, how: dict[str, Any]
+    make_system: Callable[..., System],
+    point: dict[str, Any],
+    *,
+    basis: ProductBasis,
+    how: dict[str, Any],
 ) -> CapacityResult:
     """One setting, as `probe` measures it; an error says which."""
     try:
@@ -228,7 +244,9 @@ def _measured(
         raise
 
 
-def _run(measured: Any, missing: dict[int, Any], executor: Any) -> Iterator[tuple[int, CapacityResult]]:
+def _run(
+    measured: Any, missing: dict[int, Any], executor: Any
+) -> Iterator[tuple[int, CapacityResult]]:
     """The results of the missing settings by their numbers, as they come."""
     if executor is None:
         yield from ((number, measured(point)) for number, point in missing.items())
@@ -246,16 +264,22 @@ def _run(measured: Any, missing: dict[int, Any], executor: Any) -> Iterator[tupl
 def _grid(settings: Mapping[str, Iterable[Any]]) -> dict[str, tuple[Any, ...]]:
     """The values of each parameter as tuples, after a check that there are some and none twice."""
     if not isinstance(settings, Mapping) or not settings:
-        raise ParameterError(f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}.")
+        raise ParameterError(
+            f"`settings={settings!r}` must name parameters and values: {{'gain': [1, 2]}}."
+        )
     grid = {}
     for name, values in settings.items():
         if name in TAKEN:
-            raise ParameterError(f"settings has {name!r}, the name of a column of the answer; rename it.")
+            raise ParameterError(
+                f"settings has {name!r}, the name of a column of the answer; rename it."
+            )
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise ParameterError(f"settings has {name}={values!r}; give a list of values.")
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in values)
         if not plain or any(value in plain[:place] for place, value in enumerate(plain)):
-            raise ParameterError(f"settings has {name}={list(plain)}; give at least one value, none twice.")
+            raise ParameterError(
+                f"settings has {name}={list(plain)}; give at least one value, none twice."
+            )
         grid[str(name)] = plain
     return grid
 
@@ -274,21 +298,31 @@ def _files(folder: Path, plan: dict[str, Any], points: list[dict[str, Any]]) -> 
     Names can be read by a person; a few digits tell apart what rounds to the same.
     """
     if plan["seed"] is None:
-        raise ParameterError("path= keeps a sweep that can be continued, which needs a seed: seed=1.")
+        raise ParameterError(
+            "path= keeps a sweep that can be continued, which needs a seed: seed=1."
+        )
     if (folder / PLAN).exists():
         try:
             kept = dict(json.loads((folder / PLAN).read_text(encoding="utf-8"))["plan"])
         except (ValueError, KeyError, TypeError) as problem:
-            raise DataError(f"{folder / PLAN} is not the plan of a sweep ({problem}); give another.") from None
+            raise DataError(
+                f"{folder / PLAN} is not the plan of a sweep ({problem}); give another."
+            ) from None
         ours = json.loads(json.dumps(plan))  # as a file gives it back
         changed = [name for name in ours if kept.get(name) != ours[name]]
         if changed:
-            said = ", ".join(f"{name} {kept.get(name)!r} there and {ours[name]!r} here" for name in changed)
-            raise DataError(f"{folder} holds another sweep ({said}); give another path, or remove the folder.")
+            said = ", ".join(
+                f"{name} {kept.get(name)!r} there and {ours[name]!r} here" for name in changed
+            )
+            raise DataError(
+                f"{folder} holds another sweep ({said}); give another path, or remove the folder."
+            )
     files = []
     for point in points:
         said = ",".join(f"{name}={value}" for name, value in point.items())
-        plain = "".join(letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said)[:120]
+        plain = "".join(
+            letter if letter.isalnum() or letter in "=,.-+_" else "_" for letter in said
+        )[:120]
         exact = json.dumps({key: repr(value) for key, value in point.items()}, sort_keys=True)
         files.append(folder / f"{plain}-{hashlib.sha256(exact.encode()).hexdigest()[:8]}.nc")
     return files

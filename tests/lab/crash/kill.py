@@ -91,7 +91,16 @@ def in_steps(values, batch):
 
 def main(folder, kills, seed, batch):
     random.seed(seed)
-    path, told, done, amiss, lost, torn, underway, finished = folder / "run.db", {}, 0, [], [], [], 0, 0
+    path, told, done, amiss, lost, torn, underway, finished = (
+        folder / "run.db",
+        {},
+        0,
+        [],
+        [],
+        [],
+        0,
+        0,
+    )
     while done < kills:
         child, reading = fork(path, batch)
         if random.random() < 0.8:  # else at any moment, while a store is opened, for example
@@ -111,12 +120,21 @@ def main(folder, kills, seed, batch):
             finished += 1
             if os.WEXITSTATUS(status):
                 raise SystemExit("the acquisition failed by itself")
-            path = folder / f"run{finished}.db"  # that one was complete: another one, for more kills
+            path = (
+                folder / f"run{finished}.db"
+            )  # that one was complete: another one, for more kills
             told = {}
     child, reading = fork(path, batch)
     acknowledged(reading)
     os.waitpid(child, 0)
-    found = {"kills": done, "underway": underway, "lost": lost, "torn": torn, "amiss": amiss, "path": str(path)}
+    found = {
+        "kills": done,
+        "underway": underway,
+        "lost": lost,
+        "torn": torn,
+        "amiss": amiss,
+        "path": str(path),
+    }
     print(json.dumps(found | {"runs": finished + 1}))
 
 

@@ -42,7 +42,9 @@ def disk_after(steps, seed, folder):
     """Contents of every file, had the power failed after these steps; None for a file that is not there."""
     chance, files = random.Random(seed), {}
     for step in steps:
-        if step.what == "sync" and step.path == folder:  # the names are safe, so what was removed stays so
+        if (
+            step.what == "sync" and step.path == folder
+        ):  # the names are safe, so what was removed stays so
             for file in files.values():
                 gone = [k for k, later in enumerate(file.later) if later.what == "unlink"]
                 if gone:
@@ -82,5 +84,7 @@ def _apply_some(file, chance):
             continue
         for start in range(0, len(step.data), SECTOR):
             if chance.random() < share:
-                some.append(Step("write", step.path, step.offset + start, step.data[start : start + SECTOR]))
+                some.append(
+                    Step("write", step.path, step.offset + start, step.data[start : start + SECTOR])
+                )
     return _apply(None if file.safe is None else bytearray(file.safe), some)

@@ -27,9 +27,15 @@ class Commands(click.Group):
             quiet = click.Context(command, parent=ctx, info_name=name, resilient_parsing=True)
             _, _, given = command.make_parser(quiet).parse_args(list(rest))
             for option, times in Counter(given).items():
-                if times > 1 and isinstance(option, click.Option) and not (option.multiple or option.is_flag):
+                if (
+                    times > 1
+                    and isinstance(option, click.Option)
+                    and not (option.multiple or option.is_flag)
+                ):
                     said = f"{max(option.opts, key=len)} is given {times} times"
-                    raise click.UsageError(f"{said}, and only one value can be used; give it once.", quiet)
+                    raise click.UsageError(
+                        f"{said}, and only one value can be used; give it once.", quiet
+                    )
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -41,14 +47,29 @@ class Commands(click.Group):
             raise type(problem)(as_options(str(problem), command)) from None
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+)
 @click.version_option(__version__, prog_name="infocap")
 def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
 LAB = (plan, draw, acquire, extend, watch, import_, export)
-for command in (*LAB, diagnose, estimate, explore, show, compare, report, card, gallery, simulate, reproduce, cite):
+for command in (
+    *LAB,
+    diagnose,
+    estimate,
+    explore,
+    show,
+    compare,
+    report,
+    card,
+    gallery,
+    simulate,
+    reproduce,
+    cite,
+):
     main.add_command(command)
 
 
@@ -57,7 +78,11 @@ def run() -> None:
     warnings.formatwarning = _plainly
     try:
         main()
-    except (InfocapError, OSError, MemoryError) as problem:  # an OSError: no permission, or the disk is full
+    except (
+        InfocapError,
+        OSError,
+        MemoryError,
+    ) as problem:  # an OSError: no permission, or the disk is full
         said = " ".join(str(problem).split())
         if isinstance(problem, MemoryError):
             said = f"there is not enough memory for this ({said})."

@@ -25,7 +25,9 @@ from ..experiment._plan import Plan
 from ._outputs import Out, summary
 from ._terminal import Source, echo, option, options, warnings_in_checks, wrapped
 
-CONNECT_S = 20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
+CONNECT_S = (
+    20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
+)
 LONG_S = 60.0  # Seconds that an estimation may take before it is said how long: whoever waits likes to know.
 
 
@@ -47,7 +49,10 @@ class Drawn:
         "plan in FILES, else legendre]",
     )
     domain: tuple[tuple[float, float], ...] = option(
-        "--domain", type=(float, float), multiple=True, help="Range of the inputs, once for all or once for each."
+        "--domain",
+        type=(float, float),
+        multiple=True,
+        help="Range of the inputs, once for all or once for each.",
     )
 
 
@@ -55,9 +60,15 @@ class Drawn:
 class Wanted(Drawn):
     """The basis as options give it; None and () leave it open."""
 
-    max_degree: int | None = option("--max-degree", type=int, help="Highest degree.  [default: the plan's, else by N]")
-    index_set: str | None = option("--index-set", help="Products of functions in the basis: total or hyperbolic.")
-    max_interactions: int | None = option("--max-interactions", type=int, help="Most inputs in one function.")
+    max_degree: int | None = option(
+        "--max-degree", type=int, help="Highest degree.  [default: the plan's, else by N]"
+    )
+    index_set: str | None = option(
+        "--index-set", help="Products of functions in the basis: total or hyperbolic."
+    )
+    max_interactions: int | None = option(
+        "--max-interactions", type=int, help="Most inputs in one function."
+    )
     max_delay: str | None = option(
         "--max-delay", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20."
     )
@@ -73,17 +84,30 @@ class How:
         default="control-variate",
         help="; ".join(f"{name}: {method.summary}" for name, method in METHODS.items()) + ".",
     )
-    no_constant: bool = option("--no-constant", is_flag=True, help="Do not add the constant readout.")
-    nan_policy: str = option(
-        "--nan-policy", type=click.Choice(["raise", "omit"]), default="raise", help="Rows with gaps."
+    no_constant: bool = option(
+        "--no-constant", is_flag=True, help="Do not add the constant readout."
     )
-    complex_as: str | None = option("--complex-as", type=click.Choice(["abs2", "split"]), help="Powers, or two parts.")
-    washout: int | None = option("--washout", type=int, help="Steps unused at the start of each run, with --max-delay.")
-    no_growth: bool = option("--no-growth", is_flag=True, help="Do not estimate the total with fewer samples, too.")
+    nan_policy: str = option(
+        "--nan-policy",
+        type=click.Choice(["raise", "omit"]),
+        default="raise",
+        help="Rows with gaps.",
+    )
+    complex_as: str | None = option(
+        "--complex-as", type=click.Choice(["abs2", "split"]), help="Powers, or two parts."
+    )
+    washout: int | None = option(
+        "--washout", type=int, help="Steps unused at the start of each run, with --max-delay."
+    )
+    no_growth: bool = option(
+        "--no-growth", is_flag=True, help="Do not estimate the total with fewer samples, too."
+    )
     memory_limit: str | None = option(
         "--memory-limit", help="Memory to use, such as 1GB; files are then read in blocks."
     )
-    scheduler: str | None = option("--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786.")
+    scheduler: str | None = option(
+        "--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786."
+    )
 
 
 @click.command()
@@ -101,14 +125,23 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
     in_memory = how.memory_limit is None and how.scheduler is None
     recording = source.read(in_memory=in_memory)
     basis, said = wanted_basis(recording, wanted)
-    seconds, n_bytes = cost(basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, METHODS[how.method])
+    seconds, n_bytes = cost(
+        basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, METHODS[how.method]
+    )
     if seconds > LONG_S:
-        said.append(f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory")
+        said.append(
+            f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory"
+        )
     announce(source, recording, basis, said, out)
-    settings = {name: getattr(how, name) for name in ("method", "nan_policy", "complex_as", "memory_limit")}
+    settings = {
+        name: getattr(how, name) for name in ("method", "nan_policy", "complex_as", "memory_limit")
+    }
     settings |= {} if how.washout is None else {"washout": how.washout}
     settings |= {"constant": not how.no_constant, "growth": in_memory and not how.no_growth}
-    with warnings_in_checks(), nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor:
+    with (
+        warnings_in_checks(),
+        nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor,
+    ):
         result = estimate_recording(recording, basis=basis, executor=executor, **settings)
     out.finish(result, ["", *summary(result)])
 
@@ -116,7 +149,9 @@ def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
 @click.command()
 @options("source", Source)
 @options("drawn", Drawn)
-@click.option("--washout", type=int, help="Steps unused at the start of each run; the longest delay, too.")
+@click.option(
+    "--washout", type=int, help="Steps unused at the start of each run; the longest delay, too."
+)
 @click.option("--max-degree", "max_degree", default=6, help="Highest degree that is looked for.")
 @click.option("--most-tested", default=30_000, help="Most functions that are tested.")
 @options("out", Out)
@@ -128,17 +163,27 @@ def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **searc
     """
     out.check()
     recording = source.read()
-    basis, said = wanted_basis(recording, Wanted(**vars(drawn), max_delay="1:1"))  # whatever delays will be found
+    basis, said = wanted_basis(
+        recording, Wanted(**vars(drawn), max_delay="1:1")
+    )  # whatever delays will be found
     announce(source, recording, basis, said, out)
-    given = rows_of(recording, sequence=True) | search | ({} if washout is None else {"washout": washout})
+    given = (
+        rows_of(recording, sequence=True)
+        | search
+        | ({} if washout is None else {"washout": washout})
+    )
     with warnings_in_checks():
         found = search_past(family=basis.families, **given)
-    result = replace(found.result, metadata=found.result.metadata | {"provenance": provenance(recording)})
+    result = replace(
+        found.result, metadata=found.result.metadata | {"provenance": provenance(recording)}
+    )
     lines = repr(found).partition("\nCapacityResult")[0].split("\n")  # how the search went
     out.finish(result, ["", *lines, "", *summary(result)])
 
 
-def announce(source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out) -> None:
+def announce(
+    source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out
+) -> None:
     """Say what the files hold and how it is taken."""
     if not out.quiet:
         (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
@@ -157,7 +202,9 @@ def cluster(address: str) -> Any:
         raise ParameterError("--scheduler needs distributed: pip install infocap[dask].") from None
     except (OSError, ValueError) as problem:
         said = f"--scheduler {address} cannot be reached ({' '.join(str(problem).split())})"
-        raise ParameterError(f"{said}; start `dask scheduler` and give the address it prints.") from None
+        raise ParameterError(
+            f"{said}; start `dask scheduler` and give the address it prints."
+        ) from None
 
 
 def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
@@ -173,40 +220,57 @@ def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, li
         plan, usual = known.to_dict(), list(known.basis.families)
     if wanted.max_delay is not None:
         for name in {"max_degree", "index_set", "max_interactions"} & given.keys():
-            raise ParameterError(f"`{name}={given[name]}` goes without --max-delay; leave one of them out.")
-        chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(wanted, usual)
+            raise ParameterError(
+                f"`{name}={given[name]}` goes without --max-delay; leave one of them out."
+            )
+        chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(
+            wanted, usual
+        )
         basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.max_delay), **chosen)
-        kinds = (f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families)
+        kinds = (
+            f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families
+        )
         runs = f" in {n} runs" if (n := len(recording.runs)) > 1 else ""
         said = {"sequence": f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"}
     else:
         given.pop("input", None)
-        basis, said = choose_basis(np.shape(recording.inputs), plan, **given | distribution(wanted, usual))
+        basis, said = choose_basis(
+            np.shape(recording.inputs), plan, **given | distribution(wanted, usual)
+        )
     if "inputs" in said:
         taken = f"no plan in the file: taken as {said['inputs']}"
         said["inputs"] = f"{taken}; --family and --domain, or --input, say otherwise"
     if "degree" in said:
         said["degree"] += "; --max-degree says otherwise"
-    return basis.named(recording.input_names) if recording.input_names else basis, list(said.values())
+    return basis.named(recording.input_names) if recording.input_names else basis, list(
+        said.values()
+    )
 
 
 def distribution(wanted: Drawn, usual: Sequence[str | Family]) -> dict[str, Any]:
     """Return the family and the domain that options name, for all inputs or one per input, instead of the usual."""
     if wanted.input and (wanted.family or wanted.domain):
-        raise ParameterError("--input has the family and the range already; leave out --family and --domain.")
+        raise ParameterError(
+            "--input has the family and the range already; leave out --family and --domain."
+        )
     n_inputs, given = len(usual), dict[str, Any]()
     names: Sequence[Any] = inputs(*wanted.input) if wanted.input else wanted.family
     for what, values in (("families", names), ("domains", wanted.domain)):
         if len(values) not in (0, n_inputs) and (len(values) > 1 or wanted.input):
             alike = "" if wanted.input else "1 or "
-            raise ParameterError(f"{len(values)} {what} are given for {n_inputs} inputs; give {alike}{n_inputs}.")
+            raise ParameterError(
+                f"{len(values)} {what} are given for {n_inputs} inputs; give {alike}{n_inputs}."
+            )
     if names:
         given["family"] = names[0] if len(names) < n_inputs else list(names)
     if len(wanted.domain) == 1:
         given["domain"] = wanted.domain[0]
     elif wanted.domain:
         known = find_families(given.get("family", usual), n_inputs)
-        given |= {"family": [one.on(own) for one, own in zip(known, wanted.domain, strict=True)], "domain": None}
+        given |= {
+            "family": [one.on(own) for one, own in zip(known, wanted.domain, strict=True)],
+            "domain": None,
+        }
     return given
 
 
@@ -214,5 +278,7 @@ def read_delays(delays: str) -> dict[int, int]:
     """Return the largest delay of each degree, from ``1:100,2:40``."""
     pairs = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part) for part in delays.split(",")]
     if None in pairs:
-        raise ParameterError(f"--max-delay {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20.")
+        raise ParameterError(
+            f"--max-delay {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20."
+        )
     return {int(pair[1]): int(pair[2]) for pair in pairs if pair is not None}

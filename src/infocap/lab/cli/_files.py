@@ -20,7 +20,11 @@ MOST_REPAIRS = 6
 
 @click.command("import")
 @options("source", Source)
-@click.option("--preview", is_flag=True, help="Only show what would become input and readout, and what would not.")
+@click.option(
+    "--preview",
+    is_flag=True,
+    help="Only show what would become input and readout, and what would not.",
+)
 @click.option("-o", "--output", type=PATH, help="File, .nc or .csv")
 @FORCE
 def import_(source: Source, preview: bool, output: Path | None, force: bool) -> None:
@@ -31,7 +35,9 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
     What was taken for what is kept in the file.
     """
     if preview == (output is not None):
-        raise ParameterError("give the file to write, -o run.nc, or --preview to look first: one of the two.")
+        raise ParameterError(
+            "give the file to write, -o run.nc, or --preview to look first: one of the two."
+        )
     if output is not None:
         _outputs.refuse_existing(output, force)
     try:
@@ -41,9 +47,13 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
             echo(note)
         raise
     if output is None:
-        told = [one for one in recording.checks if "left_out" not in getattr(one, "found", {})]  # shown line by line
+        told = [
+            one for one in recording.checks if "left_out" not in getattr(one, "found", {})
+        ]  # shown line by line
         say(_outputs.describe(recording), told, [])
-        echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
+        echo(
+            "Nothing was written; the same command with -o run.nc in place of --preview writes it."
+        )
     else:
         recording.save(output)
         echo(f"{recording}\nwritten to {output}")
@@ -52,26 +62,39 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
 @click.command()
 @options("source", Source)
 @options("wanted", Wanted)
-@click.option("--fix", is_flag=True, help="Repair what can be repaired safely, into the new file of --output.")
+@click.option(
+    "--fix", is_flag=True, help="Repair what can be repaired safely, into the new file of --output."
+)
 @click.option("-o", "--output", type=FILE, help="New file for the repaired recording, .nc or .csv")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def diagnose(source: Source, wanted: Wanted, fix: bool, output: Path | None, strict: bool) -> None:
     """Look for mistakes in the data of FILES before any estimation."""
     if fix != (output is not None):
-        raise ParameterError("--fix and --output go together: what is repaired is written to a new file.")
+        raise ParameterError(
+            "--fix and --output go together: what is repaired is written to a new file."
+        )
     if output is not None:
         _outputs.refuse_existing(output, force=False)
     with warnings_in_checks():
         recording = source.read()
         basis, _ = wanted_basis(recording, wanted)
-        told = recording.metadata.get("plan") or wanted.input or wanted.family or wanted.domain or wanted.max_delay
+        told = (
+            recording.metadata.get("plan")
+            or wanted.input
+            or wanted.family
+            or wanted.domain
+            or wanted.max_delay
+        )
         asked = basis if told else None
         found = find_mistakes(recording, basis=asked)
     u, x = recording.inputs, recording.readouts
     named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
     contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
     lines = [wrapped(f"{source}: {len(u)} samples, {contents}.")]
-    for title, names in (("Looked at and in order", found.fit), ("Too few rows to look at", found.skipped)):
+    for title, names in (
+        ("Looked at and in order", found.fit),
+        ("Too few rows to look at", found.skipped),
+    ):
         lines += [f"\n{title}:", *(wrapped(f"  {one}") for one in names)] if names else []
     say(lines if found.checks else [*lines, "\nNothing wrong was found."], found.checks, [])
     warned = any(one.kind == "warning" for one in found.checks)
@@ -101,7 +124,9 @@ def show(source: Source, top: int, out: _outputs.Out) -> None:
         result = load_result(source.files[0])
         out.finish(result, _outputs.summary(result, top))
     elif out.files:
-        raise ParameterError(f"{source} is a recording; `infocap estimate` writes and draws what it finds in it.")
+        raise ParameterError(
+            f"{source} is a recording; `infocap estimate` writes and draws what it finds in it."
+        )
     else:
         recording = source.read()
         out.tell(_outputs.describe(recording), recording.checks)
@@ -109,7 +134,9 @@ def show(source: Source, top: int, out: _outputs.Out) -> None:
 
 @click.command()
 @click.argument("files", type=PATH, nargs=-1, required=True)
-@click.option("--names", multiple=True, help="Once for each device.  [default: the names of the files]")
+@click.option(
+    "--names", multiple=True, help="Once for each device.  [default: the names of the files]"
+)
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
 @FORCE
 @click.option("--plot", **_outputs.PICTURE, help="Picture, .png, .pdf or .svg")
@@ -126,7 +153,9 @@ def compare(
 ) -> None:
     """Put results side by side, with intervals of their differences."""
     if len(files) < 2:
-        raise ParameterError("compare needs two results or more, such as `infocap compare a.nc b.nc`.")
+        raise ParameterError(
+            "compare needs two results or more, such as `infocap compare a.nc b.nc`."
+        )
     if output is not None:
         _outputs.refuse_existing(output, force, (".csv",))
     written = [*plot] if output is None else [output, *plot]
@@ -168,10 +197,18 @@ def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
 
 @click.command()
 @click.argument("result", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="File, .html (a page) or .svg (a picture).")
-@click.option("--title", help="Name of the device.  [default: the plan's title, or the file's name]")
 @click.option(
-    "--about", nargs=2, multiple=True, metavar="NAME TEXT", help="Say 'what' it is, its 'cost per inference', ..."
+    "-o", "--output", type=FILE, required=True, help="File, .html (a page) or .svg (a picture)."
+)
+@click.option(
+    "--title", help="Name of the device.  [default: the plan's title, or the file's name]"
+)
+@click.option(
+    "--about",
+    nargs=2,
+    multiple=True,
+    metavar="NAME TEXT",
+    help="Say 'what' it is, its 'cost per inference', ...",
 )
 def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, str], ...]) -> None:
     """Show a result as the capacity card of a device, to share.

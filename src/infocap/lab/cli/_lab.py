@@ -74,7 +74,9 @@ def export(source: Path, output: Path, force: bool) -> None:
 @click.option("--retries", default=3, help="How often to ask the instrument again after a failure.")
 @click.option("--wait", "wait_s", default=1.0, help="Seconds to wait before asking again.")
 @click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for one measurement.")
-@click.option("--until", type=float, help="Stop once the 95 % interval of the total is narrower than this.")
+@click.option(
+    "--until", type=float, help="Stop once the 95 % interval of the total is narrower than this."
+)
 @click.option("--other-instrument", is_flag=True, help="Go on with another instrument than before.")
 @click.option("--quiet", is_flag=True, help="No progress bar.")
 def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: Any) -> None:
@@ -104,12 +106,18 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 @click.command()
 @click.argument("store", type=FILE)
 @click.option(
-    "--n-samples", "n_samples", type=int, required=True, help="In all; a few more where blocks must be whole."
+    "--n-samples",
+    "n_samples",
+    type=int,
+    required=True,
+    help="In all; a few more where blocks must be whole.",
 )
 def extend(store: Path, n_samples: int) -> None:
     """Plan more samples for a run, complete or not."""
     longer = _acquire.extend(store, n_samples)
-    echo(f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}")
+    echo(
+        f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}"
+    )
     echo("The same `infocap acquire` as before measures what is missing.")
 
 
@@ -119,23 +127,44 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
         return simulated(plan)
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise ParameterError(f"--instrument {name} must look like package.module:make, or be 'simulated'.")
+        raise ParameterError(
+            f"--instrument {name} must look like package.module:make, or be 'simulated'."
+        )
     # The driver lies beside the plan, or here; it may import more of its kind later. What lies there must not take the
     # place of what is installed.
     sys.path += [str(Path.cwd()), str(folder.resolve())]
     try:
         return getattr(import_module(module), attribute)
     except (Exception, SystemExit) as problem:  # the user's own code may raise anything
-        raise ParameterError(f"--instrument {name} cannot be loaded: {in_one_line(problem)}.") from problem
+        raise ParameterError(
+            f"--instrument {name} cannot be loaded: {in_one_line(problem)}."
+        ) from problem
 
 
 @click.command()
 @click.argument("store", type=FILE)
 @click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
-@click.option("--every", "every_s", type=click.FloatRange(min=0.1), default=5.0, help="Seconds between updates.")
-@click.option("--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower.")
-@click.option("--web", is_flag=True, help="Show the report live in a browser of this machine. Ends with Ctrl-C.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; 0 takes any that is free.")
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(min=0.1),
+    default=5.0,
+    help="Seconds between updates.",
+)
+@click.option(
+    "--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower."
+)
+@click.option(
+    "--web",
+    is_flag=True,
+    help="Show the report live in a browser of this machine. Ends with Ctrl-C.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of the page; 0 takes any that is free.",
+)
 def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
@@ -145,8 +174,13 @@ def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port
     if web:
         from ..report._live import live  # with matplotlib, which is heavy
 
-        with live(store, until=until, every_s=every_s, port=port) as address, suppress(KeyboardInterrupt):
-            echo(f"The report of {store}, live, for browsers of this machine: {address}\nCtrl-C ends it.")
+        with (
+            live(store, until=until, every_s=every_s, port=port) as address,
+            suppress(KeyboardInterrupt),
+        ):
+            echo(
+                f"The report of {store}, live, for browsers of this machine: {address}\nCtrl-C ends it."
+            )
             Event().wait()
         return
     now = status(store, until=until)
@@ -168,7 +202,9 @@ def _screen(now: Status) -> str:
     full = int(BAR * share)
     bar = f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {counts(now)}"
     lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", bar, f"  {pace(now)}", ""]
-    lines += [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
+    lines += (
+        [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
+    )
     if now.checks:
         lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
     return "\n".join([*lines, "", f"  {now.advice}"])
@@ -186,12 +222,18 @@ def _capacity(result: CapacityResult) -> list[str]:
             low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
             digits = decimals(error or 0.1)
             between = "" if error is None else f"{low:.{digits}f} … {high:.{digits}f}"
-            first, middle, last = np.rint(np.clip([low, total, high], 0, most) / most * (BAR - 1)).astype(int)
+            first, middle, last = np.rint(
+                np.clip([low, total, high], 0, most) / most * (BAR - 1)
+            ).astype(int)
             drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
             lines.append(f"  {n:>8}  {total:>7.{digits}f}  {between:<16} |{drawn:<{BAR}}|")
     if result.unreliable or growth is None:
-        stands = result.qualified_total or with_error(result.total, result.total_standard_error, HALF_WIDTH_95)
-        lines.append(f"  total {stands}{'' if result.unreliable else f' (95 % interval) of at most {most}'}")
+        stands = result.qualified_total or with_error(
+            result.total, result.total_standard_error, HALF_WIDTH_95
+        )
+        lines.append(
+            f"  total {stands}{'' if result.unreliable else f' (95 % interval) of at most {most}'}"
+        )
     if result.drift is not None:
         lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
     return lines

@@ -25,7 +25,9 @@ from ._terminal import FILE, check_lines, echo, option, say
 PICTURES = (".png", ".pdf", ".svg")
 PAGE = b'name="generator" content="infocap'
 MILLIMETRES = {"mm": 1.0, "cm": 10.0, "in": 25.4}
-BAR = 30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
+BAR = (
+    30  # The longest bar has so many characters, which leaves room for the numbers on a line of 80.
+)
 ALL_DEGREES = 24  # A table of more degrees than fit on a screen leaves out those without capacity.
 # Readouts, and files and things left out, that are shown one by one, so that all fits on a screen.
 MOST_SHOWN, MOST_LEFT = 8, 20
@@ -39,19 +41,28 @@ def _millimetres(_: click.Context, param: click.Parameter, given: str | None) ->
         return None
     with suppress(KeyError, ValueError):
         return positive("width", float(given[:-2]) * MILLIMETRES[given[-2:]])
-    raise click.BadParameter(f"{given!r} is not a width such as 89mm, 18.3cm or 3.5in.", param=param)
+    raise click.BadParameter(
+        f"{given!r} is not a width such as 89mm, 18.3cm or 3.5in.", param=param
+    )
 
 
-WIDTH: Any = {"callback": _millimetres, "help": "Width of pictures, such as 89mm.  [default: one column or two]"}
+WIDTH: Any = {
+    "callback": _millimetres,
+    "help": "Width of pictures, such as 89mm.  [default: one column or two]",
+}
 PICTURE: Any = {"type": FILE, "multiple": True, "metavar": "FILE"}
-FITTING = "The matrix for 2 inputs, the memory function of a sequence, else bars; .png, .pdf or .svg"
+FITTING = (
+    "The matrix for 2 inputs, the memory function of a sequence, else bars; .png, .pdf or .svg"
+)
 
 
 @dataclass(frozen=True)
 class Out:
     """Where a result and pictures of it go, and how much is said about it."""
 
-    output: tuple[Path, ...] = option("-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv")
+    output: tuple[Path, ...] = option(
+        "-o", "--output", type=FILE, multiple=True, help="Result, .nc or .csv"
+    )
     plot: tuple[Path, ...] = option("--plot", **PICTURE, help=FITTING)
     bars: tuple[Path, ...] = option("--bars", **PICTURE, help="Capacity by total degree.")
     width: float | None = option("--width", **WIDTH)
@@ -109,18 +120,28 @@ def summary(result: CapacityResult, top: int = 10) -> list[str]:
     lines += [f"  {one}" for one in result.for_reservoirs]
     if result.noise_limited_total is not None:
         limit = with_error(result.noise_limited_total, result.noise_limited_standard_error)
-        lines.append(f"  noise allows about {limit} over all functions, also those outside the basis")
+        lines.append(
+            f"  noise allows about {limit} over all functions, also those outside the basis"
+        )
     if result.factors is not None and result.factors.n_factors is not None:
         n_factors = result.factors.n_factors
         lines.append(f"  factor analysis finds {n_factors} independent factors in the readouts")
     each = "delay" if basis.of_sequences else "input"  # of products: one factor per delayed input
-    lines += ["", f"  {'degree':>6}  {'capacity':>8}  {f'1 {each}':>8}  {f'2 {each}s':>8}  {'more':>8}"]
+    lines += [
+        "",
+        f"  {'degree':>6}  {'capacity':>8}  {f'1 {each}':>8}  {f'2 {each}s':>8}  {'more':>8}",
+    ]
     table = result.by_degree()
     longest = max(float(table.sum(axis=1).max()), 1e-12)
     for one, row in zip(table.index, table.to_numpy(), strict=True):
         if row.sum() > 0 or len(table) <= ALL_DEGREES:
-            named = [f"{row[0]:8.3f}" if one else "constant", *(f"{value:8.3f}" for value in row[1:])]
-            parts = "  ".join(part if value else f"{'.':>8}" for part, value in zip(named, row, strict=True))
+            named = [
+                f"{row[0]:8.3f}" if one else "constant",
+                *(f"{value:8.3f}" for value in row[1:]),
+            ]
+            parts = "  ".join(
+                part if value else f"{'.':>8}" for part, value in zip(named, row, strict=True)
+            )
             bar = "=" * round(BAR * row.sum() / longest)
             lines.append(f"  {one:6d}  {row.sum():8.3f}  {parts}  {bar}".rstrip())
     return [*lines, *_strongest(result, top)]
@@ -129,7 +150,9 @@ def summary(result: CapacityResult, top: int = 10) -> list[str]:
 def _strongest(result: CapacityResult, top: int) -> list[str]:
     """Return the largest capacities of all functions but the constant one."""
     basis, capacity = result.basis, result.capacity
-    order = [k for k in np.argsort(-capacity, kind="stable") if basis.degrees[k] and capacity[k] > 0]
+    order = [
+        k for k in np.argsort(-capacity, kind="stable") if basis.degrees[k] and capacity[k] > 0
+    ]
     shown = order[:top]
     if not shown:
         return []
@@ -149,13 +172,28 @@ def describe(recording: Recording) -> list[str]:
     metadata = dict(recording.metadata)
     choices = metadata.pop("read_from", [])
     lines = [f"{one['file']}: {one['as']}" for one in choices[:MOST_LEFT]]
-    lines.append(f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}")
+    lines.append(
+        f"Recording of {len(u)} samples, {counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}"
+    )
     columns: list[tuple[str, str, str]] = []
     for role, names, values, unit in (
-        ("input", recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])], u, recording.input_unit),
-        ("readout", recording.channel or [f"x{k + 1}" for k in range(x.shape[1])], x, recording.readout_unit),
+        (
+            "input",
+            recording.input_names or [f"u{k + 1}" for k in range(u.shape[1])],
+            u,
+            recording.input_unit,
+        ),
+        (
+            "readout",
+            recording.channel or [f"x{k + 1}" for k in range(x.shape[1])],
+            x,
+            recording.readout_unit,
+        ),
     ):
-        columns += [(role, name, f"{_span(values[:, k])} {unit}") for k, name in enumerate(names[:MOST_SHOWN])]
+        columns += [
+            (role, name, f"{_span(values[:, k])} {unit}")
+            for k, name in enumerate(names[:MOST_SHOWN])
+        ]
         if len(names) > MOST_SHOWN:  # one range for all of them
             rest = f"... {names[-1]}, {len(names) - MOST_SHOWN} more"
             columns.append((role, rest, f"{_span(values[:, MOST_SHOWN:])} {unit}"))
@@ -174,9 +212,16 @@ def describe(recording: Recording) -> list[str]:
         twice = np.isfinite(recording.repeats).all(axis=1).sum()
         facts.append(("repeats", f"{twice} samples were measured twice"))
     if recording.noise is not None:
-        facts.append(("noise", f"{len(recording.noise)} measurements of the noise, each at a constant input"))
+        facts.append(
+            ("noise", f"{len(recording.noise)} measurements of the noise, each at a constant input")
+        )
     if recording.reference is not None:
-        facts.append(("reference", f"{len(recording.reference)} of the drift reference, each at a constant input"))
+        facts.append(
+            (
+                "reference",
+                f"{len(recording.reference)} of the drift reference, each at a constant input",
+            )
+        )
     if recording.extra is not None:
         facts.append(("extra", listed(recording.extra_names, 4)))
     left = [f"{name}: {why}" for one in choices for name, why in one.get("left out", {}).items()]
@@ -219,7 +264,9 @@ def check_pictures(pictures: Iterable[Path], written: Iterable[Path]) -> None:
 def check_place(path: Path, suffixes: Iterable[str], ours: bool = True, what: str = "") -> None:
     """Refuse another suffix, a folder that is not there, and a file that is not `ours`, which is of another kind."""
     if path.suffix not in suffixes:
-        raise ParameterError(f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}.")
+        raise ParameterError(
+            f"{path}: {path.suffix!r} is not one of {', '.join(map(repr, suffixes))}."
+        )
     if not path.parent.is_dir():
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     if path.exists() and path.stat().st_size and not ours:
@@ -230,7 +277,9 @@ def refuse_existing(path: Path, force: bool, suffixes: Iterable[str] = WRITERS) 
     """Refuse to write over data that are there already, unless the user wants them replaced."""
     check_place(path.with_suffix(path.suffix.lower()), suffixes)
     if path.exists() and not force:
-        raise ParameterError(f"{path} is there already; give another name, or --force to replace it.")
+        raise ParameterError(
+            f"{path} is there already; give another name, or --force to replace it."
+        )
 
 
 def save_picture(kind: str, shown: Any, path: Path, width_mm: float | None = None) -> None:

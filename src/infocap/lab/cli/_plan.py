@@ -35,10 +35,15 @@ class Wish:
 
     error: float | None = option("--error", type=float, help="Standard error wanted of the total.")
     n_readouts: int | None = option("--readouts", type=int, help="Number of readouts, for --error.")
-    capacity: float | None = option("--capacity", type=float, help="Total capacity expected, for --error.")
+    capacity: float | None = option(
+        "--capacity", type=float, help="Total capacity expected, for --error."
+    )
     pilot: Path | None = option("--from", type=PATH, help="Result of a pilot run, for --error.")
     method: str = option(
-        "--method", type=click.Choice(FORECAST_METHODS), default=FORECAST_METHODS[0], help="For --error."
+        "--method",
+        type=click.Choice(FORECAST_METHODS),
+        default=FORECAST_METHODS[0],
+        help="For --error.",
     )
 
 
@@ -47,24 +52,62 @@ class Wish:
 @click.option("--n-inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--max-degree", type=int, help="Highest degree of the functions.")
 @click.option("--max-delay", help="With memory: largest delay of each degree, as 1:100,2:40,3:20.")
-@click.option("--runs", default=0, show_default="1", help="Number of runs of a sequence; they share the samples.")
-@click.option("--washout", default=0, show_default="the largest delay", help="Steps unused at the start of each run.")
-@click.option("--n-samples", type=int, help="Number of Sobol points, a power of two; or give --error.")
+@click.option(
+    "--runs",
+    default=0,
+    show_default="1",
+    help="Number of runs of a sequence; they share the samples.",
+)
+@click.option(
+    "--washout",
+    default=0,
+    show_default="the largest delay",
+    help="Steps unused at the start of each run.",
+)
+@click.option(
+    "--n-samples", type=int, help="Number of Sobol points, a power of two; or give --error."
+)
 @options("wish", Wish)
-@click.option("--seed", default=1, help="Seed of all that is random; the same one gives the same plan.")
-@click.option("--order", type=click.Choice(["random", "doubling", "design"]), default="random", help="Of acquisition.")
-@click.option("--noise-repeats", default=0, help="Number of measurements at one constant input, for factor analysis.")
-@click.option("--repeat-every", default=0, help="Measure one in this many inputs twice, to know the noise.")
-@click.option("--reference-every", default=0, help="Measure one input again after so many rows, to see drift.")
+@click.option(
+    "--seed", default=1, help="Seed of all that is random; the same one gives the same plan."
+)
+@click.option(
+    "--order",
+    type=click.Choice(["random", "doubling", "design"]),
+    default="random",
+    help="Of acquisition.",
+)
+@click.option(
+    "--noise-repeats",
+    default=0,
+    help="Number of measurements at one constant input, for factor analysis.",
+)
+@click.option(
+    "--repeat-every", default=0, help="Measure one in this many inputs twice, to know the noise."
+)
+@click.option(
+    "--reference-every", default=0, help="Measure one input again after so many rows, to see drift."
+)
 @click.option("--dark-every", default=0, help="Measure with the source off after so many rows.")
 @click.option("--averages", default=1, help="Readings per measurement, which are averaged.")
-@click.option("--settle", "settle_s", default=0.0, help="Seconds to wait between setting and reading.")
+@click.option(
+    "--settle", "settle_s", default=0.0, help="Seconds to wait between setting and reading."
+)
 @click.option("--input-unit", default="", show_default=False, help="Unit of all inputs, such as V.")
-@click.option("--readout-unit", default="", show_default=False, help="Unit of all readouts, such as mV.")
+@click.option(
+    "--readout-unit", default="", show_default=False, help="Unit of all readouts, such as mV."
+)
 @click.option("--title", default="", show_default=False, help="A title of the experiment.")
 @FORCE
 @click.option("-o", "--output", type=FILE, help="File, .toml; with --error it may be left out.")
-def plan(output: Path | None, force: bool, wish: Wish, drawn: Drawn, max_delay: str | None, **settings: Any) -> None:
+def plan(
+    output: Path | None,
+    force: bool,
+    wish: Wish,
+    drawn: Drawn,
+    max_delay: str | None,
+    **settings: Any,
+) -> None:
     """Plan an acquisition: what to measure, and in which order.
 
     With --error in place of --n-samples, say first how many samples that takes, and why. The file is for people too:
@@ -75,7 +118,9 @@ def plan(output: Path | None, force: bool, wish: Wish, drawn: Drawn, max_delay: 
         settings["max_degree"] = settings["max_degree"] or max(windows)
         settings["n_inputs"] = settings["n_inputs"] or (None if drawn.input else 1)
     if (settings["n_samples"] is None) == (wish.error is None):
-        raise ParameterError("give --n-samples, or --error to be told how many to take: one of the two.")
+        raise ParameterError(
+            "give --n-samples, or --error to be told how many to take: one of the two."
+        )
     if output is not None:
         refuse_existing(output, force, (".toml",))
     elif wish.error is None:
@@ -94,7 +139,9 @@ def plan(output: Path | None, force: bool, wish: Wish, drawn: Drawn, max_delay: 
         made = Plan(**settings) if pilot is None else _extended(pilot, settings["n_samples"])
         made.save(output)
         if made.weighted:
-            echo(wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}"))
+            echo(
+                wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}")
+            )
         sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
         sizes += f" of {made.steps} time steps" if made.runs else ""
         echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
@@ -104,7 +151,11 @@ def _refuse_ignored(given: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
     guesses, pilot = ["n_readouts", "capacity"], given["pilot"] is not None
     for applies, ignored, why in (
-        (given["input"], ["n_inputs", "family", "domain", "input_unit"], "is told by --input already"),
+        (
+            given["input"],
+            ["n_inputs", "family", "domain", "input_unit"],
+            "is told by --input already",
+        ),
         (given["error"] is None, [*guesses, "pilot"], "goes with --error"),
         (pilot, [*guesses, *BASIS], "is known from the pilot"),
     ):
@@ -121,14 +172,20 @@ def _extended(pilot: CapacityResult, n_samples: int) -> Plan:
     planned = pilot.metadata.get("provenance", {}).get("plan")
     if planned is None:
         said = "the pilot has no plan that could be extended"
-        raise ParameterError(f"{said}; make one with --n-inputs, --max-degree and --n-samples {n_samples}.")
+        raise ParameterError(
+            f"{said}; make one with --n-inputs, --max-degree and --n-samples {n_samples}."
+        )
     return Plan.from_dict(planned).extended(n_samples)
 
 
-def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) -> tuple[int, list[str]]:
+def _recommend(
+    basis: ProductBasis, wish: Wish, pilot: CapacityResult | None
+) -> tuple[int, list[str]]:
     """Return the number of samples that gives the wanted error of the total, and lines that say why."""
     error = positive("error", wish.error)
-    expected, assumed = _guessed(basis, wish) if pilot is None else _measured(pilot, error, wish.method)
+    expected, assumed = (
+        _guessed(basis, wish) if pilot is None else _measured(pilot, error, wish.method)
+    )
     n = expected.samples_needed(error, wish.method)
     known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
     lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
@@ -145,7 +202,9 @@ def _recommend(basis: ProductBasis, wish: Wish, pilot: CapacityResult | None) ->
     first = 1 << (expected.pilot_samples - 1).bit_length()
     if pilot is not None:
         least = min(efficiency_bound(pilot).samples_needed(error), n)
-        lines.append(f"The least number of samples that any method would need is about {least}, by the pilot's errors.")
+        lines.append(
+            f"The least number of samples that any method would need is about {least}, by the pilot's errors."
+        )
     elif first < n:
         lines += [
             f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
@@ -159,16 +218,24 @@ def _measured(pilot: CapacityResult, error: float, method: str) -> tuple[Forecas
     """Return what to expect after a pilot run, and what it found."""
     expected, n = forecast_from(pilot), pilot.n_samples
     total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
-    lines = [f"The pilot: total {total} of {pilot.rank} with {n} samples; errors are extrapolated from that."]
+    lines = [
+        f"The pilot: total {total} of {pilot.rank} with {n} samples; errors are extrapolated from that."
+    ]
     if n >= expected.least_samples and expected.at(n, method).high <= error:
-        lines.append(f"That is precise enough already: an error of {error:g} needs no further samples.")
-    return expected, lines + [wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings]
+        lines.append(
+            f"That is precise enough already: an error of {error:g} needs no further samples."
+        )
+    return expected, lines + [
+        wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings
+    ]
 
 
 def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
     """Return what to expect of a device that nobody has measured, and what is assumed of it."""
     if wish.n_readouts is None:
-        raise ParameterError("--error needs --readouts, the number of readouts, or --from, a pilot run.")
+        raise ParameterError(
+            "--error needs --readouts, the number of readouts, or --from, a pilot run."
+        )
     most = wish.n_readouts + 1
     if wish.capacity is None:
         half = "half of the readouts are noise or functions outside the basis"
@@ -187,7 +254,9 @@ def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> 
     lines.append(f"  {'samples':>9}{columns}  computing  memory")
     for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
         if n:
-            errors = "".join(f"  {_error_at(expected, n, method):<25}" for method in FORECAST_METHODS)
+            errors = "".join(
+                f"  {_error_at(expected, n, method):<25}" for method in FORECAST_METHODS
+            )
             computed, n_bytes = cost(basis, n, expected.maximum, METHODS[wish.method])
             computing = f"< {duration(max(computed, 1))}"
             mark = ">" if n == chosen else " "

@@ -30,7 +30,10 @@ from ._outputs import refuse_existing
 from ._terminal import FILE, FORCE, echo
 
 PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
-PLACES = (Path(__file__).parents[2] / "_paper", Path(__file__).parents[4] / "paper")  # installed; in a clone
+PLACES = (
+    Path(__file__).parents[2] / "_paper",
+    Path(__file__).parents[4] / "paper",
+)  # installed; in a clone
 FOLDER = click.Path(file_okay=False, path_type=Path)
 CORES = os.cpu_count() or 1
 FIGURES = (*(f"fig{number}" for number in range(1, 9)), "twin", "extras")
@@ -41,12 +44,23 @@ BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a secon
 @click.option("--power-dbm", default=6.6, help="Average power after the amplifier.")
 @click.option("--length-m", default=5.0, help="Length of the fibre.")
 @click.option("--n-inputs", "n_inputs", default=5, help="Number of inputs: 1, 2, 4, 5, 10 or 20.")
-@click.option("--n-samples", "n_samples", default=8192, help="Number of Sobol points, a power of 2.")
-@click.option("--phase-noise", type=click.Choice(["cell", "bin", "none"]), default="cell", help="Where it is drawn.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise.")
+@click.option(
+    "--n-samples", "n_samples", default=8192, help="Number of Sobol points, a power of 2."
+)
+@click.option(
+    "--phase-noise",
+    type=click.Choice(["cell", "bin", "none"]),
+    default="cell",
+    help="Where it is drawn.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, help="Seed of the design and of the noise."
+)
 @click.option("-o", "--output", type=FILE, required=True, help="File, .nc")
 @FORCE
-def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: str, **settings: Any) -> None:
+def simulate(
+    n_samples: int, seed: int, output: Path, force: bool, phase_noise: str, **settings: Any
+) -> None:
     """Simulate the photonic experiment, and write what it measures."""
     refuse_existing(output, force, (".nc",))
     system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
@@ -65,14 +79,38 @@ def simulate(n_samples: int, seed: int, output: Path, force: bool, phase_noise: 
 
 
 @click.command()
-@click.argument("figures", nargs=-1, type=click.Choice(["all", *FIGURES]), metavar="[all|fig1|...|twin|extras]...")
-@click.option("--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour.")
-@click.option("-o", "--output", type=FOLDER, default=Path("reproduced"), help="Folder for figN.png, .nc and .json.")
-@click.option("--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Number of processes.")
+@click.argument(
+    "figures",
+    nargs=-1,
+    type=click.Choice(["all", *FIGURES]),
+    metavar="[all|fig1|...|twin|extras]...",
+)
+@click.option(
+    "--quick", is_flag=True, help="Fewer samples, powers and repeats: minutes, not half an hour."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FOLDER,
+    default=Path("reproduced"),
+    help="Folder for figN.png, .nc and .json.",
+)
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Number of processes."
+)
 @click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
-@click.option("--data", type=FILE, help="A recording of your own to show beside the simulation in fig1, fig5, fig6.")
+@click.option(
+    "--data",
+    type=FILE,
+    help="A recording of your own to show beside the simulation in fig1, fig5, fig6.",
+)
 def reproduce(
-    figures: tuple[str, ...], quick: bool, output: Path, workers: int, page: Path | None, data: Path | None
+    figures: tuple[str, ...],
+    quick: bool,
+    output: Path,
+    workers: int,
+    page: Path | None,
+    data: Path | None,
 ) -> None:
     """Compute, draw and check the paper's figures.
 
@@ -84,14 +122,18 @@ def reproduce(
     for name, script in scripts.items():
         for needed in getattr(script, "NEEDS", ()):
             if importlib.util.find_spec(needed) is None:  # told before half an hour of work
-                raise ParameterError(f"{name} needs {needed}: pip install infocap[ml], or ask for others.")
+                raise ParameterError(
+                    f"{name} needs {needed}: pip install infocap[ml], or ask for others."
+                )
     if data is not None:
         click.echo(importlib.import_module(f"{PACKAGE}._measured").add(data))
     output.mkdir(parents=True, exist_ok=True)
     context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
     executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
     try:
-        verdicts = {name: _one(name, script, quick, output, executor) for name, script in scripts.items()}
+        verdicts = {
+            name: _one(name, script, quick, output, executor) for name, script in scripts.items()
+        }
     except KeyboardInterrupt:
         for worker in multiprocessing.active_children():
             worker.terminate()
@@ -101,7 +143,9 @@ def reproduce(
         raise SystemExit(130) from None
     except BrokenProcessPool:
         problem = "a worker was killed, perhaps for its memory"
-        raise DataError(f"{problem}; the same command goes on, best with fewer --workers.") from None
+        raise DataError(
+            f"{problem}; the same command goes on, best with fewer --workers."
+        ) from None
     finally:
         executor.shutdown(cancel_futures=True)
     if page is not None:
@@ -128,13 +172,19 @@ def load_scripts() -> None:
             package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
             package.__path__ = [str(place)]
             return
-    raise DataError(f"the figures' scripts are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap.")
+    raise DataError(
+        f"the figures' scripts are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap."
+    )
 
 
-def _one(name: str, script: Any, quick: bool, output: Path, executor: Executor) -> list[dict[str, str]]:
+def _one(
+    name: str, script: Any, quick: bool, output: Path, executor: Executor
+) -> list[dict[str, str]]:
     echo(f"{name}: {script.TITLE}")
     started, work = time.perf_counter(), importlib.import_module(f"{PACKAGE}._work")
-    data = work.Work(executor, output / ".cache", progress=sys.stderr.isatty()).figure(name, script, quick)
+    data = work.Work(executor, output / ".cache", progress=sys.stderr.isatty()).figure(
+        name, script, quick
+    )
     lines = script.check(data)
     with replaced(output / f"{name}.png") as beside:  # each file is there whole or not at all
         script.draw(data).savefig(beside, dpi=150, format="png")

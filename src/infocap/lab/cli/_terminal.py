@@ -23,7 +23,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)  # some formats are folders
 FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
 WIDEST = 100  # Lines of more characters are hard to read, however wide the terminal is.
-PARAMETER = re.compile(r"`([a-z]\w*)(?:=([^`]*))?`")  # in messages of the library: `nan_policy='omit'`, `domain`
+PARAMETER = re.compile(
+    r"`([a-z]\w*)(?:=([^`]*))?`"
+)  # in messages of the library: `nan_policy='omit'`, `domain`
 # Print no warnings about data meanwhile: the result that is being made keeps them as its checks.
 warnings_in_checks = partial(warnings.catch_warnings, action="ignore", category=DataWarning)
 NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
@@ -35,7 +37,9 @@ def as_options(message: str, command: click.Command | None = None) -> str:
     Parameters stand in backticks in messages; one that the command has no option for just loses them.
     """
     command = command or click.get_current_context().command
-    options = {one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
+    options = {
+        one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)
+    }
 
     def typed(found: re.Match[str]) -> str:
         name, value = found.groups()
@@ -80,13 +84,17 @@ def echo(text: str, err: bool = False) -> None:
 
 def wrapped(text: str) -> str:
     width = min(shutil.get_terminal_size().columns, WIDEST)
-    return textwrap.fill(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def option(*names: str, **settings: Any) -> Any:
     """Return a field that the command line fills, as `click.option` would; without a minus it is an argument."""
     usual = () if "multiple" in settings else False if "is_flag" in settings else None
-    return field(default=settings.get("default", usual), metadata={"names": names, "settings": settings})
+    return field(
+        default=settings.get("default", usual), metadata={"names": names, "settings": settings}
+    )
 
 
 def options(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -112,9 +120,13 @@ class Source:
     """Where inputs and readouts are: one file or several, and the names they have there."""
 
     files: tuple[Path, ...] = option("files", type=PATH, nargs=-1, required=True)
-    u: str | None = option("--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'.")
+    u: str | None = option(
+        "--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'."
+    )
     x: str | None = option("--x", help="Readouts in the files, likewise.")
-    axes: str | None = option("--axes", help="Of the readouts, such as channels,samples or samples,averages,channels.")
+    axes: str | None = option(
+        "--axes", help="Of the readouts, such as channels,samples or samples,averages,channels."
+    )
 
     def read(self, in_memory: bool = True) -> Recording:
         """Read the files as one recording; of two that do not hold both, the first holds the inputs."""
@@ -132,4 +144,6 @@ class Source:
         return read(source, **names, in_memory=in_memory)
 
     def __str__(self) -> str:
-        return str(self.files[0]) + (f" and {len(self.files) - 1} more" if len(self.files) > 1 else "")
+        return str(self.files[0]) + (
+            f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
+        )

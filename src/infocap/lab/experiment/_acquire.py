@@ -81,7 +81,11 @@ def acquire(
     for name, limit in (("timeout_s", timeout_s), ("until", until)):
         if limit is not None:
             positive(name, limit)
-    retries, wait_s, path = whole_number("retries", retries, 0), number("wait_s", wait_s, 0.0), Path(path)
+    retries, wait_s, path = (
+        whole_number("retries", retries, 0),
+        number("wait_s", wait_s, 0.0),
+        Path(path),
+    )
     with _alone(path.resolve()), Store(path, plan) as store, _until_stopped() as stop:
         methods = [getattr(instrument, name, None) for name in ("measure", "measure_many")]
         is_made = any(methods) and not isinstance(instrument, type)
@@ -92,7 +96,11 @@ def acquire(
         with _in_use(careful, other_instrument):
             why = _measure(careful, until, progress)
         recording = store.recording()
-    return recording if why is None else replace(recording, metadata=recording.metadata | {"stopped": why})
+    return (
+        recording
+        if why is None
+        else replace(recording, metadata=recording.metadata | {"stopped": why})
+    )
 
 
 def extend(path: str | Path, n_samples: int) -> Plan:
@@ -171,7 +179,9 @@ def _in_use(careful: Careful, other_instrument: bool) -> Iterator[None]:
     try:
         if last not in (None, careful.name) and not other_instrument:
             said = f"{store.path} was measured with the instrument {last!r} so far, and this is {careful.name!r}"
-            raise DataError(f"{said}; take that one, another store, or say that it is meant: `other_instrument=True`.")
+            raise DataError(
+                f"{said}; take that one, another store, or say that it is meant: `other_instrument=True`."
+            )
         careful.refuse_lacking()
         if store.crashed:
             for name in ("safe", "recover"):
@@ -191,7 +201,10 @@ def _made(make: Any, plan: Plan) -> Any:
     told = {"plan": plan} if "plan" in parameters(make) else {}
     try:
         inspect.signature(make).bind(**told)
-    except (TypeError, ValueError):  # no function, or one of other arguments: Careful says what an instrument needs
+    except (
+        TypeError,
+        ValueError,
+    ):  # no function, or one of other arguments: Careful says what an instrument needs
         return make
     try:
         return make(**told)
@@ -211,10 +224,17 @@ def _until_stopped() -> Iterator[Event]:
             raise KeyboardInterrupt
         asked.set()
         with suppress(OSError):  # nobody is there to read it
-            print("\ninfocap: stopping after this measurement (Ctrl-C again: at once)", file=sys.stderr)
+            print(
+                "\ninfocap: stopping after this measurement (Ctrl-C again: at once)",
+                file=sys.stderr,
+            )
 
     heard = threading.current_thread() is threading.main_thread()  # signals reach no other thread
-    kinds = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    kinds = [
+        getattr(signal, name)
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+        if hasattr(signal, name)
+    ]
     # What is ignored stays so: `nohup` wants the run to outlive its terminal.
     kinds = [kind for kind in kinds if heard and signal.getsignal(kind) is not signal.SIG_IGN]
     before = {kind: signal.signal(kind, ask) for kind in kinds}
@@ -235,8 +255,12 @@ def _alone(path: Path) -> Iterator[None]:
         raise DataError(f"the folder {path.parent} does not exist; make it first.")
     with ExitStack() as held:
         try:
-            lock = sqlite3.connect(path.with_name(f".{path.name}.lock"), timeout=LOOK_S, isolation_level=None)
-            held.enter_context(closing(lock)).execute("PRAGMA journal_mode = OFF")  # nothing is written
+            lock = sqlite3.connect(
+                path.with_name(f".{path.name}.lock"), timeout=LOOK_S, isolation_level=None
+            )
+            held.enter_context(closing(lock)).execute(
+                "PRAGMA journal_mode = OFF"
+            )  # nothing is written
             lock.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as problem:
             if problem.sqlite_errorcode == sqlite3.SQLITE_BUSY:

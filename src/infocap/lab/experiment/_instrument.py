@@ -29,7 +29,9 @@ BATCH = 64
 # Mistakes in a driver's own code, which asking again does not mend.
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError, NotImplementedError)
 
-Rows = tuple[list[Any], list[dict[str, float]]]  # readouts and extra values, one of each per measurement
+Rows = tuple[
+    list[Any], list[dict[str, float]]
+]  # readouts and extra values, one of each per measurement
 
 
 @runtime_checkable
@@ -80,9 +82,17 @@ class Careful:
         if not callable(one) and not callable(many):
             said = f"`instrument={self.instrument!r}` has no method measure(u)"
             cure = "give one, or a function of nothing or of `plan` that makes one"
-            raise ParameterError(f"{said}; {cure}, or wrap a simulator: lab.SimulatedBench(system).")
-        self.name = str(getattr(self.instrument, "identity", None) or type(self.instrument).__name__)
-        self.batch = whole_number("batch", getattr(self.instrument, "batch", BATCH), 1) if callable(many) else 1
+            raise ParameterError(
+                f"{said}; {cure}, or wrap a simulator: lab.SimulatedBench(system)."
+            )
+        self.name = str(
+            getattr(self.instrument, "identity", None) or type(self.instrument).__name__
+        )
+        self.batch = (
+            whole_number("batch", getattr(self.instrument, "batch", BATCH), 1)
+            if callable(many)
+            else 1
+        )
         self._many = self.batch > 1 or not callable(one)
         self._method: Any = many if self._many else one
         # One thread makes all calls, one after the other; as a daemon it does not keep Python from ending.
@@ -94,10 +104,14 @@ class Careful:
         plan = self.store.plan
         if plan.dark_every and not callable(getattr(self.instrument, "dark", None)):
             said = f"`dark_every={plan.dark_every}` needs a method dark() of the instrument {self.name!r}"
-            raise ParameterError(f"{said}, which reads with the source off; write it, or plan without.")
+            raise ParameterError(
+                f"{said}, which reads with the source off; write it, or plan without."
+            )
         if plan.settle_s and "settle_s" not in parameters(self._method):
             said = f"`settle_s={plan.settle_s:g}` needs a parameter of that name in {self._method.__name__}()"
-            raise ParameterError(f"{said} of the instrument {self.name!r}; let it wait so long before it reads.")
+            raise ParameterError(
+                f"{said} of the instrument {self.name!r}; let it wait so long before it reads."
+            )
 
     def measure(self, some: Sequence[Measurement]) -> Rows:
         """Readouts of each measurement, the mean of as many readings as the plan says; extra values of the last one.
@@ -114,7 +128,9 @@ class Careful:
                     self.call("recover")
                 k, first = len(rows) // len(some), rows[:1]
                 found, extra = self._ask(partial(self._reading, method, some, k))
-                fit = self.store.checked([*some[: len(first)], *some], [*first, *found])[len(first) :]
+                fit = self.store.checked([*some[: len(first)], *some], [*first, *found])[
+                    len(first) :
+                ]
                 if not all(np.isfinite(one).any() for one in fit):
                     raise OSError("it gave no finite number")
                 rows, failures = rows + fit, 0 if rows else failures
@@ -125,11 +141,15 @@ class Careful:
                 raise
             except SystemExit as problem:
                 said = f"the instrument's driver ended the program at {name} (sys.exit({problem.code!r}))"
-                raise DataError(f"{said}; everything before is safe. Let it raise an error instead.") from problem
+                raise DataError(
+                    f"{said}; everything before is safe. Let it raise an error instead."
+                ) from problem
             except Exception as problem:  # a driver may raise anything; it is told, with its cause
                 failures += 1
                 self.failures += 1
-                rows = [] if len(rows) == len(some) else rows  # of the first two readings either may be too short
+                rows = (
+                    [] if len(rows) == len(some) else rows
+                )  # of the first two readings either may be too short
                 self.store.note(FAILURE, at=name, reason=in_one_line(problem))
                 if failures > self.retries or self.stop.wait(self.wait_s):
                     raise DataError(
@@ -141,11 +161,17 @@ class Careful:
     def _reading(self, method: Callable[..., Any], some: Sequence[Measurement], k: int) -> Rows:
         """What the instrument gives when it is asked for the k-th time."""
         plan, n, is_dark = self.store.plan, len(some), some[0].kind == "dark"
-        names = [[plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some]
+        names = [
+            [plan.seed, MEASURED.index(one.kind), one.number, k][: 4 if k else 3] for one in some
+        ]
         seeds = [np.random.SeedSequence(name) for name in names]
         u = np.array([one.u for one in some])
         many = self._many and not is_dark
-        told = {"settle_s": plan.settle_s, "averages": plan.averages, "seed": seeds if many else seeds[0]}
+        told = {
+            "settle_s": plan.settle_s,
+            "averages": plan.averages,
+            "seed": seeds if many else seeds[0],
+        }
         told = {name: value for name, value in told.items() if name in parameters(method)}
         found: Any = method(**told) if is_dark else method(u if many else u[0], **told)
         is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Mapping)
@@ -153,8 +179,12 @@ class Careful:
         readouts = list(found) if many else [found]
         if len(readouts) != n:
             raise DataError(f"measure_many gave {len(readouts)} rows for {n} inputs")
-        spread = {str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()}
-        return readouts, [{name: float(one[row]) for name, one in spread.items()} for row in range(n)]
+        spread = {
+            str(name): np.broadcast_to(np.asarray(one, float), n) for name, one in more.items()
+        }
+        return readouts, [
+            {name: float(one[row]) for name, one in spread.items()} for row in range(n)
+        ]
 
     def _ask(self, ask: Callable[[], Rows]) -> Rows:
         if self._thread is None:
@@ -166,7 +196,9 @@ class Careful:
             except SystemExit as problem:
                 return problem
 
-        if self._call is None:  # else an earlier call for this very input has not come back yet: wait on
+        if (
+            self._call is None
+        ):  # else an earlier call for this very input has not come back yet: wait on
             self._call = self._thread.apply_async(heard)
         self._call.wait(self.timeout_s)
         if not self._call.ready():
@@ -183,8 +215,13 @@ class Careful:
         for name in ("safe", "close"):
             try:
                 self.call(name)
-            except (Exception, SystemExit) as problem:  # all is measured and stored; the run has not failed
-                warn(f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on.")
+            except (
+                Exception,
+                SystemExit,
+            ) as problem:  # all is measured and stored; the run has not failed
+                warn(
+                    f"`{name}()` of the instrument failed ({in_one_line(problem)}); check by hand what it left on."
+                )
 
     def call(self, name: str) -> None:
         """Call a method of the instrument, if it has one of this name."""
@@ -257,7 +294,9 @@ def simulated(plan: Plan) -> SimulatedBench:
     settings = {name: value for name, value in given.items() if name not in FAULTS}
     low, high = plan.basis.families[0].bounds
     if (low, high) != (-1.0, 1.0):
-        raise ParameterError(f"the simulated bench takes inputs from -1 to 1, not from {low:g} to {high:g}.")
+        raise ParameterError(
+            f"the simulated bench takes inputs from -1 to 1, not from {low:g} to {high:g}."
+        )
     try:
         system = (EchoState if plan.runs else FibreSystem)(n_inputs=plan.n_inputs, **settings)
     except TypeError as problem:

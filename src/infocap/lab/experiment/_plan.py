@@ -36,17 +36,34 @@ ORDERS = ("random", "doubling", "design")
 MOST_BYTES = 10_000_000
 MOST_INPUTS = 500_000_000  # Numbers that are sent to a device, 4 GB: at a thousand rows per second they take a week.
 HEADER = "# What infocap is to measure;"  # the first words of every plan that `save` wrote
-NEEDED = ("n_inputs", "max_degree", "n_samples", "seed")  # without these nobody can say what a plan measures
+NEEDED = (
+    "n_inputs",
+    "max_degree",
+    "n_samples",
+    "seed",
+)  # without these nobody can say what a plan measures
 BENCH = "bench"  # the table of the metadata that describes the simulated bench
 UNMEASURED = ("title", "metadata")  # may be put in other words without becoming another plan
 CONSTANT_INPUTS = ("noise_input", "reference_input")
 # The least value of each entry that is a whole number.
 LEAST = {"n_inputs": 1, "max_degree": 0, "n_samples": 1, "seed": 0, "averages": 1, "extends": 0}
-LEAST |= dict.fromkeys(("noise_repeats", "repeat_every", "reference_every", "dark_every", "runs", "washout"), 0)
+LEAST |= dict.fromkeys(
+    ("noise_repeats", "repeat_every", "reference_every", "dark_every", "runs", "washout"), 0
+)
 # What plans of earlier versions meant without saying so.
 FORMER = {"blocks": 1, "weighted": False, "shuffled": False}
 # Entries that they did not have, and that are no part of a fingerprint where they say nothing: 0, none, or false.
-LATER = ("weighted", "shuffled", "n_readouts", "max_delay", "runs", "washout", "dark_every", "settle_s", "extends")
+LATER = (
+    "weighted",
+    "shuffled",
+    "n_readouts",
+    "max_delay",
+    "runs",
+    "washout",
+    "dark_every",
+    "settle_s",
+    "extends",
+)
 
 
 @dataclass(frozen=True)
@@ -134,29 +151,50 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.n_inputs:
-            object.__setattr__(self, "n_inputs", len(self.family) if isinstance(self.family, list | tuple) else 1)
+            object.__setattr__(
+                self, "n_inputs", len(self.family) if isinstance(self.family, list | tuple) else 1
+            )
         one_of("design", self.design, DESIGNS)
         one_of("order", self.order, ORDERS)
         if isinstance(self.channel, str) or not isinstance(self.channel, Sequence):
-            raise ParameterError(f"`channel={self.channel!r}` must be a list of names, one for each readout.")
+            raise ParameterError(
+                f"`channel={self.channel!r}` must be a list of names, one for each readout."
+            )
         if not isinstance(self.metadata, dict):
-            raise ParameterError(f"`metadata={self.metadata!r}` must be a table of names and values.")
+            raise ParameterError(
+                f"`metadata={self.metadata!r}` must be a table of names and values."
+            )
         metadata = json.loads(to_json("metadata", self.metadata))
         plain = {"family": _plain_family(self.family), "metadata": metadata}
-        plain |= {name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()}
-        plain |= {name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)}
-        plain |= {name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")}
-        plain |= {"channel": tuple(map(str, self.channel)), "settle_s": number("settle_s", self.settle_s, 0.0)}
+        plain |= {
+            name: whole_number(name, getattr(self, name), least) for name, least in LEAST.items()
+        }
+        plain |= {
+            name: _numbers(name, getattr(self, name)) for name in ("domain", *CONSTANT_INPUTS)
+        }
+        plain |= {
+            name: str(getattr(self, name)) for name in ("input_unit", "readout_unit", "title")
+        }
+        plain |= {
+            "channel": tuple(map(str, self.channel)),
+            "settle_s": number("settle_s", self.settle_s, 0.0),
+        }
         if plain["extends"] >= plain["n_samples"]:
-            raise ParameterError(f"`extends={self.extends}` must be below `n_samples={self.n_samples}`.")
+            raise ParameterError(
+                f"`extends={self.extends}` must be below `n_samples={self.n_samples}`."
+            )
         if self.n_readouts is not None:
             plain["n_readouts"] = whole_number("n_readouts", self.n_readouts, 1)
             if self.channel and len(self.channel) != self.n_readouts:
-                raise ParameterError(f"`n_readouts={self.n_readouts}` but `channel` has {len(self.channel)} names.")
+                raise ParameterError(
+                    f"`n_readouts={self.n_readouts}` but `channel` has {len(self.channel)} names."
+                )
         if self.max_delay is not None:
             plain |= _sequence(self, plain)
         elif plain["runs"] or plain["washout"]:
-            raise ParameterError("`runs` and `washout` are for sequences; give `max_delay`, as {1: 100, 2: 40}.")
+            raise ParameterError(
+                "`runs` and `washout` are for sequences; give `max_delay`, as {1: 100, 2: 40}."
+            )
         if plain["n_samples"] * plain["n_inputs"] > MOST_INPUTS:
             said = f"`n_samples={plain['n_samples']}` of {plain['n_inputs']} inputs are over {MOST_INPUTS:,} numbers"
             raise ParameterError(f"{said}, which no acquisition sends; take fewer.")
@@ -173,11 +211,15 @@ class Plan:
         for name in CONSTANT_INPUTS:
             given = getattr(self, name) or ()
             if len(given) not in (0, n):
-                raise ParameterError(f"{name} has {len(given)} values; give one for each of {n} inputs.")
+                raise ParameterError(
+                    f"{name} has {len(given)} values; give one for each of {n} inputs."
+                )
             for value, family in zip(given, families, strict=False):
                 low, high = family.bounds
                 if not low <= value <= high:
-                    raise ParameterError(f"{name} has {value:g}, outside the domain [{low:g}, {high:g}].")
+                    raise ParameterError(
+                        f"{name} has {value:g}, outside the domain [{low:g}, {high:g}]."
+                    )
 
     @cached_property
     def basis(self) -> ProductBasis:
@@ -192,7 +234,9 @@ class Plan:
         said = f"{self.n_samples} samples, {len(self.basis)} {self.basis.family_name} functions"
         how = f"up to degree {self.max_degree}, {self.design} design, {self.order} order"
         if self.max_delay is not None:
-            reach = ", ".join(f"{delay} of degree {degree}" for degree, delay in self.max_delay.items())
+            reach = ", ".join(
+                f"{delay} of degree {degree}" for degree, delay in self.max_delay.items()
+            )
             how = f"with delays up to {reach}, {self.runs} runs of {self.steps} steps, washout {self.washout}"
         named = f"{self.title}; " if self.title else ""
         return f"{named}{said} {how}, seed {self.seed}, fingerprint {self.fingerprint[:12]}"
@@ -219,7 +263,11 @@ class Plan:
 
         What was planned comes first, in the order that it had; what follows does not depend on the sizes in between.
         """
-        n_samples, blocks, runs = whole_number("n_samples", n_samples, 1), self.blocks or 1, self.runs
+        n_samples, blocks, runs = (
+            whole_number("n_samples", n_samples, 1),
+            self.blocks or 1,
+            self.runs,
+        )
         if runs:  # more of the same length
             size = self.steps - self.washout
             runs = -(-n_samples // size)
@@ -233,7 +281,10 @@ class Plan:
 
     def is_extension_of(self, other: "Plan") -> bool:
         """Whether this plan is the other one with more samples."""
-        return other.n_samples < self.n_samples and self.extended(other.n_samples).fingerprint == other.fingerprint
+        return (
+            other.n_samples < self.n_samples
+            and self.extended(other.n_samples).fingerprint == other.fingerprint
+        )
 
     @property
     def _block_size(self) -> int:
@@ -242,7 +293,11 @@ class Plan:
         Earlier versions drew one sequence, whose first points stay when more are drawn; so do random points.
         """
         blocks = self.blocks or 1
-        return self.n_samples // blocks if self.design != "random" and (self.shuffled or blocks > 1) else 0
+        return (
+            self.n_samples // blocks
+            if self.design != "random" and (self.shuffled or blocks > 1)
+            else 0
+        )
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -258,14 +313,25 @@ class Plan:
         # Places between them, counted from the first of all; the one before the first new row belongs to the former.
         place, source_off = np.arange(done > 0, len(codes) + 1), np.full(self.n_inputs, np.nan)
         both = ((self.dark_every, DARK, source_off), (self.reference_every, REFERENCE, reference))
-        between = [(one, *what) for every, *what in both if every for one in place[(done + place) % every == 0]]
+        between = [
+            (one, *what)
+            for every, *what in both
+            if every
+            for one in place[(done + place) % every == 0]
+        ]
         if between:
             places, kinds, sent = zip(*between, strict=True)
             codes, inputs = np.insert(codes, places, kinds), np.insert(inputs, places, sent, axis=0)
         if former is not None:
             return joined([former, Schedule(codes, inputs)])
-        first = Schedule(np.full(self.noise_repeats, NOISE), np.tile(noise, (self.noise_repeats, 1)))
-        return joined([first, Schedule(codes, inputs)]) if self.noise_repeats else Schedule(codes, inputs)
+        first = Schedule(
+            np.full(self.noise_repeats, NOISE), np.tile(noise, (self.noise_repeats, 1))
+        )
+        return (
+            joined([first, Schedule(codes, inputs)])
+            if self.noise_repeats
+            else Schedule(codes, inputs)
+        )
 
     def _first_codes(self, n: int) -> Integers:
         """Design indices, repeats among them, in the order of acquisition.
@@ -274,13 +340,21 @@ class Plan:
         The inputs to repeat are random too.
         """
         rng = np.random.default_rng([self.seed, n])
-        chosen = rng.permutation(n)[: -(-n // self.repeat_every)] if self.repeat_every else np.arange(0)
+        chosen = (
+            rng.permutation(n)[: -(-n // self.repeat_every)] if self.repeat_every else np.arange(0)
+        )
         codes = np.concatenate([np.arange(n), np.sort(chosen)])
         moments = rng.random(len(codes))
         if self.order == "design":
             moments = codes + 0.5 * (np.arange(len(codes)) >= n)
-        if self.order == "doubling":  # the first 2^k blocks come before all others; 2^k points in old plans
-            number = codes // (n // (self.blocks or 1)) if self.shuffled else np.maximum(codes, n / 16 - 1)
+        if (
+            self.order == "doubling"
+        ):  # the first 2^k blocks come before all others; 2^k points in old plans
+            number = (
+                codes // (n // (self.blocks or 1))
+                if self.shuffled
+                else np.maximum(codes, n / 16 - 1)
+            )
             moments += np.ceil(np.log2(number + 1))
         return codes[np.argsort(moments, kind="stable")]
 
@@ -320,7 +394,11 @@ class Plan:
     @property
     def story(self) -> dict[str, Any]:
         """What every file that is made by this plan tells about it."""
-        return {"plan": self.to_dict(), "fingerprint": self.fingerprint, "design": self.design_fingerprint}
+        return {
+            "plan": self.to_dict(),
+            "fingerprint": self.fingerprint,
+            "design": self.design_fingerprint,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -341,7 +419,11 @@ class Plan:
         path = Path(path)
         one_of("path suffix", path.suffix, (".toml",))
         entries = self.to_dict() | {"fingerprint": self.fingerprint}
-        known = {name: _toml(value) for name, value in entries.items() if value is not None and name != "metadata"}
+        known = {
+            name: _toml(value)
+            for name, value in entries.items()
+            if value is not None and name != "metadata"
+        }
         known["design_fingerprint"] = self.design_fingerprint
         lines = Path(__file__).with_name("plan.toml").read_text(encoding="utf-8").splitlines()
         absent = tuple(f"{name} = " for name, value in entries.items() if value is None)
@@ -368,13 +450,19 @@ class Plan:
         except ParameterError as problem:
             raise ParameterError(f"{path}: {problem}") from None
         # `save` writes all entries, and the title last: without it the file was cut.
-        lost = [name for name in (*NEEDED, "title") if name not in data and (name in NEEDED or text.startswith(HEADER))]
+        lost = [
+            name
+            for name in (*NEEDED, "title")
+            if name not in data and (name in NEEDED or text.startswith(HEADER))
+        ]
         if lost:
             said = f"{path} is not complete: it has no {', '.join(lost)}"
             raise DataError(f"{said}; write it again with `infocap plan`, or copy it again.")
         if fingerprint not in (None, plan.fingerprint):
             said = f"{path} was changed since infocap wrote it: its fingerprint was {str(fingerprint)[:12]}"
-            warn(f"{said} and is {plan.fingerprint[:12]} now; if that is meant, delete the line `fingerprint`.")
+            warn(
+                f"{said} and is {plan.fingerprint[:12]} now; if that is meant, delete the line `fingerprint`."
+            )
         return plan
 
     def write_inputs(self, path: str | Path) -> Path:
@@ -391,7 +479,9 @@ class Plan:
         one_of("path suffix", path.suffix, (".csv",))
         names = input_columns([family.variable for family in self.basis.families])
         codes = self.schedule.codes[:, None] * self.steps + np.arange(self.steps)
-        rows = pandas.DataFrame(self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names)
+        rows = pandas.DataFrame(
+            self.schedule.inputs.reshape(-1, self.n_inputs), codes.ravel(), names
+        )
         with replaced(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
             file.write(f"{PLAN}{json.dumps(self.story)}\n")
             rows.to_csv(file, index_label="design_index", lineterminator="\n")
@@ -408,14 +498,30 @@ def _numbers(name: str, given: Any) -> tuple[float, ...] | None:
 
 def _sequence(plan: Plan, plain: dict[str, Any]) -> dict[str, Any]:
     """The entries of a plan for a device with memory that follow from others; what makes no sense there is refused."""
-    if not isinstance(plan.max_delay, dict) or not all(str(degree).isdecimal() for degree in plan.max_delay):
-        raise ParameterError(f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays: {{1: 100, 2: 4}}.")
+    if not isinstance(plan.max_delay, dict) or not all(
+        str(degree).isdecimal() for degree in plan.max_delay
+    ):
+        raise ParameterError(
+            f"`max_delay={plan.max_delay!r}` must be a table of degrees and delays: {{1: 100, 2: 4}}."
+        )
     for name in ("noise_repeats", "reference_every", "dark_every", "max_interactions", "weighted"):
         if getattr(plan, name):
-            raise ParameterError(f"`{name}={getattr(plan, name)!r}` has no meaning for a sequence; leave it out.")
-    delays = {int(degree): whole_number("max_delay", delay, 0) for degree, delay in plan.max_delay.items()}
-    found = {"max_delay": delays, "max_degree": max(delays, default=1), "design": "random", "weighted": False}
-    return found | {"runs": max(plain["runs"], 1), "washout": max(plain["washout"], *delays.values())}
+            raise ParameterError(
+                f"`{name}={getattr(plan, name)!r}` has no meaning for a sequence; leave it out."
+            )
+    delays = {
+        int(degree): whole_number("max_delay", delay, 0) for degree, delay in plan.max_delay.items()
+    }
+    found = {
+        "max_delay": delays,
+        "max_degree": max(delays, default=1),
+        "design": "random",
+        "weighted": False,
+    }
+    return found | {
+        "runs": max(plain["runs"], 1),
+        "washout": max(plain["washout"], *delays.values()),
+    }
 
 
 def _plain_family(family: Any) -> Any:

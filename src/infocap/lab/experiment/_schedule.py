@@ -65,4 +65,6 @@ class Schedule:
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
     """Schedules one after the other as one."""
-    return Schedule(np.concatenate([one.codes for one in parts]), np.concatenate([one.inputs for one in parts]))
+    return Schedule(
+        np.concatenate([one.codes for one in parts]), np.concatenate([one.inputs for one in parts])
+    )

@@ -106,7 +106,9 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     n_samples = counts["sample"][0] * (plan.steps - plan.washout)
     # An estimate is kept until there are a few samples more; the final answer uses them all.
     enough = 0.0 if result is None else MORE * result.n_samples
-    if n_samples >= min(enough, plan.n_samples) and (result is None or result.n_samples < n_samples):
+    if n_samples >= min(enough, plan.n_samples) and (
+        result is None or result.n_samples < n_samples
+    ):
         result, problem = estimate_now(to_recording(found, path), plan)
     rate, age = _pace(found)
     left = sum(wanted - got for got, wanted in counts.values())
@@ -115,7 +117,18 @@ def status(path: str | Path, *, until: float = 0.5, earlier: Status | None = Non
     last = "" if not ends or _is_acquiring(path.resolve()) else ends[-1]
     advice = _advice(left, result, age, rate, until, last)
     checks = found.checks(path) if result is None else result.checks
-    return Status(path, plan, counts, rate, left / rate if rate else None, age, result, problem, advice, checks)
+    return Status(
+        path,
+        plan,
+        counts,
+        rate,
+        left / rate if rate else None,
+        age,
+        result,
+        problem,
+        advice,
+        checks,
+    )
 
 
 def _is_acquiring(path: Path) -> bool:
@@ -137,7 +150,9 @@ def width(result: CapacityResult) -> float:
     return high - low
 
 
-def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple[CapacityResult | None, str]:
+def estimate_now(
+    recording: Recording, plan: Plan, growth: bool = True
+) -> tuple[CapacityResult | None, str]:
     """Capacities from what there is, with gaps left out and complex readouts split; or why there are none yet."""
     n_samples = len(recording.design_index)
     least = min(ENOUGH * (recording.readouts.shape[1] + 1), plan.n_samples)
@@ -145,12 +160,18 @@ def estimate_now(recording: Recording, plan: Plan, growth: bool = True) -> tuple
         return None, f"{n_samples} samples are stored; {least} are the least that tell something."
     again = recording.repeats
     if again is not None and np.isfinite(again).all(axis=1).sum() <= again.shape[1] + 1:
-        recording = replace(recording, repeats=None)  # too few to tell the noise yet, and no reason to tell nothing
-    with warnings.catch_warnings(action="ignore", category=DataWarning):  # kept in the result's checks
+        recording = replace(
+            recording, repeats=None
+        )  # too few to tell the noise yet, and no reason to tell nothing
+    with warnings.catch_warnings(
+        action="ignore", category=DataWarning
+    ):  # kept in the result's checks
         try:
             split = "split" if np.iscomplexobj(recording.readouts) else None
             nan = "raise" if plan.runs else "drop"
-            return estimate_recording(recording, basis=plan.basis, nan_policy=nan, complex_as=split, growth=growth), ""
+            return estimate_recording(
+                recording, basis=plan.basis, nan_policy=nan, complex_as=split, growth=growth
+            ), ""
         except InfocapError as reason:
             return None, str(reason)
 
@@ -169,7 +190,12 @@ def _pace(found: StoreContents) -> tuple[float | None, float | None]:
 
 
 def _advice(
-    left: int, result: CapacityResult | None, age: float | None, rate: float | None, until: float, last: str
+    left: int,
+    result: CapacityResult | None,
+    age: float | None,
+    rate: float | None,
+    until: float,
+    last: str,
 ) -> str:
     """One sentence on what to do now; `last` is what was noted last of an acquisition that runs no more."""
     if not left:
@@ -191,8 +217,13 @@ def _advice(
 
 def counts(now: Status) -> str:
     """What is stored and planned of each kind of measurement, in words."""
-    names = {"noise": "noise"} | ({"sample": "runs", "repeat": "repeated runs"} if now.plan.runs else {})
-    return ", ".join(f"{have}/{wanted} {names.get(kind, f'{kind}s')}" for kind, (have, wanted) in now.counts.items())
+    names = {"noise": "noise"} | (
+        {"sample": "runs", "repeat": "repeated runs"} if now.plan.runs else {}
+    )
+    return ", ".join(
+        f"{have}/{wanted} {names.get(kind, f'{kind}s')}"
+        for kind, (have, wanted) in now.counts.items()
+    )
 
 
 def pace(now: Status) -> str:

@@ -53,11 +53,18 @@ class Store:
         self._closed = False
         if not self.path.parent.exists():
             raise DataError(f"the folder {self.path.parent} does not exist; make it first.")
-        found, wanted = files.read_entries(self.path) if self.path.exists() else StoreContents(), plan
+        found, wanted = (
+            files.read_entries(self.path) if self.path.exists() else StoreContents(),
+            plan,
+        )
         log = self.path.with_name(f"{self.path.name}-wal")
         if not found.entries:
             # SQLite would throw away a log without its file, and the measurements in it.
-            if log.exists() and log.stat().st_size and not (self.path.exists() and self.path.stat().st_size):
+            if (
+                log.exists()
+                and log.stat().st_size
+                and not (self.path.exists() and self.path.stat().st_size)
+            ):
                 said = f"{log} is part of a store that was moved or renamed"
                 raise DataError(f"{said}; move it along with its store, or give another name.")
         elif not found.sound:
@@ -67,17 +74,27 @@ class Store:
                 there = Plan.from_dict(found.story["plan"])
             plan = self._same(plan or there, there)
         if plan is None:
-            raise DataError(f"{self.path} does not exist or holds nothing; give a plan to begin with.")
+            raise DataError(
+                f"{self.path} does not exist or holds nothing; give a plan to begin with."
+            )
         self.plan = plan
         self.schedule = found.schedule or plan.schedule
-        self._story = found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | plan.story
-        self._connection = _connect(self.path, None if found.entries else self._story, self.schedule)
+        self._story = (
+            found.story or {"begun": _now(), "acquired_with": f"infocap {__version__}"} | plan.story
+        )
+        self._connection = _connect(
+            self.path, None if found.entries else self._story, self.schedule
+        )
         measured = [entry for entry in found.entries.values() if entry.kind in MEASURED]
         self._file = os.stat(self.path)
         self._input = {(one.kind, one.number): one.u for one in self.schedule}
         self._stored = {(entry.kind, entry.number) for entry in measured} & self._input.keys()
         self.events: list[dict[str, Any]] = found.contents("event")
-        known = len(measured[0].content[1]) if measured else plan.steps * (plan.n_readouts or len(plan.channel))
+        known = (
+            len(measured[0].content[1])
+            if measured
+            else plan.steps * (plan.n_readouts or len(plan.channel))
+        )
         self.n_readouts: int | None = known or None
         if wanted is not None and wanted.is_extension_of(plan):
             self.extend(wanted.n_samples)
@@ -113,7 +130,9 @@ class Store:
         left = (one for one in self.schedule if (one.kind, one.number) not in self._stored)
         return (one._replace(u=one.u.reshape(shape)) for one in left)
 
-    def record(self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None) -> None:
+    def record(
+        self, index: int, readouts: ArrayLike, kind: str = "sample", measured: float | None = None
+    ) -> None:
         """Store what was measured at the input with this design index; return when it is safe.
 
         `kind` is ``"sample"``, ``"repeat"``, ``"noise"``, ``"reference"`` or ``"dark"``; `measured` the time, now by
@@ -122,7 +141,9 @@ class Store:
         one_of("kind", kind, MEASURED)
         u = self._input.get((kind, int(index)))
         if u is None:
-            raise ParameterError(f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows.")
+            raise ParameterError(
+                f"`index={index!r}` is no {kind} of this plan of {len(self.schedule)} rows."
+            )
         self.record_many([Measurement(kind, int(index), u)], [readouts], measured=measured)
 
     def record_many(
@@ -137,14 +158,23 @@ class Store:
         `extra` has other values of each by their names, such as ``{"Temperature [K]": 293.1}``.
         """
         if self._closed:
-            raise ParameterError(f"the store {self.path} is closed; open it again with Store(path).")
+            raise ParameterError(
+                f"the store {self.path} is closed; open it again with Store(path)."
+            )
         values = self.checked(some, readouts)
         moment = time.time() if measured is None else float(measured)
         if not 0 <= moment < LATEST_S:
-            raise ParameterError(f"`measured={moment:g}` is no time of a measurement; give seconds since 1970.")
-        rows = zip(some, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True)
+            raise ParameterError(
+                f"`measured={moment:g}` is no time of a measurement; give seconds since 1970."
+            )
+        rows = zip(
+            some, values, extra or [{}] * len(values), range(1 - len(values), 1), strict=True
+        )
         # A microsecond apart: the order within a batch must not get lost.
-        entries = [Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u.ravel(), x, more)) for one, x, more, k in rows]
+        entries = [
+            Entry(*one[:2], moment + 1e-6 * k, files.pack(one.u.ravel(), x, more))
+            for one, x, more, k in rows
+        ]
         with self._lock:
             self._refuse_deleted()
             self._write(entries)
@@ -176,7 +206,10 @@ class Store:
     def _write(self, entries: Sequence[Entry]) -> None:
         """Store entries as one step: when it returns all of them are on the disk, when it raises none."""
         try:
-            with self._lock, self._connection as connection:  # which undoes everything when something is raised
+            with (
+                self._lock,
+                self._connection as connection,
+            ):  # which undoes everything when something is raised
                 connection.execute("BEGIN IMMEDIATE")
                 for entry in entries:
                     query = "SELECT data FROM entry WHERE kind = ? AND number = ?"
@@ -198,7 +231,14 @@ class Store:
     @property
     def last_instrument(self) -> str | None:
         """The name of the instrument that measured last; None before any did."""
-        return next((str(one.get("instrument")) for one in reversed(self.events) if one.get("what") == BEGUN), None)
+        return next(
+            (
+                str(one.get("instrument"))
+                for one in reversed(self.events)
+                if one.get("what") == BEGUN
+            ),
+            None,
+        )
 
     @property
     def crashed(self) -> bool:
@@ -213,7 +253,10 @@ class Store:
                 return
         except FileNotFoundError:
             pass
-        new, said = self.path.with_name(f"{self.path.stem}-rescued-{time.time():.0f}{self.path.suffix}"), "lost"
+        new, said = (
+            self.path.with_name(f"{self.path.stem}-rescued-{time.time():.0f}{self.path.suffix}"),
+            "lost",
+        )
         with suppress(sqlite3.Error):
             self._connection.execute("VACUUM INTO ?", (str(new),))
             said = f"in {new}"
@@ -241,7 +284,9 @@ class Store:
             raise DataError(f"the plan of {damaged} is lost; export its rows to a .nc file.")
         if Path(path).exists():
             raise DataError(f"{path} is there already; give a new name.")
-        schedule = found.schedule or Plan.from_dict(found.story["plan"]).schedule  # of extensions, as one
+        schedule = (
+            found.schedule or Plan.from_dict(found.story["plan"]).schedule
+        )  # of extensions, as one
         with replaced(Path(path)) as beside:
             connection = _connect(beside, found.story, schedule)
             with connection:
@@ -256,32 +301,46 @@ class Store:
         """The store's plan, if it is the one given but for words, or one extends the other."""
         if plan.is_extension_of(there) or there.is_extension_of(plan):
             return there
-        both = {one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)}
+        both = {
+            one.name: (getattr(there, one.name), getattr(plan, one.name)) for one in fields(Plan)
+        }
         pairs = {name: (old, new) for name, (old, new) in both.items() if old != new}
         if plan.fingerprint != there.fingerprint:
-            said = ", ".join(f"{name} {old!r} there and {new!r} here" for name, (old, new) in pairs.items())
+            said = ", ".join(
+                f"{name} {old!r} there and {new!r} here" for name, (old, new) in pairs.items()
+            )
             raise DataError(
                 f"{self.path} belongs to another plan: its fingerprint is {there.fingerprint[:12]}, this plan's is "
                 f"{plan.fingerprint[:12]} ({said}); give another path, or the plan it belongs to."
             )
         for name, (old, new) in pairs.items():
-            warn(f"{self.path} keeps its {name} {old!r}, though the plan says {new!r}; give another path for that.")
+            warn(
+                f"{self.path} keeps its {name} {old!r}, though the plan says {new!r}; give another path for that."
+            )
         return there
 
-    def checked(self, measurements: Sequence[Measurement], readouts: Sequence[ArrayLike]) -> list[Floats]:
+    def checked(
+        self, measurements: Sequence[Measurement], readouts: Sequence[ArrayLike]
+    ) -> list[Floats]:
         """One vector of numbers per measurement, all as long as those before, or an error that says what is wrong."""
         out, expected, steps = [], self.n_readouts, self.plan.steps
         for one, given in zip(measurements, readouts, strict=True):
             name = f"readouts of {'run' if self.plan.runs else one.kind} {one.number} have"
             masked = np.ma.isMA(given)
-            values = np.asarray(np.ma.filled(np.ma.asarray(given, float), np.nan) if masked else given)
+            values = np.asarray(
+                np.ma.filled(np.ma.asarray(given, float), np.nan) if masked else given
+            )
             if self.plan.runs:
                 if values.size % steps or (values.ndim == 2 and len(values) != steps):
-                    raise DataError(f"{name} shape {values.shape}; give one row per time step, {steps}.")
+                    raise DataError(
+                        f"{name} shape {values.shape}; give one row per time step, {steps}."
+                    )
                 values = values.ravel()
             values = values[0] if values.ndim == 2 and len(values) == 1 else values
             if values.ndim != 1 or not len(values) or values.dtype.kind not in "fiubc":
-                raise DataError(f"{name} shape {values.shape} and type {values.dtype}; give one vector of numbers.")
+                raise DataError(
+                    f"{name} shape {values.shape} and type {values.dtype}; give one vector of numbers."
+                )
             expected = expected or len(values)
             if len(values) != expected:
                 known = f"this store has {expected // steps} (a plan may say how many: n_readouts)"
@@ -297,7 +356,9 @@ def _now() -> str:
 def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sqlite3.Connection:
     """Open a store; with a story, begin it: what is planned is written in one step."""
     try:
-        connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=WAIT_S, isolation_level=None, check_same_thread=False
+        )
         connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         # Where a disk allows no log beside the file, as over a network, each step waits for the disk.
@@ -314,7 +375,9 @@ def _connect(path: Path, story: dict[str, Any] | None, schedule: Schedule) -> sq
             sync(path.parent)
     except sqlite3.Error as problem:
         why = str(problem) if story is None else f"{problem}; nothing was measured yet"
-        raise DataError(f"{path} cannot be written ({why}); choose a folder on a local disk.") from None
+        raise DataError(
+            f"{path} cannot be written ({why}); choose a folder on a local disk."
+        ) from None
     return connection
 
 

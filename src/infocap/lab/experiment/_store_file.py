@@ -85,7 +85,9 @@ class StoreContents:
     @property
     def left_out(self) -> list[str]:
         """The names, as far as they are known, of entries that are damaged or of which nothing is left."""
-        told = {1: "plan", 2: "schedule"} | {one: name for one, name in self.damaged.items() if name}
+        told = {1: "plan", 2: "schedule"} | {
+            one: name for one, name in self.damaged.items() if name
+        }
         last = max([*self.entries, *self.damaged], default=0)
         missing = {*range(1, last + 1), *self.damaged} - self.entries.keys()
         return [told.get(one, f"entry {one}") for one in sorted(missing)]
@@ -113,7 +115,9 @@ class StoreContents:
     @property
     def times(self) -> dict[int, float]:
         """When each entry that is a measurement was stored, in that order."""
-        return {one: entry.time for one, entry in sorted(self.entries.items()) if entry.kind in MEASURED}
+        return {
+            one: entry.time for one, entry in sorted(self.entries.items()) if entry.kind in MEASURED
+        }
 
     @property
     def clock_is_right(self) -> bool:
@@ -124,7 +128,9 @@ class StoreContents:
     def accept(self, identity: int, kind: Any, number: Any, time: Any, data: Any, crc: Any) -> None:
         """Take an entry in if it is whole; otherwise keep what its name looks like."""
         name = ""
-        with suppress(AttributeError, TypeError, ValueError, OverflowError, RecursionError, struct.error):
+        with suppress(
+            AttributeError, TypeError, ValueError, OverflowError, RecursionError, struct.error
+        ):
             entry = Entry(kind.decode(), int(number), float(time), bytes(data))
             if entry.kind in KINDS:
                 name = f"{entry.kind} {entry.number}"
@@ -183,7 +189,11 @@ def unpack(data: bytes) -> tuple[Floats, Floats, dict[str, float]]:
     if len(data) <= middle:
         raise ValueError(f"{n_inputs} inputs in {len(data)} bytes")
     u = np.frombuffer(data[start:middle], dtype="<f8").astype(float)
-    return u, np.frombuffer(data[middle:], dtype="<c16" if kind.lower() == b"c" else "<f8").copy(), extra
+    return (
+        u,
+        np.frombuffer(data[middle:], dtype="<c16" if kind.lower() == b"c" else "<f8").copy(),
+        extra,
+    )
 
 
 def pack_schedule(schedule: Schedule) -> bytes:
@@ -215,7 +225,9 @@ def read_entries(path: Path) -> StoreContents:
     for record in records(path):
         found.accept(*record)
     if not found.entries:
-        raise DataError(f"{path} is not an acquisition store, or nothing of it is left ({found.problem}).")
+        raise DataError(
+            f"{path} is not an acquisition store, or nothing of it is left ({found.problem})."
+        )
     return found
 
 
@@ -231,12 +243,18 @@ def _select(path: Path, mode: str = "ro") -> StoreContents:
             if not made:
                 return found  # the process was ended before anything was in it
             # A view, or columns that are computed, could take for ever.
-            if [_plain_sql(sql.decode(errors="replace")) for (sql,) in made] != [_plain_sql(SCHEMA)]:
+            if [_plain_sql(sql.decode(errors="replace")) for (sql,) in made] != [
+                _plain_sql(SCHEMA)
+            ]:
                 raise sqlite3.DatabaseError("malformed: its table is not that of a store")
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if said != b"ok":
-                raise sqlite3.DatabaseError("malformed: " + said.decode(errors="replace").split("\n")[-1])
-            for row in connection.execute("SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"):
+                raise sqlite3.DatabaseError(
+                    "malformed: " + said.decode(errors="replace").split("\n")[-1]
+                )
+            for row in connection.execute(
+                "SELECT id, kind, number, time, data, crc FROM entry ORDER BY id"
+            ):
                 if not isinstance(row[0], int):
                     raise sqlite3.DatabaseError("malformed: an entry without a number")
                 found.accept(*row)
@@ -264,28 +282,45 @@ def _code(problem: Exception) -> int:
 def to_recording(found: StoreContents, path: Path) -> Recording:
     """What has been measured so far, in design order."""
     if not found.entries:
-        raise DataError(f"{path} holds nothing yet; an acquisition was ended before its first step.")
+        raise DataError(
+            f"{path} holds nothing yet; an acquisition was ended before its first step."
+        )
     times, story, checks = found.times, found.story, found.checks(path)
     plan, codes = story.get("plan", {}), {kind: code for code, kind in CONSTANT.items()}
-    when: dict[int, Any] = times if found.clock_is_right else {one: rank for rank, one in enumerate(times)}
+    when: dict[int, Any] = (
+        times if found.clock_is_right else {one: rank for rank, one in enumerate(times)}
+    )
     sampled = {entry.number for entry in found.entries.values() if entry.kind == "sample"}
     rows: list[tuple[int, Any, Floats, Floats, dict[str, float]]] = []
     with blame(path, "an acquisition store"):
-        for one in sorted(times, key=lambda one: (found.entries[one].kind == "repeat", found.entries[one].number)):
+        for one in sorted(
+            times, key=lambda one: (found.entries[one].kind == "repeat", found.entries[one].number)
+        ):
             kind, number, _, _ = entry = found.entries[one]
             if kind == "repeat" and number not in sampled:
                 continue  # the sample is damaged
             u, x, extra = entry.content
-            steps = len(u) // plan["n_inputs"] if plan.get("runs") else 1  # a run of a sequence is one entry
+            steps = (
+                len(u) // plan["n_inputs"] if plan.get("runs") else 1
+            )  # a run of a sequence is one entry
             pairs = zip(u.reshape(steps, -1), x.reshape(steps, -1), strict=True)
             first = number * steps
-            rows += [(codes.get(kind, first + step), when[one], *pair, extra) for step, pair in enumerate(pairs)]
-        for what, counts in (("inputs", {len(row[2]) for row in rows}), ("channels", {len(row[3]) for row in rows})):
+            rows += [
+                (codes.get(kind, first + step), when[one], *pair, extra)
+                for step, pair in enumerate(pairs)
+            ]
+        for what, counts in (
+            ("inputs", {len(row[2]) for row in rows}),
+            ("channels", {len(row[3]) for row in rows}),
+        ):
             if len(counts) > 1:
                 sizes = listed(sorted(map(str, counts)))
                 raise DataError(f"{path} has measurements of {sizes} {what}; it is no store.")
         if times and found.clock_is_right:
-            ends = [datetime.fromtimestamp(time, UTC) for time in (min(times.values()), max(times.values()))]
+            ends = [
+                datetime.fromtimestamp(time, UTC)
+                for time in (min(times.values()), max(times.values()))
+            ]
             story["measured"] = [end.isoformat(timespec="seconds") for end in ends]
         index = np.array([row[0] for row in rows], dtype=int)
         if n_dark := int(np.sum(index == DARK)):
@@ -295,10 +330,14 @@ def to_recording(found: StoreContents, path: Path) -> Recording:
         return by_index(
             path,
             np.array([row[2] for row in rows]) if rows else np.empty((0, plan.get("n_inputs", 0))),
-            np.array([row[3] for row in rows]) if rows else np.empty((0, len(plan.get("channel", ())))),
+            np.array([row[3] for row in rows])
+            if rows
+            else np.empty((0, len(plan.get("channel", ())))),
             index,
             np.array([row[1] for row in rows]),
-            np.array([[row[4].get(name, np.nan) for name in names] for row in rows]) if names else None,
+            np.array([[row[4].get(name, np.nan) for name in names] for row in rows])
+            if names
+            else None,
             extra_names=names,
             readout_unit=str(plan.get("readout_unit", "")),
             channel=tuple(map(str, plan.get("channel", ()))),

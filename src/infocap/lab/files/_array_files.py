@@ -24,7 +24,9 @@ from ...samples._sources import Hdf5Rows
 # MATLAB's names of its types of numbers, which are NumPy's too.
 CLASSES = ("double", "single", *(f"{sign}int{8 << k}" for sign in ("", "u") for k in range(4)))
 HEAD_BYTES, PACKED = 128, 15  # of a file; the type of an element that is compressed
-STEP = 1 << 16  # bytes that are unpacked at a time to look at the checksum; they become 64 MB at most
+STEP = (
+    1 << 16
+)  # bytes that are unpacked at a time to look at the checksum; they become 64 MB at most
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 CODECS = {
     "bytes", "endian", "transpose", "sharding_indexed", "gzip", "zstd", "blosc", "crc32c", "adler32", "fletcher32",
@@ -39,7 +41,9 @@ def _open_npy(path: Path) -> Iterator[Contents]:
     readable(path)
     variable = _npy_variable(path, "array", path.stat().st_size, partial(path.open, "rb"))
     if variable.dtype.hasobject:
-        raise DataError(f"{path} holds pickled Python objects, which are never loaded; write numbers.")
+        raise DataError(
+            f"{path} holds pickled Python objects, which are never loaded; write numbers."
+        )
     yield Contents(path, "npy", {"array": variable})
 
 
@@ -53,18 +57,27 @@ def open_npz(path: Path) -> Iterator[Contents]:
             if member.filename.endswith(".npy"):
                 name = member.filename.removesuffix(".npy")
                 refuse_bomb(path, name, member.compress_size, member.file_size)
-                variables[name] = _npy_variable(path, name, member.file_size, partial(archive.open, member))
+                variables[name] = _npy_variable(
+                    path, name, member.file_size, partial(archive.open, member)
+                )
         yield Contents(path, "npz", variables)
 
 
 def _npy_variable(path: Path, name: str, size: int, opened: Callable[[], Any]) -> Variable:
     """Describe an array by its head, and refuse one of which not all bytes are there; pickles are never loaded."""
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     with blame(path, "NumPy's format"), opened() as file:
-        shape, _, dtype = readers[np.lib.format.read_magic(file)](file)  # version 3 is of named fields
+        shape, _, dtype = readers[np.lib.format.read_magic(file)](
+            file
+        )  # version 3 is of named fields
         n_bytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if min(shape, default=0) < 0 or (n_bytes > there and not dtype.hasobject):
-        raise DataError(f"{path} is cut short: {name} {shape} takes {n_bytes:,} bytes; {there:,} are there.")
+        raise DataError(
+            f"{path} is cut short: {name} {shape} takes {n_bytes:,} bytes; {there:,} are there."
+        )
 
     def load() -> Any:
         with opened() as file:
@@ -97,11 +110,16 @@ def read_mat5(path: Path) -> Iterator[Contents]:
         for name, (shape, kind) in kinds.items():
             refuse_too_large(path, name, shape, np.dtype(kind).itemsize if kind in CLASSES else 1)
         found = scipy.io.loadmat(path)
-        for name, (_, kind) in kinds.items():  # numbers are stored in the smallest type that holds them
+        for name, (
+            _,
+            kind,
+        ) in kinds.items():  # numbers are stored in the smallest type that holds them
             if kind in CLASSES and found[name].dtype.kind != "c":
                 found[name] = found[name].astype(kind)
         arrays = [pair for name, value in found.items() for pair in _mat_arrays(name, value)]
-        variables = {name: Variable(one.shape, one.dtype, partial(np.asarray, one)) for name, one in arrays}
+        variables = {
+            name: Variable(one.shape, one.dtype, partial(np.asarray, one)) for name, one in arrays
+        }
         yield Contents(path, "MATLAB", variables)
 
 
@@ -119,7 +137,9 @@ def _unpacked_bytes(path: Path) -> int:
                 count += len(unpacker.decompress(data[start : min(start + STEP, place + length)]))
                 refuse_bomb(path, "an array", length, count)
             if not unpacker.eof:
-                raise DataError(f"{path} is cut short or damaged: an array ends before its checksum.")
+                raise DataError(
+                    f"{path} is cut short or damaged: an array ends before its checksum."
+                )
             total += count
         place += length
     return total
@@ -153,17 +173,25 @@ def read_zarr(path: Path) -> Iterator[Contents]:
         # Not by zarr's own list of members, which stops at the first that is damaged.
         files = [file for file in _files_in(path) if file.name in DESCRIPTIONS]
         if not files:
-            raise DataError(f"{path} is without zarr.json, .zgroup or .zarray; it is no zarr folder.")
+            raise DataError(
+                f"{path} is without zarr.json, .zgroup or .zarray; it is no zarr folder."
+            )
         for file in sorted(files):
             described, folder = _described(file), file.parent
             if file.name == ".zarray" or described.get("node_type") == "array":
                 name = "array" if folder == path else folder.relative_to(path).as_posix()
-                array = zarr.open_array(str(folder), mode="r", zarr_format=2 if file.name == ".zarray" else 3)
+                array = zarr.open_array(
+                    str(folder), mode="r", zarr_format=2 if file.name == ".zarray" else 3
+                )
                 variables[name] = _zarr_variable(path, name, array)
             if folder == path and file.name in ("zarr.json", ".zattrs"):
-                attributes = described.get("attributes", {}) if file.name == "zarr.json" else described
+                attributes = (
+                    described.get("attributes", {}) if file.name == "zarr.json" else described
+                )
     if not isinstance(attributes, dict):
-        raise DataError(f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged.")
+        raise DataError(
+            f"{path} has attributes that are no such thing ({attributes!r:.60}); it is damaged."
+        )
     yield Contents(path, "zarr", variables, attributes)
 
 
@@ -174,7 +202,9 @@ def _files_in(path: Path) -> Iterator[Path]:
             if not file.is_file():
                 raise DataError(f"{file} is no regular file; take it out of the folder.")
             if file.is_symlink() and not file.resolve().is_relative_to(path.resolve()):
-                raise DataError(f"{file} is a link to {file.resolve()}, out of the folder; put the file in its place.")
+                raise DataError(
+                    f"{file} is a link to {file.resolve()}, out of the folder; put the file in its place."
+                )
             yield file
 
 
@@ -187,8 +217,12 @@ def _described(file: Path) -> dict[str, Any]:
             for codec in codecs if isinstance(codecs, list) else [codecs]:
                 name = str(codec.get("id", codec.get("name")) if isinstance(codec, dict) else codec)
                 if name.removeprefix("numcodecs.") not in CODECS:
-                    said = f"{file} asks for the codec {name!r}, which may do more than unpack numbers"
-                    raise DataError(f"{said}; write the array with one of {', '.join(sorted(CODECS))}.")
+                    said = (
+                        f"{file} asks for the codec {name!r}, which may do more than unpack numbers"
+                    )
+                    raise DataError(
+                        f"{said}; write the array with one of {', '.join(sorted(CODECS))}."
+                    )
         return one
 
     found = json.loads(read_text(file), object_hook=refuse_strange_codecs)

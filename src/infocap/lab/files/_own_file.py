@@ -29,7 +29,11 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
             raise DataError(f"{path} is not an {FORMAT!r} file but {found!r}; it holds {contents}.")
         return None
     if not matlab:
-        words |= {name: "".join(contents.text(name)) for name in ("metadata", "checks") if name in contents}
+        words |= {
+            name: "".join(contents.text(name))
+            for name in ("metadata", "checks")
+            if name in contents
+        }
         words |= {axis: json.dumps(contents.text(axis)) for _, axis, _ in NAMES if axis in contents}
     arrays: dict[str, Any] = {}
     for name, dimensions in DIMENSIONS.items():
@@ -42,10 +46,17 @@ def load_own(contents: Contents, in_memory: bool) -> Recording | None:
                 words[UNITS[name]] = contents.variables[here].attributes["units"]
     lost = [name for name in ("inputs", "readouts", "design_index") if name not in arrays]
     told = words.get("arrays")  # of .mat files, which can end after any variable
-    lost += [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
+    lost += (
+        [str(name) for name in told if str(name) not in contents] if isinstance(told, list) else []
+    )
     if lost:
-        raise DataError(f"{path} is damaged or cut short: it has no {', '.join(lost)}, and holds {contents}.")
-    arrays["design_index"], checks = whole_numbers(path, arrays["design_index"]), from_json(path, "checks", words, [])
+        raise DataError(
+            f"{path} is damaged or cut short: it has no {', '.join(lost)}, and holds {contents}."
+        )
+    arrays["design_index"], checks = (
+        whole_numbers(path, arrays["design_index"]),
+        from_json(path, "checks", words, []),
+    )
     arrays |= {unit: str(words.get(unit, "")) for unit in UNITS.values()}
     arrays |= {name: tuple(map(str, from_json(path, axis, words, []))) for name, axis, _ in NAMES}
     return Recording(
@@ -65,5 +76,7 @@ def from_json(path: Path, name: str, words: Mapping[str, Any], empty: Any) -> An
     except (TypeError, ValueError, RecursionError) as problem:
         value = problem
     if not isinstance(value, type(empty)):
-        raise DataError(f"{name} in {path} is {value!r:.60}; it is damaged: read the arrays by u=..., x=....")
+        raise DataError(
+            f"{name} in {path} is {value!r:.60}; it is damaged: read the arrays by u=..., x=...."
+        )
     return value

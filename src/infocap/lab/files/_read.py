@@ -77,7 +77,9 @@ def read(
     """
     in_memory = yes_or_no("in_memory", in_memory)
     if isinstance(path, str | os.PathLike):
-        return _read_one(Path(path), None if readouts is None else Path(readouts), u, x, axes, in_memory)
+        return _read_one(
+            Path(path), None if readouts is None else Path(readouts), u, x, axes, in_memory
+        )
     paths = [Path(one) for one in path]
     if readouts is not None:
         said = f"readouts={str(readouts)!r} goes with one file of inputs, not with a list"
@@ -86,7 +88,12 @@ def read(
 
 
 def _read_one(
-    path: Path, readouts: Path | None, u: str | None, x: str | None, axes: str | None, in_memory: bool
+    path: Path,
+    readouts: Path | None,
+    u: str | None,
+    x: str | None,
+    axes: str | None,
+    in_memory: bool,
 ) -> Recording:
     suffix = path.suffix.lower()
     if readouts is None and (suffix in STORES or _is_store(path)):
@@ -110,16 +117,24 @@ def _is_store(path: Path) -> bool:
     return False
 
 
-def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool) -> Recording:
+def _read_two(
+    path: Path, other: Path, u: str | None, x: str | None, axes: str | None, in_memory: bool
+) -> Recording:
     """Read inputs from one file and readouts from another, with what each tells beside them."""
     given = rows_in(path, {"u": u}, None, in_memory)
-    measured = folder_rows(other, given.words, x) if is_folder(other) else rows_in(other, {"x": x}, axes, in_memory)
+    measured = (
+        folder_rows(other, given.words, x)
+        if is_folder(other)
+        else rows_in(other, {"x": x}, axes, in_memory)
+    )
     inputs = table(path, "u", following(given.u, measured.x, measured.axes))
     readouts = table(other, "x", measured.x)
     n, checks = inputs.shape[0], [*given.told.get("checks", ()), *measured.told.get("checks", ())]
     cut = given.index is not None and readouts.shape[0] < n != readouts.shape[1]
     if not in_memory and (cut or measured.u is not None):
-        return _read_two(path, other, u, x, axes, True)  # rows are left out, or the inputs of both files compared
+        return _read_two(
+            path, other, u, x, axes, True
+        )  # rows are left out, or the inputs of both files compared
     if cut:
         cure = "write the index along with the readouts, in case a row was lost in between"
         if measured.index is not None or measured.u is not None:
@@ -134,14 +149,22 @@ def _read_two(path: Path, other: Path, u: str | None, x: str | None, axes: str |
     _refuse_other_design(path, other, metadata, measured.told.get("metadata", {}))
     _refuse_shifted(path, other, "index", index, measured.index)
     _refuse_shifted(path, other, "u", inputs, measured.u)
-    told = measured.told | {name: given.told[name] for name in ("input_names", "input_unit") if name in given.told}
-    told["metadata"] = metadata | {"read_from": [*metadata["read_from"], *measured.told["metadata"]["read_from"]]}
+    told = measured.told | {
+        name: given.told[name] for name in ("input_names", "input_unit") if name in given.told
+    }
+    told["metadata"] = metadata | {
+        "read_from": [*metadata["read_from"], *measured.told["metadata"]["read_from"]]
+    }
     told["checks"] = tuple(checks)
     plan = metadata.get("plan")
     if isinstance(plan, dict):
         told |= {name: str(plan.get(name, "")) for name in ("input_unit", "readout_unit")}
         planned = plan.get("channel")
-        if not told.get("channel") and isinstance(planned, list) and len(planned) == readouts.shape[1]:
+        if (
+            not told.get("channel")
+            and isinstance(planned, list)
+            and len(planned) == readouts.shape[1]
+        ):
             told["channel"] = tuple(map(str, planned))
     index = measured.index if index is None else index
     acquired = None if acquired is None else acquired.ravel()[:n]
@@ -165,14 +188,18 @@ def _refuse_shifted(path: Path, other: Path, name: str, ours: ArrayLike, theirs:
         )
 
 
-def _refuse_other_design(path: Path, other: Path, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+def _refuse_other_design(
+    path: Path, other: Path, ours: dict[str, Any], theirs: dict[str, Any]
+) -> None:
     """Refuse inputs and readouts that belong to different designs, where both files tell theirs."""
     plans = [one["plan"] for one in (ours, theirs) if isinstance(one.get("plan"), dict)]
     mine, its = map(design_fingerprint, plans) if len(plans) == 2 else ("", "")
     if mine != its:
         seeds = [f"(seed {plan.get('seed')})" for plan in plans]
         said = f"{path} is of design {mine} {seeds[0]}, and {other} of {its} {seeds[1]}"
-        raise DataError(f"{said}: inputs and readouts belong to different runs; give the inputs that were sent.")
+        raise DataError(
+            f"{said}: inputs and readouts belong to different runs; give the inputs that were sent."
+        )
 
 
 def _join(paths: list[Path], parts: list[Recording]) -> Recording:
@@ -184,32 +211,47 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
     order = np.argsort(index, kind="stable")
     checks = [check for part in parts for check in part.checks]
     plans, runs = {part.metadata.get("fingerprint") for part in parts}, dict[str, Any]()
-    if len(plans) > 1 or (np.diff(index[order]) == 0).any():  # of several designs, or only numbers of rows
+    if (
+        len(plans) > 1 or (np.diff(index[order]) == 0).any()
+    ):  # of several designs, or only numbers of rows
         index = order = np.arange(len(index))
         first = np.cumsum([0, *(len(part.design_index) for part in parts)])
         runs = {
-            "runs": [int(start) + run.start for start, part in zip(first, parts, strict=False) for run in part.runs]
+            "runs": [
+                int(start) + run.start
+                for start, part in zip(first, parts, strict=False)
+                for run in part.runs
+            ]
         }
     plans.discard(None)
     if len(plans) > 1:
         said = f"the files are of {len(plans)} plans, and their rows are in the order of the files"
         checks.append(Check(f"{said}; estimate them apart unless they are one experiment."))
     in_order = bool((np.diff(order) == 1).all())
-    joined: dict[str, Any] = {name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS}
+    joined: dict[str, Any] = {
+        name: max((getattr(part, name) for part in parts), key=bool) for name in WORDS
+    }
     for name in ("inputs", "readouts"):
         sources = [getattr(part, name) for part in parts]
         if all(isinstance(one, np.ndarray) for one in sources):
             rows = np.concatenate(sources)
             joined[name] = rows if in_order else rows[order]
         else:
-            joined[name] = Joined([Table(one, name) for one in sources], None if in_order else order)
+            joined[name] = Joined(
+                [Table(one, name) for one in sources], None if in_order else order
+            )
     if any(part.repeats is not None for part in parts):
         again = [(part.repeats, np.full(part.readouts.shape, np.nan)) for part in parts]
-        joined["repeats"] = np.concatenate([gap if one is None else one for one, gap in again])[order]
+        joined["repeats"] = np.concatenate([gap if one is None else one for one, gap in again])[
+            order
+        ]
     if any(part.extra is not None for part in parts):
         import pandas
 
-        tables = [pandas.DataFrame(part.extra, range(len(part.design_index)), list(part.extra_names)) for part in parts]
+        tables = [
+            pandas.DataFrame(part.extra, range(len(part.design_index)), list(part.extra_names))
+            for part in parts
+        ]
         extra = pandas.concat(tables)  # a value that a file does not tell is NaN
         joined |= {"extra": extra.to_numpy(float)[order], "extra_names": tuple(extra.columns)}
     for name in ("noise", "reference"):
@@ -219,7 +261,9 @@ def _join(paths: list[Path], parts: list[Recording]) -> Recording:
     unknown = in_order and all(part.time is None for part in parts)
     metadata = parts[0].metadata | {"sources": [str(path) for path in paths]} | runs
     if "read_from" in metadata:
-        metadata["read_from"] = [one for part in parts for one in part.metadata.get("read_from", [])]
+        metadata["read_from"] = [
+            one for part in parts for one in part.metadata.get("read_from", [])
+        ]
     return Recording(
         **joined,
         design_index=index[order],
@@ -250,7 +294,9 @@ def _refuse_different(paths: list[Path], parts: list[Recording]) -> None:
         common = np.intersect1d(part.design_index, that.design_index)
         if len(common) and plan is not None and plan == that.metadata.get("fingerprint"):
             said = f"{path} and {other} hold {len(common)} points of the same plan twice"
-            raise DataError(f"{said}, the first of them index {common[0]}; leave one of the files out.")
+            raise DataError(
+                f"{said}, the first of them index {common[0]}; leave one of the files out."
+            )
 
 
 def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
@@ -271,7 +317,9 @@ def _times(parts: list[Recording]) -> tuple[Floats, Floats | None]:
         ranks = np.unique(values, return_inverse=True)[1]
         told[k] = start + ranks
         start += int(ranks.max(initial=-1)) + 1
-    apart = [np.split(values, [len(part.design_index)]) for part, values in zip(parts, told, strict=True)]
+    apart = [
+        np.split(values, [len(part.design_index)]) for part, values in zip(parts, told, strict=True)
+    ]
     acquired, reference_acquired = (np.concatenate(each) for each in zip(*apart, strict=True))
     have = [part for part in parts if part.reference is not None]
     known = have and all(part.reference_time is not None for part in have)

@@ -76,8 +76,12 @@ class Sheet:
         """Columns of numbers side by side, those of what must be `real` without complex ones; others are named."""
         for column in columns:
             for line, cell in self._wrong(column).items():
-                said = f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}"
-                raise DataError(f"{said}; give numbers only, or nothing, or name columns without it (--u, --x).")
+                said = (
+                    f"{self.path} has {cell!r:.60} in line {line}, column {self.labels[column]!r}"
+                )
+                raise DataError(
+                    f"{said}; give numbers only, or nothing, or name columns without it (--u, --x)."
+                )
         values = np.column_stack([self.columns[column] for column in columns])
         if real and values.dtype.kind == "c":
             raise DataError(f"{self.path} has complex numbers among its {real}; give real ones.")
@@ -94,12 +98,18 @@ class Sheet:
         cells = cells.str.replace(",", ".")
         if not cells.dropna().str.contains(r"\d").all():
             return None  # pandas takes "now" for a date
-        in_europe = bool(cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all())  # the day comes first
+        in_europe = bool(
+            cells.dropna().str.match(r"\d{1,2}\.\d{1,2}\.\d").all()
+        )  # the day comes first
         for form in ("ISO8601", None):  # or all as the first one is written
             with warnings.catch_warnings(action="ignore"):
-                when = pd.to_datetime(cells, utc=True, errors="coerce", format=form, dayfirst=in_europe and not form)
+                when = pd.to_datetime(
+                    cells, utc=True, errors="coerce", format=form, dayfirst=in_europe and not form
+                )
             if when.notna().sum() == cells.notna().sum():
-                return np.asarray((when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float)
+                return np.asarray(
+                    (when - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=float
+                )
         return None
 
     def described(self, column: int) -> str:
@@ -108,7 +118,13 @@ class Sheet:
         for line, cell in self._wrong(column).items():
             return f"{'text such as' if self.is_text(column) else 'numbers, and'} {cell!r:.40} in line {line}"
         real = cells.dtype.kind == "f" and len(cells)
-        return f"{cells.min():.6g} to {cells.max():.6g}" if real else "complex numbers" if len(cells) else "empty"
+        return (
+            f"{cells.min():.6g} to {cells.max():.6g}"
+            if real
+            else "complex numbers"
+            if len(cells)
+            else "empty"
+        )
 
     def turned(self) -> Sheet:
         """Exchange rows and columns: where the first column is of words, those are names, another one units."""
@@ -132,7 +148,11 @@ class Sheet:
 
 
 def _labelled(name: str = "", unit: str = "") -> str:
-    return f"{name} [{unit.strip('[]() ')}]" if unit and UNIT.fullmatch(unit) and not IN_NAME.search(name) else name
+    return (
+        f"{name} [{unit.strip('[]() ')}]"
+        if unit and UNIT.fullmatch(unit) and not IN_NAME.search(name)
+        else name
+    )
 
 
 def unit_of(name: str) -> str:
@@ -173,7 +193,9 @@ def load_sheet(path: Path) -> Sheet:
         words = pd.DataFrame(list(rows.values()), list(rows), dtype=object)
         words = words.reindex(columns=range(max(width, len(names))), fill_value="").fillna("")
         columns = [_parsed(words[k], decimal, thousands) for k in words]
-        others = {cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()}
+        others = {
+            cell for one in columns if one.dtype.kind not in "fc" for cell in one.dropna().unique()
+        }
         if any(map(_looks_like_number, others)):
             decimal, thousands, doubt = _signs(path, words)
             columns = [_parsed(words[k], decimal, thousands) for k in words]
@@ -182,9 +204,13 @@ def load_sheet(path: Path) -> Sheet:
         del columns[-1], labels[-1]  # every line ended in a separator
     between = {None: "white space", "\t": "tabs"}.get(separator, repr(separator))
     signs = f"{', decimal comma' if decimal == ',' else ''}{f', {thousands!r} between thousands' if thousands else ''}"
-    dialect = f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
+    dialect = (
+        f"text separated by {between}{signs}, {said}, numbers from line {records[start].line} on"
+    )
     comments = [line for line in lines if line.startswith(COMMENT)]
-    return Sheet(path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ())
+    return Sheet(
+        path, labels, columns, bool(names), decimal, comments, dialect, (doubt,) if doubt else ()
+    )
 
 
 def _read_at_once(lines: list[str], first: Record, separator: str | None) -> list[pd.Series[Any]]:
@@ -229,7 +255,11 @@ def _separator(sample: list[str]) -> str | None:
     """Find the separator that makes the largest share of cells numbers, the rarer ones first; None is white space."""
 
     def share(separator: str | None) -> float:
-        rows = [line.split() for line in sample] if separator is None else csv.reader(sample, delimiter=separator)
+        rows = (
+            [line.split() for line in sample]
+            if separator is None
+            else csv.reader(sample, delimiter=separator)
+        )
         cells = [cell for row in rows for cell in row if cell.strip()]
         return sum(map(_looks_like_number, cells)) / max(len(cells), 1)
 
@@ -252,11 +282,20 @@ class Record(NamedTuple):
 def _records(path: Path, lines: list[str], separator: str | None) -> list[Record]:
     """Split all lines that are not empty; comments, too, which may have the names of the columns."""
     records: list[Record] = []
-    bare = [line.lstrip("#% ")[:LONGEST].replace('"', "") if line.startswith(COMMENT) else line for line in lines]
+    bare = [
+        line.lstrip("#% ")[:LONGEST].replace('"', "") if line.startswith(COMMENT) else line
+        for line in lines
+    ]
     if separator is None:
         split = [NEXT_NAME.split(line.strip()) if line.strip() else [] for line in bare]
-        return [Record(k + 1, cells, lines[k].startswith(COMMENT)) for k, cells in enumerate(split) if cells]
-    reader = csv.reader((f"{line}\n" for line in bare), delimiter=separator, skipinitialspace=True, strict=True)
+        return [
+            Record(k + 1, cells, lines[k].startswith(COMMENT))
+            for k, cells in enumerate(split)
+            if cells
+        ]
+    reader = csv.reader(
+        (f"{line}\n" for line in bare), delimiter=separator, skipinitialspace=True, strict=True
+    )
     start = 0
     try:
         for cells in reader:
@@ -264,7 +303,9 @@ def _records(path: Path, lines: list[str], separator: str | None) -> list[Record
                 records.append(Record(start + 1, cells, lines[start].startswith(COMMENT)))
             start = reader.line_num
     except csv.Error as problem:
-        raise DataError(f"{path} has quotes that do not match in line {start + 1} ({problem}).") from None
+        raise DataError(
+            f"{path} has quotes that do not match in line {start + 1} ({problem})."
+        ) from None
     return records
 
 
@@ -282,9 +323,17 @@ def _find_rows(path: Path, records: list[Record], most: int) -> tuple[int, list[
             numeric.append(k)
 
     def numbers_in(one: Record) -> list[bool]:
-        return [_looks_like_number(one.cells[k]) for k in numeric if one.cells[k]] if len(one.cells) >= width else []
+        return (
+            [_looks_like_number(one.cells[k]) for k in numeric if one.cells[k]]
+            if len(one.cells) >= width
+            else []
+        )
 
-    rows = (k for k, one in enumerate(records) if not one.is_comment and numbers_in(one) and all(numbers_in(one)))
+    rows = (
+        k
+        for k, one in enumerate(records)
+        if not one.is_comment and numbers_in(one) and all(numbers_in(one))
+    )
     start = next(rows, None)
     if start is None:
         only = f", only the names of {width} columns" if len(records) == 1 and width > 1 else ""
@@ -292,18 +341,31 @@ def _find_rows(path: Path, records: list[Record], most: int) -> tuple[int, list[
     while start and not records[start - 1].is_comment and any(numbers_in(records[start - 1])):
         start -= 1  # a row with a mistake in it is a row of numbers, too
     heads = [one for one in records[:start] if not one.is_comment or len(one.cells) == width]
-    heads = [one for one in heads if 2 * sum(map(bool, one.cells)) >= width][-2:]  # not comments below the units
-    if not heads or not max(width - 1, 2) <= len(heads[-1].cells) <= width + most or any(numbers_in(heads[-1])):
+    heads = [one for one in heads if 2 * sum(map(bool, one.cells)) >= width][
+        -2:
+    ]  # not comments below the units
+    if (
+        not heads
+        or not max(width - 1, 2) <= len(heads[-1].cells) <= width + most
+        or any(numbers_in(heads[-1]))
+    ):
         return start, [], "no names of columns"
     units, below = list[str](), [heads[-1].cells[k] for k in numeric if k < len(heads[-1].cells)]
-    if len(heads) == 2 and len(heads[0].cells) >= width and 2 * sum(map(bool, map(UNIT.fullmatch, below))) > len(below):
+    if (
+        len(heads) == 2
+        and len(heads[0].cells) >= width
+        and 2 * sum(map(bool, map(UNIT.fullmatch, below))) > len(below)
+    ):
         units = heads.pop().cells
     line, names, _ = heads[-1]
     names = [" ".join(name.split()) for name in names]
     if len(names) < width:
         said = f"{path} has {width} cells in line {records[start].line} and {len(names)} in line {line} above it"
         raise DataError(f"{said}; give every column a name.")
-    labels = [_labelled(name, unit) for name, unit in zip_longest(names, units[: len(names)], fillvalue="")]
+    labels = [
+        _labelled(name, unit)
+        for name, unit in zip_longest(names, units[: len(names)], fillvalue="")
+    ]
     return start, labels, f"names in line {line}{' and units below them' if units else ''}"
 
 
@@ -314,7 +376,9 @@ def _signs(path: Path, words: pd.DataFrame) -> tuple[str, str, str]:
     fits = {}
     for decimal, thousands in SIGNS:
         grouped = f"|{GROUPED}" if thousands else ""
-        pattern = re.compile(f"{PLAIN}{grouped}".format(re.escape(decimal), thousands and re.escape(thousands)))
+        pattern = re.compile(
+            f"{PLAIN}{grouped}".format(re.escape(decimal), thousands and re.escape(thousands))
+        )
         fits[decimal, thousands] = all(map(pattern.fullmatch, cells))
     found = next((one for one in SIGNS if fits[one]), (".", ""))
     if found != (",", "") or not fits[".", ","]:
@@ -332,7 +396,9 @@ def _parsed(words: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[An
 
     plain = words
     if thousands:
-        plain = plain.str.replace(rf"(?<=\d){re.escape(thousands)}(?=\d{{3}}(?!\d))", "", regex=True)
+        plain = plain.str.replace(
+            rf"(?<=\d){re.escape(thousands)}(?=\d{{3}}(?!\d))", "", regex=True
+        )
     if decimal != ".":
         plain = plain.str.replace(decimal, ".")
     numbers = pd.to_numeric(plain, errors="coerce")
@@ -343,6 +409,11 @@ def _parsed(words: pd.Series[Any], decimal: str, thousands: str) -> pd.Series[An
     if (numbers.notna() | missing).all():
         return plain.mask(missing, "nan").astype(float)
     with suppress(ValueError):
-        values = plain.str.replace("i$", "j", regex=True).mask(missing, "nan").map(complex).astype(complex)
+        values = (
+            plain.str.replace("i$", "j", regex=True)
+            .mask(missing, "nan")
+            .map(complex)
+            .astype(complex)
+        )
         return values if values.to_numpy().imag.any() else values.map(lambda one: one.real)
     return words.mask(missing)

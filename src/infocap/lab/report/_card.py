@@ -26,11 +26,24 @@ from ._page import checks, embedded, framed, headline, sound, total_in_words, wr
 CARDS = (".svg", ".html")
 WHAT, COST = "what", "cost per inference"
 # The constant, then degrees 1 to 7, then all higher ones: colours of viridis, which keep their order without hues.
-SPECTRUM = ["var(--constant)", "#471164", "#404688", "#31688e", "#21918c", "#2fb47c", "#6ece58", "#b5de2b", "#fde725"]
+SPECTRUM = [
+    "var(--constant)",
+    "#471164",
+    "#404688",
+    "#31688e",
+    "#21918c",
+    "#2fb47c",
+    "#6ece58",
+    "#b5de2b",
+    "#fde725",
+]
 
 
 def card(
-    result: CapacityResult, path: str | Path, title: str | None = None, about: Mapping[str, str] | None = None
+    result: CapacityResult,
+    path: str | Path,
+    title: str | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> Path:
     """Write the capacity card of a device, ``.html`` or ``.svg``: one page to share, which `load_result` reads back.
 
@@ -47,18 +60,26 @@ def card(
     """
     path = Path(path)
     one_of("path suffix", path.suffix, CARDS)
-    words = {"name": path.stem} | _device(result) | {str(name): str(text) for name, text in (about or {}).items()}
+    words = (
+        {"name": path.stem}
+        | _device(result)
+        | {str(name): str(text) for name, text in (about or {}).items()}
+    )
     name = words["name"] = title or words["name"]
     told = {"provenance": _tables.told(result) | {"device": words}}
     result = replace(sound(result), metadata=result.metadata | told)
     both = {"title": name, "what": words.get(WHAT, ""), "version": __version__}
-    facts = _tables.estimation(result) | {key: text for key, text in words.items() if key not in ("name", WHAT)}
+    facts = _tables.estimation(result) | {
+        key: text for key, text in words.items() if key not in ("name", WHAT)
+    }
     if path.suffix == ".svg":
         return write(path, _picture(result, facts, both))
     pictures = [draw(result) for draw in (_figures.matrix, _figures.delays, _figures.bars)]
     pictures += [] if pictures[0] else [_tables.by_degree(result)]
     shown = {"headline": headline(result), "pictures": together(pictures), "checks": checks(result)}
-    card = filled("card.html", facts=_tables.group("How it was measured", facts, "wide"), **shown, **both)
+    card = filled(
+        "card.html", facts=_tables.group("How it was measured", facts, "wide"), **shown, **both
+    )
     return write(path, framed(name, card, embedded(result, name)))
 
 
@@ -80,7 +101,9 @@ def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str
     elif _figures.matrix(result):
         right = draw(partial(capacity_matrix, total=False))
     else:
-        best = [k for k in np.argsort(-result.capacity, kind="stable") if result.basis.degrees[k]][:11]
+        best = [k for k in np.argsort(-result.capacity, kind="stable") if result.basis.degrees[k]][
+            :11
+        ]
         named = [f"{result.capacity[k]:.3f}   {result.basis.label(k)}" for k in best]
         right = element("text", _lines(["the strongest functions:", *named], 40, 23), font_size=14)
     (total, sure), shares = total_in_words(result), _figures.shares(result)
@@ -88,14 +111,23 @@ def _picture(result: CapacityResult, facts: dict[str, Any], words: dict[str, str
         together([element("tspan", "■", fill=colour), f" {size}  {what.partition('. ')[0]}"])
         for colour, _, size, what in shares
     ]
-    some = [f"{name}: {facts[name]}" for name in ("inputs", "what noise allows", COST) if name in facts]
+    some = [
+        f"{name}: {facts[name]}" for name in ("inputs", "what noise allows", COST) if name in facts
+    ]
     some.append(f"warnings: {len(result.warnings) or 'none'} · infocap {__version__}")
     parts = {"total": total, "maximum": result.maximum, "sure": _lines(wrap(sure, 112), 236, 17)}
     parts |= {"bar": _figures.stacked(shares, result.maximum, ""), "shares": _lines(said, 236, 19)}
-    parts |= {"left": draw(partial(capacity_bars, total=False)), "right": right, "circle": _figures.circle(result)}
+    parts |= {
+        "left": draw(partial(capacity_bars, total=False)),
+        "right": right,
+        "circle": _figures.circle(result),
+    }
     parts |= {"facts": _lines(wrap(" · ".join(some), 160), 36, 16)}
     parts |= {"data": embedded(result, words["title"], "metadata")}
-    words |= {name: shorten(words[name], most, placeholder=" …") for name, most in (("title", 58), (WHAT, 125))}
+    words |= {
+        name: shorten(words[name], most, placeholder=" …")
+        for name, most in (("title", 58), (WHAT, 125))
+    }
     text = filled("card.svg", **parts, **words).replace(' href="#', ' xlink:href="#')
     return re.sub(r"var\(--([\w-]+)\)", lambda colour: _figures.LIGHT[colour[1]], text)
 
@@ -121,20 +153,31 @@ def gallery(folder: str | Path, path: str | Path, title: str = "Gallery of devic
     """
     folder, path = Path(folder), Path(path)
     one_of("path suffix", path.suffix, (".html",))
-    found = [file for suffix in SUFFIXES for file in sorted(folder.glob(f"*{suffix}")) if is_result(file)]
+    found = [
+        file for suffix in SUFFIXES for file in sorted(folder.glob(f"*{suffix}")) if is_result(file)
+    ]
     devices = {load_result(file): file for file in {file.stem: file for file in found}.values()}
     if not devices:
-        raise DataError(f"{folder} holds no card and no result; make one with `infocap card result.nc -o card.html`.")
+        raise DataError(
+            f"{folder} holds no card and no result; make one with `infocap card result.nc -o card.html`."
+        )
     names, rows = list[str](), list[Markup]()
     for result in sorted(devices, key=lambda one: -one.total):
         file = devices[result]
         name = _device(result).get("name") or file.stem
         names.append(f"{name} ({file.name})" if name in names else name)
-        link = quote(Path(os.path.relpath(file, path.parent)).as_posix()) if file.suffix in CARDS else None
+        link = (
+            quote(Path(os.path.relpath(file, path.parent)).as_posix())
+            if file.suffix in CARDS
+            else None
+        )
         called = element("a" if link else "span", names[-1], href=link)
         rows.append(_row(called, result, max(one.maximum for one in devices)))
     said = ["constant", *"1234567", "8 and more", "in functions outside the basis"]
-    legend = [element("span", _figures.swatch(*pair)) for pair in zip([*SPECTRUM, "var(--outside)"], said, strict=True)]
+    legend = [
+        element("span", _figures.swatch(*pair))
+        for pair in zip([*SPECTRUM, "var(--outside)"], said, strict=True)
+    ]
     lead = f"{len(names)} devices, {sum(one.basis.memory > 0 for one in devices) or 'none'} of them with memory."
     parts = {"lead": lead, "legend": together(legend), "rows": together(rows)}
     write(path, framed(title, filled("gallery.html", title=title, version=__version__, **parts)))
@@ -145,7 +188,9 @@ def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
     """A device in the table of a gallery; its bar stands for its maximum, as a part of the `longest` one."""
     words, limit, basis = _device(result), result.noise_limited_total, result.basis
     found = np.bincount(np.minimum(basis.degrees, len(SPECTRUM) - 1), result.capacity).tolist()
-    parts = [(SPECTRUM[k], size, plain(size), f"of degree {k}") for k, size in enumerate(found) if size]
+    parts = [
+        (SPECTRUM[k], size, plain(size), f"of degree {k}") for k, size in enumerate(found) if size
+    ]
     if limit is not None and limit > result.total:
         rest = limit - result.total
         parts.append(("var(--outside)", rest, plain(rest), "in functions outside the basis"))
@@ -154,7 +199,9 @@ def _row(called: Markup, result: CapacityResult, longest: float) -> Markup:
     degree = plain(float(basis.degrees @ result.capacity) / max(float(result.capacity.sum()), 1e-9))
     memory = plain(float(result.memory_capacity)) if basis.memory else "–"
     error = result.total_standard_error
-    total = f"≈{rounded(result.total, error)}" if result.unreliable else with_error(result.total, error)
+    total = (
+        f"≈{rounded(result.total, error)}" if result.unreliable else with_error(result.total, error)
+    )
     known: list[object] = [result.maximum, "–" if limit is None else plain(limit), degree, memory]
     known += [basis.n_inputs, len(result.warnings) or "none", words.get(COST, "–")]
     name = together([called, element("small", words.get(WHAT, ""))])

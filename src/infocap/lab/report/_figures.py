@@ -25,19 +25,29 @@ from ._html import Markup, asset, element, filled, minus, plain, together, with_
 
 RING: Any = {"cx": 100, "cy": 100, "r": 88, "pathLength": 100, "fill": "none", "stroke_width": 10}
 NOTHING = 5e-3  # A share of the maximum below half a hundredth would be written as 0.0.
-Share = tuple[str, float, str, str]  # A part of the maximum: its colour, size, the size in words, and what it is.
+Share = tuple[
+    str, float, str, str
+]  # A part of the maximum: its colour, size, the size in words, and what it is.
 WIDTH, HEIGHT = 440, 300  # The size of most drawings, in which letters are 12.5 high.
 LARGEST_MATRIX = 20_000  # Cells of a matrix of more functions would be smaller than a pixel.
 SQUARE = 366  # The height of the matrix.
-MOST_POINTS = 200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
+MOST_POINTS = (
+    200  # Points of a curve with a tooltip: more are closer than a pixel and make the page slow.
+)
 LIGHT = dict(re.findall(r"--([\w-]+): light-dark\((#\w{6}),", asset("page.css")))
-VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())} | {"#000000": "var(--ink)"}
+VARIABLES = {colour: f"var(--{name})" for name, colour in reversed(LIGHT.items())} | {
+    "#000000": "var(--ink)"
+}
 LOOK: Any = {
-    **mpl.rc_params_from_file(Path(__file__).with_name("page.mplstyle"), use_default_template=False),
+    **mpl.rc_params_from_file(
+        Path(__file__).with_name("page.mplstyle"), use_default_template=False
+    ),
     **dict.fromkeys(["axes.edgecolor", "xtick.color", "ytick.color"], LIGHT["soft"]),
     "grid.color": LIGHT["grid"],
 }
-OWN_SIZE = str(LOOK["font.size"])  # The size of letters that the style sheet gives, larger ones on a small screen.
+OWN_SIZE = str(
+    LOOK["font.size"]
+)  # The size of letters that the style sheet gives, larger ones on a small screen.
 
 
 def circle(result: CapacityResult) -> Markup:
@@ -46,14 +56,27 @@ def circle(result: CapacityResult) -> Markup:
     if result.unreliable:
         total, colour = f"≈{rounded(result.total, result.total_standard_error)}", "warn-edge"
     rings = []
-    for name, opacity, found in (("outside", 0.45, result.noise_limited_total), (colour, None, result.total)):
+    for name, opacity, found in (
+        ("outside", 0.45, result.noise_limited_total),
+        (colour, None, result.total),
+    ):
         if found is not None:  # a part of the ring, clockwise from the top
             dash = f"{100 * min(max(found / most, 0.0), 1.0):.2f} 100"
-            look = {"stroke": f"var(--{name})", "opacity": opacity, "transform": "rotate(-90 100 100)"}
+            look = {
+                "stroke": f"var(--{name})",
+                "opacity": opacity,
+                "transform": "rotate(-90 100 100)",
+            }
             rings.append(element("circle", **RING, stroke_dasharray=dash, **look))
     size = min(46.0, 200.0 / max(len(total), len(str(most))))
     words = f"Total capacity {result.qualified_total or total} of at most {most}"
-    parts = {"rings": together(rings), "total": total, "most": most, "size": size, "below": 110 + 0.78 * size}
+    parts = {
+        "rings": together(rings),
+        "total": total,
+        "most": most,
+        "size": size,
+        "below": 110 + 0.78 * size,
+    }
     return filled("circle.svg", words=words, **parts)
 
 
@@ -93,7 +116,12 @@ def budget(result: CapacityResult) -> Markup:
         element("li", swatch(colour), element("strong", said), element("span", words))
         for colour, _, said, words in shown
     ]
-    return element("div", stacked(shown, whole, name), element("ul", *lines, class_="budget-list"), class_="budget")
+    return element(
+        "div",
+        stacked(shown, whole, name),
+        element("ul", *lines, class_="budget-list"),
+        class_="budget",
+    )
 
 
 def stacked(parts: Iterable[Share], whole: float, name: str) -> Markup:
@@ -134,7 +162,14 @@ def matrix(result: CapacityResult) -> Markup:
         f"Each cell is one product of a function of {first} and one of {second}; its colour is how well a weighted sum "
         "of the readouts reproduces it, from 0 to 1. Grey cells are not in the basis."
     )
-    return _figure("Capacity of each function", said, partial(capacity_matrix, total=False), result, cells, SQUARE)
+    return _figure(
+        "Capacity of each function",
+        said,
+        partial(capacity_matrix, total=False),
+        result,
+        cells,
+        SQUARE,
+    )
 
 
 def bars(result: CapacityResult) -> Markup:
@@ -144,22 +179,35 @@ def bars(result: CapacityResult) -> Markup:
     def parts(ax: Axes) -> Iterator[Markup]:
         for degree, values in zip(table.index, table.to_numpy(), strict=True):
             # A column as high as the axes comes first, so that short bars can be pointed at.
-            yield _box(ax, degree - 0.39, 0.0, 0.78, ax.get_ylim()[1], "mark column", data_degree=degree)
+            yield _box(
+                ax, degree - 0.39, 0.0, 0.78, ax.get_ylim()[1], "mark column", data_degree=degree
+            )
             for kind, value, base in zip(table, values, np.cumsum(values) - values, strict=True):
                 if value > 0:
-                    yield _box(ax, degree - 0.39, base, 0.78, value, data_degree=degree, data_kind=kind)
+                    yield _box(
+                        ax, degree - 0.39, base, 0.78, value, data_degree=degree, data_kind=kind
+                    )
 
-    joins = "delayed inputs" if result.basis.memory else "inputs" if result.basis.n_inputs > 1 else ""
+    joins = (
+        "delayed inputs" if result.basis.memory else "inputs" if result.basis.n_inputs > 1 else ""
+    )
     joined = joins and f"; colours say how many {joins} a function has"
     barred = "" if errors is None else " Error bars are standard errors."
     said = f"Capacities of all functions of one degree, added up{joined}.{barred}"
     return _figure("Capacity by degree", said, partial(capacity_bars, total=False), result, parts)
 
 
-def _box(ax: Axes, x: float, y: float, width: float, height: float, class_: str = "mark", **data: Any) -> Markup:
+def _box(
+    ax: Axes, x: float, y: float, width: float, height: float, class_: str = "mark", **data: Any
+) -> Markup:
     """A rectangle that can be pointed at, from the units of the axes to those of the drawing."""
     (left, low), (right, high) = ax.transData.transform([(x, y), (x + width, y + height)])
-    place = {"x": left, "y": ax.figure.bbox.height - high, "width": right - left, "height": high - low}
+    place = {
+        "x": left,
+        "y": ax.figure.bbox.height - high,
+        "width": right - left,
+        "height": high - low,
+    }
     return element("rect", **place, class_=class_, **data)
 
 
@@ -193,7 +241,9 @@ def factors(result: CapacityResult) -> Markup:
     if found is None:
         return Markup()
     if found.problem is not None:
-        return element("figure", element("h3", title), element("p", f"No number of factors: {found.problem}"))
+        return element(
+            "figure", element("h3", title), element("p", f"No number of factors: {found.problem}")
+        )
     minimum = f"its minimum at {found.n_factors} factors: so many independent signals stand clearly out of the noise"
     if found.n_factors is None:
         minimum = "no minimum, so it names no number of factors"
@@ -214,7 +264,9 @@ def drift(result: CapacityResult) -> Markup:
 
 def misfit(result: CapacityResult) -> Markup:
     """Where the readouts do not fit their inputs, by channel and time, if a check found some such place."""
-    found = next((one for one in result.warnings if isinstance(one.found.get("picture"), dict)), None)
+    found = next(
+        (one for one in result.warnings if isinstance(one.found.get("picture"), dict)), None
+    )
     if found is None:
         return Markup()
     picture, named = found.found["picture"], set(found.found.get("channels", ()))
@@ -225,11 +277,15 @@ def misfit(result: CapacityResult) -> Markup:
 
     def misfits(_: CapacityResult, ax: Axes) -> Axes:
         ax.set_yticks(doubted, ["▸"] * len(doubted))
-        ax.set(xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=colours[0])
+        ax.set(
+            xlim=(first, picture["last"] + 1), ylim=(len(levels) - 0.5, -1.5), facecolor=colours[0]
+        )
         ax.set(xlabel="measurement", ylabel=counted(len(levels), "channel"))
         ax.grid(visible=False)
         scale = ScalarMappable(BoundaryNorm(np.arange(11) / 3, 10), ListedColormap(colours))
-        bar: Any = ax.figure.colorbar(scale, ax=ax, label="misfit, 1 is usual", pad=0.03, fraction=0.046)
+        bar: Any = ax.figure.colorbar(
+            scale, ax=ax, label="misfit, 1 is usual", pad=0.03, fraction=0.046
+        )
         bar.set_ticks([0, 1, 2, 3], labels=["1", "2", "4", "8"])
         bar.solids.set(rasterized=False, edgecolor="face")
         return ax
@@ -245,7 +301,11 @@ def misfit(result: CapacityResult) -> Markup:
             yield _box(ax, first + moment * step, -0.7, step, -0.6, "doubt")
 
     said = "How far each readout is from what the inputs of its row predict, in units of its usual distance."
-    said += " The bar at the top marks the measurements that the warning is about." if picture["marked"] else ""
+    said += (
+        " The bar at the top marks the measurements that the warning is about."
+        if picture["marked"]
+        else ""
+    )
     said += " Arrows at the left mark the channels that the warning is about." if doubted else ""
     return _figure("Where readouts do not fit their inputs", said, misfits, result, places)
 
@@ -295,7 +355,12 @@ def drawn(
         file = StringIO()
         canvas.savefig(file, format="svg")
     name = getattr(draw, "func", draw).__name__
-    look = {"viewBox": f"0 0 {WIDTH} {height}", "role": "img", "aria_label": words, "class_": "drawing"}
+    look = {
+        "viewBox": f"0 0 {WIDTH} {height}",
+        "role": "img",
+        "aria_label": words,
+        "class_": "drawing",
+    }
     return element("svg", _inline(file.getvalue(), name), *marks(ax), **look)
 
 
@@ -309,11 +374,19 @@ def _inline(svg: str, name: str) -> Markup:
 
     def attributes(style: re.Match[str]) -> str:
         pairs = [one.strip().split(": ", 1) for one in style[1].split(";") if ":" in one]
-        sizes = [("font-size", found) for found in re.findall(r"font[^;]*?([\d.]+)px", style[1]) if found != OWN_SIZE]
-        kept = [(key, VARIABLES.get(value, value)) for key, value in pairs if not key.startswith("font")]
+        sizes = [
+            ("font-size", found)
+            for found in re.findall(r"font[^;]*?([\d.]+)px", style[1])
+            if found != OWN_SIZE
+        ]
+        kept = [
+            (key, VARIABLES.get(value, value)) for key, value in pairs if not key.startswith("font")
+        ]
         return " ".join(f'{key}="{value}"' for key, value in kept + sizes)
 
-    inside = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")].replace("xlink:href", "href")
+    inside = svg[svg.index('<g id="figure_1">') : svg.rindex("</svg>")].replace(
+        "xlink:href", "href"
+    )
     inside = re.sub(r'(id="|href="#|url\(#)', rf"\1{name}-", inside)
     inside = re.sub(r"(\.\d\d)\d+", r"\1", inside)  # a hundredth of a pixel is enough
     return Markup(re.sub(r'style="([^"]*)"', attributes, inside))

@@ -29,7 +29,9 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
     >>> element("td", "a < b", class_="number", colspan=2)
     '<td class="number" colspan="2">a &lt; b</td>'
     """
-    given = {key.rstrip("_").replace("_", "-"): one for key, one in attributes.items() if one is not None}
+    given = {
+        key.rstrip("_").replace("_", "-"): one for key, one in attributes.items() if one is not None
+    }
     inside = "".join(f' {key}="{markup(value)}"' for key, value in given.items())
     return Markup(f"<{name}{inside}>{together(children)}</{name}>")
 
@@ -51,7 +53,9 @@ def asset(name: str) -> str:
 
 def filled(template: str, **parts: object) -> Markup:
     """A file that lies beside this one, with every ``$name`` in it replaced by that part, as markup or escaped."""
-    return Markup(Template(asset(template)).substitute({name: markup(part) for name, part in parts.items()}))
+    return Markup(
+        Template(asset(template)).substitute({name: markup(part) for name, part in parts.items()})
+    )
 
 
 def markup(value: object) -> Markup:
@@ -60,7 +64,9 @@ def markup(value: object) -> Markup:
         return value
     if isinstance(value, float):
         return Markup(f"{value:.2f}".rstrip("0").rstrip("."))
-    text = str(value).encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair cannot be written
+    text = (
+        str(value).encode("utf-8", "replace").decode("utf-8")
+    )  # half of a surrogate pair cannot be written
     return Markup(escape(CONTROL.sub("\ufffd", text)))
 
 
@@ -86,5 +92,7 @@ def minus(text: str) -> str:
 def basis_in_words(result: CapacityResult) -> str:
     """Which functions were asked for, such as "28 Legendre functions of degree up to 6"."""
     name = result.basis.family_name
-    said = _words.counted(len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function")
+    said = _words.counted(
+        len(result.basis), f"{name.capitalize() if name in FAMILIES else name} function"
+    )
     return f"{said} of degree up to {result.basis.max_degree}"

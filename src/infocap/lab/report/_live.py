@@ -16,13 +16,19 @@ from ._html import Markup, element, filled, plain, together
 from ._page import body, embedded, framed
 
 HOST = "127.0.0.1"  # No other machine can ask.
-HEADERS = {"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+}
 # What the first words of the advice mean for the colour of the page; anything else is a reason to go and look.
 TONES = {"go on": "calm", "complete": "fine", "stop now": "fine"}
 
 
 @contextmanager
-def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: int = 0) -> Iterator[str]:
+def live(
+    path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: int = 0
+) -> Iterator[str]:
     """Serve the page of the run in a store, and give its address; the page follows the run by itself.
 
     The address holds a token that changes every time; without it nothing is answered. A port of 0 is any that is free.
@@ -38,7 +44,10 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
     ...         "all that was planned is stored" in urlopen(address).read().decode()
     True
     """
-    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer  # slow to import, and rarely wanted
+    from http.server import (
+        BaseHTTPRequestHandler,
+        ThreadingHTTPServer,
+    )  # slow to import, and rarely wanted
 
     lock, token, seen = Lock(), secrets.token_urlsafe(16), status(path, until=until)
 
@@ -51,8 +60,12 @@ def live(path: str | Path, *, until: float = 0.5, every_s: float = 2.0, port: in
             except InfocapError as said:
                 problem = str(said)
             title = seen.plan.title or seen.path.name
-            report, data = (Markup(), Markup()) if seen.result is None else _report(seen.result, title)
-            return framed(title, together([progress(seen, every_s, problem), report]), data, live=True)
+            report, data = (
+                (Markup(), Markup()) if seen.result is None else _report(seen.result, title)
+            )
+            return framed(
+                title, together([progress(seen, every_s, problem), report]), data, live=True
+            )
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -85,10 +98,16 @@ def _report(result: CapacityResult, title: str) -> tuple[Markup, Markup]:
 def progress(now: Status, every_s: float, problem: str) -> Markup:
     """How a run stands: what is stored, how fast it grows, what went wrong, and what to do."""
     advice = problem or now.advice
-    failed = [one.found["failures"] for one in now.checks if isinstance(one, Check) and "failures" in one.found]
+    failed = [
+        one.found["failures"]
+        for one in now.checks
+        if isinstance(one, Check) and "failures" in one.found
+    ]
     result, share = now.result, now.stored / now.planned
     facts = {"stored": f"{now.stored} of {now.planned}: {counts(now)}", "pace": pace(now)}
-    facts["asked again"] = f"{failed[0]} times, because the instrument failed" if failed else "never"
+    facts["asked again"] = (
+        f"{failed[0]} times, because the instrument failed" if failed else "never"
+    )
     if result is None:
         facts["capacities"] = f"none yet: {now.problem}"
     elif not result.unreliable and now.width is not None:
@@ -105,6 +124,8 @@ def progress(now: Status, every_s: float, problem: str) -> Markup:
         tone=next((tone for words, tone in TONES.items() if advice.startswith(words)), "warned"),
         every=every_s,
         advice=advice[:1].upper() + advice[1:],
-        facts=together(element("div", element("dt", name), element("dd", text)) for name, text in facts.items()),
+        facts=together(
+            element("div", element("dt", name), element("dd", text)) for name, text in facts.items()
+        ),
         time=time.strftime("%H:%M:%S"),
     )

@@ -20,7 +20,17 @@ from ...result._capacity_result import CapacityResult, per_term
 from ...result._files import attributes, extras
 from ...typing import Integers
 from . import _figures, _tables
-from ._html import Markup, asset, basis_in_words, element, filled, markup, minus, together, with_error
+from ._html import (
+    Markup,
+    asset,
+    basis_in_words,
+    element,
+    filled,
+    markup,
+    minus,
+    together,
+    with_error,
+)
 
 TITLE = "Information processing capacity"
 DEEPEST = 60  # Entries within entries of metadata; more are an accident or an attack.
@@ -93,7 +103,9 @@ def body(result: CapacityResult, title: str) -> Markup:
         version=__version__,
         headline=headline(result),
         checks=checks(result),
-        pictures=together(draw(result) for draw in (*first, _figures.growth, _figures.factors, _figures.drift)),
+        pictures=together(
+            draw(result) for draw in (*first, _figures.growth, _figures.factors, _figures.drift)
+        ),
         example=result.basis.label(min(2, len(result.basis) - 1)),
         degrees=_options(result.basis.degrees),
         variables=_options(result.basis.interactions),
@@ -109,7 +121,9 @@ def headline(result: CapacityResult) -> Markup:
     if result.basis.memory:
         inputs += f", now and up to {max(np.flatnonzero(result.by_delay().any(axis=1)), default=0)} steps ago"
     words = {"total": total, "sure": sure, "maximum": result.maximum, "inputs": inputs}
-    return filled("headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words)
+    return filled(
+        "headline.html", circle=_figures.circle(result), budget=_figures.budget(result), **words
+    )
 
 
 def _options(values: Integers) -> Markup:
@@ -123,7 +137,10 @@ def total_in_words(result: CapacityResult) -> tuple[str, str]:
         total = result.qualified_total
         sure = "No interval is given: the warnings below say why it would not hold. "
     elif error is None:
-        total, sure = minus(short(result.total, result.maximum)), f"The method {result.method!r} gives no error bars. "
+        total, sure = (
+            minus(short(result.total, result.maximum)),
+            f"The method {result.method!r} gives no error bars. ",
+        )
     else:
         total, digits = with_error(result.total, error), decimals(error)
         low, high = (minus(f"{end:.{digits}f}") for end in result.total_interval(0.95))
@@ -141,7 +158,10 @@ def checks(result: CapacityResult) -> Markup:
         parts.append(element("p", element("strong", "No warnings. "), said))
     for title, found in ((warned, result.warnings), ("Noted", result.notes)):
         if found:
-            texts = (re.sub("`(.*?)`", r"<code>\1</code>", markup(one[:1].upper() + one[1:])) for one in found)
+            texts = (
+                re.sub("`(.*?)`", r"<code>\1</code>", markup(one[:1].upper() + one[1:]))
+                for one in found
+            )
             lines = [element("li", Markup(text)) for text in texts]
             parts.append(element("div", element("h2", title), element("ul", *lines)))
     class_ = "checks" if result.warnings else "checks fine"
@@ -157,7 +177,15 @@ def embedded(result: CapacityResult, title: str, name: str = "script") -> Markup
     try:
         saved = attributes(result)
     except ParameterError:  # a user's own family cannot be saved, but its numbers can be shown
-        names = ("method", "total", "total_standard_error", "n_samples", "n_readouts", "maximum", "rank")
+        names = (
+            "method",
+            "total",
+            "total_standard_error",
+            "n_samples",
+            "n_readouts",
+            "maximum",
+            "rank",
+        )
         saved = {name: getattr(result, name) for name in names}
     functions = {"label": basis.labels, "degree": basis.degrees, "variables": basis.interactions}
     data = {

@@ -13,8 +13,13 @@ from ...result._capacity_result import CapacityResult
 from ._html import Markup, basis_in_words, element, minus, plain, row, together, with_error
 
 STRONGEST = 20  # functions in the page itself; the script shows more
-LONGEST, MOST_ENTRIES = 600, 300  # characters of one entry of the provenance, and entries of one group
-LEAST_ERROR = 5e-5  # A smaller error, as the constant has it, would take more digits than the column has.
+LONGEST, MOST_ENTRIES = (
+    600,
+    300,
+)  # characters of one entry of the provenance, and entries of one group
+LEAST_ERROR = (
+    5e-5  # A smaller error, as the constant has it, would take more digits than the column has.
+)
 MOMENT = r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)"
 NAMES = {"estimated": "date", "infocap": "infocap version"}
 
@@ -33,17 +38,19 @@ def by_degree(result: CapacityResult) -> Markup:
         error = 0.0 if errors is None else float(errors[degree])
         shown = plain(total) if total == 0 or error < LEAST_ERROR else with_error(total, error)
         numbers = [plain(float(values[kind])) for kind in split]
-        rows.append(row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown))
+        rows.append(
+            row(degree or "constant", f"{held[degree]} of {functions[degree]}", *numbers, shown)
+        )
     added = float(result.capacity.sum())
     numbers = [plain(float(table[kind].sum())) for kind in split]
-    foot = element("tfoot", row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added)))
+    foot = element(
+        "tfoot", row("all", f"{held.sum()} of {len(result.basis)}", *numbers, plain(added))
+    )
     names = ["degree", "not zero", *(KINDS[kind] for kind in split), "sum"]
     parts = [_scrolling("Capacity by degree", names, element("tbody", *rows), foot)]
     if abs(added - result.total) >= 5e-3:
         whole = result.qualified_total or plain(result.total)
-        said = (
-            f"The functions shown add up to {plain(added)}; the total, {whole}, also counts what is too small to show."
-        )
+        said = f"The functions shown add up to {plain(added)}; the total, {whole}, also counts what is too small to show."
         parts.append(element("p", said, class_="note"))
     return element("figure", element("h3", "Table by degree"), *parts)
 
@@ -62,7 +69,9 @@ def functions(result: CapacityResult) -> Markup:
         label, capacity = result.basis.label(one), float(result.capacity[one])
         error = None if result.standard_error is None else float(result.standard_error[one])
         width = f"{100 * min(capacity, 1.0):.1f}%"
-        bar = element("svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true")
+        bar = element(
+            "svg", element("rect", width=width, height="100%"), class_="share", aria_hidden="true"
+        )
         cells = ["constant" if label == "1" else label, with_error(capacity, error), bar]
         if result.p_value is not None:
             p = float(result.p_value[one])
@@ -81,8 +90,13 @@ def estimation(result: CapacityResult) -> dict[str, Any]:
     summary = getattr(METHODS.get(result.method), "summary", None)
     kinds: dict[str, list[str]] = {}
     for name, family in zip(result.basis.names, result.basis.families, strict=True):
-        (low, high), unit = (minus(f"{end:g}") for end in family.domain), name_and_unit(family.variable)[1]
-        kinds.setdefault(f"{family.distribution}, domain {low} to {high} {unit}".strip(), []).append(name)
+        (low, high), unit = (
+            (minus(f"{end:g}") for end in family.domain),
+            name_and_unit(family.variable)[1],
+        )
+        kinds.setdefault(
+            f"{family.distribution}, domain {low} to {high} {unit}".strip(), []
+        ).append(name)
     facts: dict[str, Any] = {
         "method": f"{result.method} ({summary})" if summary else result.method,
         "basis": basis_in_words(result),
@@ -91,7 +105,9 @@ def estimation(result: CapacityResult) -> dict[str, Any]:
         "readouts": f"{result.readouts_in_words}, {independent} linearly independent",
     }
     if result.noise_limited_total is not None:
-        facts["what noise allows"] = with_error(result.noise_limited_total, result.noise_limited_standard_error)
+        facts["what noise allows"] = with_error(
+            result.noise_limited_total, result.noise_limited_standard_error
+        )
     if result.basis.memory:
         facts["memory capacity"] = f"{result.memory_capacity!r}, the sum over functions of degree 1"
     if result.factors is not None and result.factors.n_factors is not None:
@@ -115,12 +131,18 @@ def provenance(result: CapacityResult) -> Markup:
     """Where the numbers come from: the estimation, then all that the recording brought along."""
     own = estimation(result)
     found = told(result)
-    simple = {NAMES.get(key, str(key)): value for key, value in found.items() if not isinstance(value, dict)}
+    simple = {
+        NAMES.get(key, str(key)): value
+        for key, value in found.items()
+        if not isinstance(value, dict)
+    }
     simple = {f"{key} (recording)" if key in own else key: value for key, value in simple.items()}
     groups = [group("estimation", own | simple, "wide")]
     groups += [group(str(key), value) for key, value in found.items() if isinstance(value, dict)]
     if not found:
-        said = "Nothing more is known. The plan, seed and date come with results of infocap.estimate."
+        said = (
+            "Nothing more is known. The plan, seed and date come with results of infocap.estimate."
+        )
         groups.append(element("p", said, class_="note"))
     return together(groups)
 
@@ -130,7 +152,11 @@ def group(title: str, entries: dict[Any, Any], class_: str | None = None) -> Mar
     shown = [(name.replace("_", " "), _short(value)) for name, value in lines[:MOST_ENTRIES]]
     parts = [element("div", element("dt", name), element("dd", text)) for name, text in shown]
     more = len(lines) - len(parts)
-    rest = element("p", f"and {more} more entries, in the download.", class_="note") if more > 0 else ""
+    rest = (
+        element("p", f"and {more} more entries, in the download.", class_="note")
+        if more > 0
+        else ""
+    )
     title = title[:1].upper() + title[1:].replace("_", " ")
     return together([element("h3", title), element("dl", *parts, class_=class_), rest])
 
@@ -161,6 +187,8 @@ def _short(value: Any) -> str:
 
 def _scrolling(name: str, columns: list[str], *parts: Markup, class_: str | None = None) -> Markup:
     """A table that scrolls by itself where the screen is narrow."""
-    head = element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
+    head = element(
+        "thead", element("tr", *(element("th", column, scope="col") for column in columns))
+    )
     table = element("table", element("caption", name), head, *parts, class_=class_)
     return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=name)
