@@ -22,7 +22,8 @@ from _truth import (
     white,
 )
 from infocap.basis import binomial
-from infocap.systems import FeedForward, FibreSystem, RandomFeatures
+from infocap.photonics import FibreSystem
+from infocap.systems import FeedForward, RandomFeatures
 
 Generator = np.random.Generator
 

@@ -20,7 +20,8 @@ import infocap
 from _common import run_tables
 from _devices import SYSTEMS
 from infocap.diagnostics import CHECKS
-from infocap.systems import FibreSystem, RandomFeatures
+from infocap.photonics import FibreSystem
+from infocap.systems import RandomFeatures
 
 Array = np.ndarray
 Device = Callable[[Array, np.random.Generator], Array]

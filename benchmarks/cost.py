@@ -30,7 +30,7 @@ SYSTEMS = {
 METHODS = {
     "Algorithm 1": {"method": "threshold-richardson"},
     "control variate": {"method": "control-variate"},
-    "least squares": {"method": "control-variate", "fit": "least-squares"},
+    "least squares": {"method": "control-variate", "method_options": {"fit": "least-squares"}},
 }
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import infocap
-from infocap.systems import FibreSystem
+from infocap.photonics import FibreSystem
 
 from ._common import QUICK as QUICK_SWEEP
 from ._common import (

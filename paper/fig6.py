@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import infocap
-from infocap.systems import FibreSystem
+from infocap.photonics import FibreSystem
 
 from ._common import (
     MOST,
