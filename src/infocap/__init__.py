@@ -1,35 +1,59 @@
 """Information processing capacity: what does a physical system compute, and how sure are we?"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import basis, diagnostics, dimension, errors, estimators, systems, theory
 from ._version import __version__
-from .basis import DelayedBasis, ProductBasis, delayed_basis, inputs, product_basis
-from .designs import draw, draw_weighted
-from .recording import Recording
-from .result import CapacityResult, load_result
-from .workflow import calibrate, compare, convergence, diagnose, estimate, explore, probe, sweep
+
+if TYPE_CHECKING:
+    from . import (
+        basis, diagnostics, dimension, errors, estimators, lab, photonics, plot, report, systems, tasks, theory,
+    )  # fmt: skip
+    from .basis import DelayedBasis, ProductBasis, delayed_basis, inputs, product_basis
+    from .designs import draw, draw_weighted
+    from .lab import read
+    from .recording import Recording
+    from .result import CapacityResult, load_result
+    from .workflow import calibrate, compare, convergence, diagnose, estimate, explore, probe, sweep
 
 __all__ = [
-    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate",
-    "compare", "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension", "draw", "draw_weighted", "errors",
+    "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate", "compare",
+    "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension", "draw", "draw_weighted", "errors",
     "estimate", "estimators", "explore", "inputs", "lab", "load_result", "photonics", "plot", "probe",
     "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
 ]  # fmt: skip
 
-# Imported when they are first used: matplotlib, SQLite and the command line are heavy, and an estimation needs none.
-IMPORTED_ON_FIRST_USE = ("lab", "photonics", "plot", "report", "tasks")
+# The modules of which a user may write `infocap.basis` after `import infocap`.
+_MODULES = (
+    "basis", "diagnostics", "dimension", "errors", "estimators", "lab", "photonics", "plot", "report", "systems",
+    "tasks", "theory",
+)  # fmt: skip
+
+# The module from which each other public name comes.
+_ORIGINS = {
+    "basis": ("DelayedBasis", "ProductBasis", "delayed_basis", "inputs", "product_basis"),
+    "designs": ("draw", "draw_weighted"),
+    "lab": ("read",),
+    "recording": ("Recording",),
+    "result": ("CapacityResult", "load_result"),
+    "workflow": (
+        "calibrate", "compare", "convergence", "diagnose", "estimate", "explore", "probe", "sweep",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Import the laboratory, the applications and the pictures when they are first used."""
-    if name in IMPORTED_ON_FIRST_USE:
+    """Import a public name when it is first used, so that `import infocap` takes little longer than NumPy."""
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name == "read":
-        return import_module(".lab", __name__).read
+    for module, names in _ORIGINS.items():
+        if name in names:
+            value = getattr(import_module(f".{module}", __name__), name)
+            globals()[name] = value  # so that the next use of the name does not come here
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
+    """The public names, for completion in notebooks and terminals."""
     return sorted(__all__)

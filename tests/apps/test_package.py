@@ -47,10 +47,9 @@ def bound_names(package):
 
 def test_the_public_names_are_these():
     assert set(infocap.__all__) == {
-        "METHODS", "CapacityResult", "DelayedBasis", "Estimate", "Evidence", "ProductBasis", "Recording",
-        "__version__", "analyse", "basis", "calibrate", "checks", "compare", "conclude", "convergence", "delayed_basis",
-        "dimension", "draw", "draw_weighted", "errors", "estimate", "estimators", "evidence", "experiment", "explore",
-        "inputs", "inspect", "load_result", "plot", "probe",
+        "CapacityResult", "DelayedBasis", "ProductBasis", "Recording", "__version__", "basis", "calibrate", "compare",
+        "convergence", "delayed_basis", "diagnose", "diagnostics", "dimension", "draw", "draw_weighted", "errors",
+        "estimate", "estimators", "explore", "inputs", "lab", "load_result", "photonics", "plot", "probe",
         "product_basis", "read", "report", "sweep", "systems", "tasks", "theory",
     }  # fmt: skip
     assert set(infocap.estimators.METHODS) == {
@@ -67,17 +66,30 @@ def test_a_package_lists_what_it_offers_and_offers_what_it_lists(name):
     assert [name for name in listed if not hasattr(package, name)] == []
 
 
-def test_the_names_of_the_design_are_functions():
-    for name in ("zero_capacity_bound", "finite_sample_bias", "noisy_capacities", "random_mixture"):
-        assert callable(getattr(infocap.theory, name))
-    for name in (
-        "capacity_matrix",
-        "capacity_bars",
-        "convergence",
-        "capacity_accuracy",
-        "demand_supply",
-    ):
-        assert callable(getattr(infocap.plot, name))
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        ("theory", "zero_capacity_bound finite_sample_bias noisy_capacities linear_memory efficiency_bound"),
+        ("theory", "random_mixture"),
+        ("plot", "capacity_matrix capacity_bars degree_bars memory_function delay_matrix convergence compare save"),
+        ("dimension", "indicator from_repeats noise_scale"),
+        ("systems", "RandomFeatures EchoState DelayLine DelayReservoir"),
+        ("photonics", "FibreSystem Fibre Encoder Detector Pulse"),
+        ("tasks", "two_spirals digits narma accuracy demand"),
+        ("lab", "Plan Store acquire extend status Recording"),
+        ("report", "save live card gallery"),
+        ("estimators", "gather_evidence conclude Method Evidence Estimate"),
+    ],
+)  # fmt: skip
+def test_every_module_offers_its_functions_and_classes(module, names):
+    for name in names.split():
+        assert callable(getattr(getattr(infocap, module), name))
+
+
+def test_every_public_name_is_found_and_completed():
+    for name in infocap.__all__:
+        assert getattr(infocap, name) is not None
+    assert set(infocap.__all__) <= set(dir(infocap))
 
 
 def test_an_unknown_attribute_is_an_attribute_error():
