@@ -1,4 +1,4 @@
-"""Check the wheel and the sdist of a folder as a stranger would meet them: `python tools/check_dist.py dist`.
+"""Check the wheel and the sdist in a folder: `python tools/check_dist.py dist`.
 
 1. Every place that states the version states the same one.
 2. The conda recipe has the same dependencies and commands as pyproject.toml.
@@ -20,14 +20,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SMOKE_TEST = ROOT / "tools" / "smoke_test.py"
-# The names that conda gives to libraries which pip knows by another one. The base package leaves out the Qt windows.
+# Conda names of libraries that pip knows by another name. The base package leaves out Qt windows.
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 
 
 def run(*command: str | Path, folder: Path, source: Path | None = None) -> str:
     """Run a command in a folder, away from the repository's source, and return what it printed.
 
-    `source` is put on the path that Python imports from. Ends the program with the output when the command fails.
+    `source` is a folder that Python imports from. A command that fails ends this program, and its
+    output is shown.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if source is not None:
@@ -79,7 +80,10 @@ def only_match(pattern: str, path: Path) -> str:
 def check_versions() -> str:
     """Return the version, after a look at every place that states it."""
     version = only_match(r'^__version__ = "(.*)"$', ROOT / "src" / "infocap" / "_version.py")
-    patterns = {"CITATION.cff": r"^version: (.*)$", "conda.recipe/meta.yaml": r'^  version: "(.*)"$'}
+    patterns = {
+        "CITATION.cff": r"^version: (.*)$",
+        "conda.recipe/meta.yaml": r'^  version: "(.*)"$',
+    }
     for place, pattern in patterns.items():
         stated_version = only_match(pattern, ROOT / place)
         if stated_version != version:

@@ -6,8 +6,8 @@ Run it with the Python of the environment to be checked, outside a folder with i
 """
 
 import importlib.metadata
+import platform
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -26,7 +26,7 @@ def check_estimate_and_file(folder: Path) -> float:
     result = infocap.estimate(u, x, basis)
     # Ten readouts and the constant can express at most eleven functions.
     if not 5 < result.total <= 11:
-        raise SystemExit(f"The total capacity is {result.total:.3g}; a number between 5 and 11 was expected.")
+        raise SystemExit(f"The total capacity is {result.total:.3g}, expected 5 to 11.")
 
     path = folder / "result.nc"
     result.save(path)
@@ -59,7 +59,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         total = check_estimate_and_file(Path(folder))
     version = importlib.metadata.version("infocap")
-    print(f"infocap {version} works with Python {sys.version.split()[0]}: total capacity {total:.2f}")
+    python = platform.python_version()
+    print(f"infocap {version} works with Python {python}: total capacity {total:.2f}")
 
 
 if __name__ == "__main__":
