@@ -15,11 +15,14 @@ def main() -> None:
     """Two inputs written into a picosecond pulse, 40 m of fibre, 71 readouts, 4096 Sobol points."""
     basis = infocap.product_basis("legendre", n_inputs=2, max_degree=14)
     system = infocap.photonics.FibreSystem(power_dbm=4.5, length_m=40.0, n_inputs=2)
-    print(f"{basis}")
+    print(basis)
     print(
-        f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, 4096 times ...\n"
+        f"Simulating a pulse of {system.peak_power_w:.0f} W in {system.length_m:g} m of fibre, "
+        "4096 times ...\n"
     )
-    result = infocap.probe(system, basis, 4096, seed=1)
+    u = infocap.draw(basis, 4096, seed=1)
+    x = system(u, seed=1)
+    result = infocap.estimate(u, x, basis)
     print(result)
 
     OUTPUT.mkdir(exist_ok=True)
