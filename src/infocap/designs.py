@@ -13,7 +13,7 @@ import scipy
 from ._validation import made_by, one_of, whole_number
 from .basis._family import DiscreteFamily, Family
 from .basis._product import ProductBasis
-from .errors import ParameterError, renamed, warn
+from .errors import ParameterError, warn
 from .typing import Floats
 
 # Eight blocks tell by their differences how far a total scatters; more would be less even each. Points of a block of
@@ -34,19 +34,17 @@ def draw(
     design: str | None = None,
     seed: int | None = None,
     blocks: int | None = None,
-    method: str | None = None,
 ) -> Floats:
     """Inputs to measure at: (samples, inputs), distributed as the basis assumes.
 
     For a basis of delayed inputs, a sequence: windows of neighbouring values have to be independent, which the points
-    of other designs than ``"random"`` and ``"de-bruijn"`` are not.
+    of other designs than ``"random"`` are not.
 
     Parameters
     ----------
     design
         ``"sobol"`` (scrambled, balanced in powers of two), ``"random"``, ``"halton"`` or ``"lhs"`` (Latin hypercube);
-        for sequences ``"random"``, or ``"de-bruijn"`` for one binary input: in each period of 2^k values, the largest
-        within n_samples, every window of k values occurs once. By default Sobol, and random for sequences.
+        for sequences ``"random"``. By default Sobol, and random for sequences.
     seed
         The same seed gives the same points; None gives fresh ones.
     blocks
@@ -54,8 +52,6 @@ def draw(
         four, two or one where a block would have fewer than 64 points, or than discrete inputs have states (2^q for q
         binary inputs). Algorithm 1 wants two or more, because half of one is not even. Twice the blocks with twice the
         samples begin with the same points. Random points have none: their first N stay when more are drawn.
-    method
-        The former name of `design`.
 
     Examples
     --------
@@ -70,36 +66,17 @@ def draw(
     made_by("basis", basis, ProductBasis, "product_basis(...)")
     if basis.memory:
         return _inputs(basis, _sequence(basis, n_samples, design or "random", seed, blocks))
-    return _inputs(basis, _points(basis, n_samples, design or "sobol", seed, blocks, method))
+    return _inputs(basis, _points(basis, n_samples, design or "sobol", seed, blocks))
 
 
 def _sequence(
     basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None
 ) -> Floats:
-    """Points in the unit cube, one after the other in time: independent, or a de Bruijn sequence from a random place.
-
-    A maximal-length shift register has all windows of k bits but that of zeros, which one more zero adds.
-    """
-    one_of("design", design, ("random", "de-bruijn"))
+    """Independent points in the unit cube, one after the other in time."""
+    one_of("design", design, ("random",))
     if blocks is not None:
         raise ParameterError(f"`blocks={blocks}` has no meaning for a sequence; leave it out.")
-    if design == "random":
-        return _points(basis, n_samples, design, seed, None, None)
-    levels = [getattr(family, "mass", np.empty(0)) for family in basis.families]
-    if (
-        len(levels) != 1
-        or len(levels[0]) != 2
-        or abs(levels[0][0] - levels[0][1]) > 1e-12
-        or n_samples < 8
-    ):
-        raise ParameterError(
-            "a de Bruijn sequence has 8 samples or more of one input with two equally likely levels."
-        )
-    order, rng = int(np.log2(n_samples)), np.random.default_rng(seed)
-    bits = scipy.signal.max_len_seq(order)[0]
-    twice = "".join(map(str, [*bits.tolist(), *bits.tolist()]))
-    bits = np.insert(bits, (twice.index("0" * (order - 1))) % len(bits), 0)
-    return 0.25 + 0.5 * np.resize(np.roll(bits, int(rng.integers(len(bits)))), n_samples)[:, None]
+    return _points(basis, n_samples, design, seed, None)
 
 
 def draw_weighted(
@@ -109,7 +86,6 @@ def draw_weighted(
     design: str = "sobol",
     seed: int | None = None,
     blocks: int | None = None,
-    method: str | None = None,
 ) -> tuple[Floats, Floats]:
     """Inputs drawn more densely where the functions are large, and their weights (samples,).
 
@@ -130,7 +106,7 @@ def draw_weighted(
         raise ParameterError(
             "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
         )
-    points = _points(basis, n_samples, design, seed, blocks, method)
+    points = _points(basis, n_samples, design, seed, blocks)
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
         edges, cumulative = _denser(family, int(indices.max()))
         column[:] = np.clip(np.interp(column, cumulative, edges), EDGE**2, 1 - 2.0**-53)
@@ -162,10 +138,6 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
     }
     if plan.get("weighted"):
         return draw_weighted(basis, n_samples, **settings)[0]
-    if not plan.get("shuffled"):
-        return former_draw(
-            basis, n_samples, settings["design"], settings["seed"], settings["blocks"] or 1
-        )
     return draw(basis, n_samples, **settings)
 
 
@@ -217,20 +189,12 @@ def design_fingerprint(plan: Mapping[str, Any]) -> str:
         "seed",
         "n_samples",
         "blocks",
-        "shuffled",
         "weighted",
     ]
     if plan.get("weighted"):  # inputs are then denser where the functions are large
         names += ["max_degree", "index_set", "max_interactions"]
     told = json.dumps({name: plan.get(name) for name in names}, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:12]
-
-
-def former_draw(basis: ProductBasis, n_samples: int, design: str, seed: int, blocks: int) -> Floats:
-    """The inputs that infocap drew before blocks were shuffled, for plans that were begun then."""
-    seeds = [seed] if blocks == 1 else np.random.SeedSequence(seed).generate_state(blocks).tolist()
-    points = [DESIGNS[design](basis.n_inputs, n_samples // blocks, one) for one in seeds]
-    return _inputs(basis, np.clip(np.vstack(points), EDGE, 1 - EDGE))
 
 
 def _states(basis: ProductBasis) -> int:
@@ -245,15 +209,12 @@ def _points(
     design: str,
     seed: int | None,
     blocks: int | None,
-    method: str | None,
 ) -> Floats:
     """Points in the unit cube of all inputs, none at its edge; block i depends on the seed, i and its size alone.
 
     The order inside a block is random. In Sobol order points of two seeds are images of each other, and neighbours are
     related: inputs of a wrong seed, or off by one row, would give a plausible profile.
     """
-    if method is not None:
-        design = renamed("method", "design", method)
     n_samples = whole_number("n_samples", n_samples, 1)
     seed = None if seed is None else whole_number("seed", seed, 0)
     blocks = block_count(basis, n_samples, design, blocks)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..errors import DataError, ParameterError
 from ..typing import Floats, Integers
 from ._classical import find_families, legendre
 from ._family import Family
-from ._index_sets import MOST_LISTED, counts_by_degree, refuse_too_many
+from ._index_sets import MAX_CANDIDATES, counts_by_degree, refuse_too_many
 from ._plan import Sizes
 from ._product import ProductBasis
 from ._shifts import ROWS, ShiftPlan, as_patterns
@@ -126,7 +126,7 @@ class DelayedBasis(ProductBasis):
             1: min(2 * largest.get(1, memory), memory),
             self.max_degree + 1: largest.get(self.max_degree, 0) // 2,
         }
-        if most <= len(self) or count_terms(self.families, wide) > MOST_LISTED:
+        if most <= len(self) or count_terms(self.families, wide) > MAX_CANDIDATES:
             return self
         found = DelayedBasis(
             self.families, sort_terms(self.families, list_terms(self.families, wide))
@@ -170,7 +170,6 @@ def delayed_basis(
     max_degree: int | None = None,
     domain: tuple[float, float] | None = None,
     min_delay: int = 0,
-    max_window: int | None = None,
     max_factors: int | None = None,
     time_degree: int = 0,
     terms: Iterable[Iterable[Sequence[int]]] | None = None,
@@ -184,8 +183,8 @@ def delayed_basis(
     max_delay
         The largest delay of the functions of each degree, such as ``{1: 100, 2: 40, 3: 20}``; or one number for all
         degrees up to `max_degree`.
-    min_delay, max_window, max_factors
-        Further cuts: the smallest delay, the largest minus the smallest, and how many delayed inputs are joined.
+    min_delay, max_factors
+        Further cuts: the smallest delay, and how many delayed inputs are joined.
     time_degree
         Every function is also multiplied with polynomials up to this degree of slow time, which runs from the first
         sample to the last: what a drifting device computes.
@@ -227,14 +226,12 @@ def delayed_basis(
         raise ParameterError(
             f"`max_delay={max_delay!r}` must name a degree, with delays of at most {LONGEST_DELAY:,}."
         )
-    cuts = Cuts(
-        low,
-        None if max_window is None else whole_number("max_window", max_window, 0),
-        None if max_factors is None else whole_number("max_factors", max_factors, 1),
-    )
-    remedy = "lower `max_delay` of the higher degrees, or cut with `max_window` or `max_factors`"
-    refuse_too_many(times * (count_terms(families, windows, cuts) + 1), remedy)
-    rows = list_terms(families, windows, cuts)
+    if max_factors is not None:
+        max_factors = whole_number("max_factors", max_factors, 1)
+    remedy = "lower `max_delay` of the higher degrees, or cut with `max_factors`"
+    count = count_terms(families, windows, low, max_factors)
+    refuse_too_many(times * (count + 1), remedy)
+    rows = list_terms(families, windows, low, max_factors)
     if times == 1:
         return DelayedBasis(families, sort_terms(families, rows))
     # Slow time is one more input and never delayed.
@@ -270,47 +267,29 @@ def at_one_step(u: Any, x: Any, basis: ProductBasis, at: int) -> tuple[Any, Any,
     )
 
 
-class Cuts(NamedTuple):
-    """Limits on functions of delayed inputs, beside the largest delay of each degree."""
-
-    min_delay: int = 0
-    max_window: int | None = None  # the largest minus the smallest delay of a function
-    max_factors: int | None = None
-
-    def window(self, delay: int) -> int:
-        """The largest window of functions with delays up to this one."""
-        return min(
-            delay - self.min_delay, LONGEST_DELAY if self.max_window is None else self.max_window
-        )
-
-
-NO_CUTS = Cuts()
-
-
 def count_terms(
-    families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS
+    families: Sequence[Family],
+    windows: Mapping[int, int],
+    min_delay: int = 0,
+    max_factors: int | None = None,
 ) -> int:
     """How many functions list_terms would make, without the constant.
 
     >>> count_terms([legendre()], {1: 2000, 2: 300, 3: 50, 4: 30, 5: 15})
     132758
     """
-
-    def within(degree: int, delays: int) -> int:
-        """Functions of one degree over so many consecutive delays."""
-        return int(counts_by_degree([*families] * delays, degree, cuts.max_factors)[degree])
-
     total = 0
     for degree, delay in windows.items():
-        window = cuts.window(delay)
-        total += within(degree, window + 1)
-        if moves := delay - cuts.min_delay - window:  # of those that fill the window
-            total += moves * (within(degree, window + 1) - within(degree, window))
+        inputs = [*families] * (delay - min_delay + 1)
+        total += int(counts_by_degree(inputs, degree, max_factors)[degree])
     return total
 
 
 def list_terms(
-    families: Sequence[Family], windows: Mapping[int, int], cuts: Cuts = NO_CUTS
+    families: Sequence[Family],
+    windows: Mapping[int, int],
+    min_delay: int = 0,
+    max_factors: int | None = None,
 ) -> Integers:
     """Factors (terms, factors, 3) of the constant and of all functions of each degree over delays up to `windows`.
 
@@ -318,8 +297,8 @@ def list_terms(
     """
     parts = [np.zeros((1, 1, 3), np.int16)]
     for degree, delay in windows.items():
-        for pattern in _patterns(families, degree, cuts.window(delay), cuts.max_factors or degree):
-            shifts = np.arange(cuts.min_delay, delay + 1)
+        shifts = np.arange(min_delay, delay + 1)
+        for pattern in _patterns(families, degree, delay - min_delay, max_factors or degree):
             which, moved = np.nonzero(shifts + pattern[:, :, 1].max(axis=1)[:, None] <= delay)
             rows = pattern[which]
             rows[:, :, 1] += shifts[moved, None]

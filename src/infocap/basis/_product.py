@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 from math import prod
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
 from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import MOST_LISTED, explicit_set, indices_of, total_degrees
+from ._index_sets import MAX_CANDIDATES, explicit_set, indices_of, total_degrees
 from ._plan import DEVICE, HOST, Plan, Sizes
 
 
@@ -253,7 +253,7 @@ class ProductBasis:
         ):  # too many to list, or a density that knows its functions up to some degree only
             while before < len(rows) < most:
                 degree, before = degree + 1, len(rows)
-                rows = indices_of(self.families, degree, limit=MOST_LISTED)
+                rows = indices_of(self.families, degree, limit=MAX_CANDIDATES)
         new = rows[ProductBasis(self.families, rows).places(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
         order = np.lexsort((chance, total_degrees(self.families, new)))
@@ -298,7 +298,6 @@ def product_basis(
     domain: tuple[float, float] | None = None,
     index_set: str = "total",
     max_interactions: int | None = None,
-    max_degree_per_input: int | Sequence[int] | None = None,
     indices: ArrayLike | None = None,
 ) -> ProductBasis:
     """An orthonormal basis of functions of several inputs.
@@ -316,8 +315,8 @@ def product_basis(
         Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
     index_set
         ``"total"`` (sum of degrees at most d) or ``"hyperbolic"`` (product of degree + 1 at most d + 1).
-    max_interactions, max_degree_per_input
-        Further cuts: how many inputs a function may join, and the highest degree in each input.
+    max_interactions
+        A further cut: how many inputs a function may join.
     indices
         An explicit list (terms, inputs) instead; the constant function is added when it is missing.
 
@@ -334,19 +333,8 @@ def product_basis(
         return ProductBasis(families, explicit_set(families, indices))
     if max_interactions is not None:
         whole_number("max_interactions", max_interactions, 1)
-    limits, given = None, cast(Any, max_degree_per_input)
-    if given is not None:
-        given = [given] * len(families) if np.ndim(given) == 0 else given
-        if len(given) != len(families):
-            raise ParameterError(
-                f"`max_degree_per_input={given!r}` must have one for each of {len(families)} inputs."
-            )
-        limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
-        max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)
-    return ProductBasis(
-        families, indices_of(families, max_degree, index_set, max_interactions, limits)
-    )
+    return ProductBasis(families, indices_of(families, max_degree, index_set, max_interactions))
 
 
 @lru_cache(maxsize=8)

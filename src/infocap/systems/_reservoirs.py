@@ -207,12 +207,14 @@ class DelayReservoir(_Reservoir):
         return f @ response + state[:, -1:] * left
 
 
+N_PASTS = 4  # different pasts that check_fading compares
+
+
 def check_fading(
     system: System,
     drive: Any,
     *,
     n_steps: int = 2000,
-    runs: int = 4,
     tolerance: float = 1e-3,
     seed: int | None = 0,
 ) -> int:
@@ -228,8 +230,6 @@ def check_fading(
         A callable (steps, inputs) -> (steps, readouts). Its noise must be repeatable: each run gets the same `seed`.
     drive
         A basis, from whose distributions inputs are drawn, or inputs (2 `n_steps`, inputs) of your own.
-    runs
-        How many different pasts. A system with several states to settle in needs many to show it.
     tolerance
         Readouts that differ by less, in standard deviations of each, count as equal. A transient of 0.001 at the start
         of N samples changes capacities by about 1e-6 / N.
@@ -240,7 +240,7 @@ def check_fading(
     >>> check_fading(infocap.systems.DelayLine(20), basis)
     19
     """
-    n_steps, runs = whole_number("n_steps", n_steps, 2), whole_number("runs", runs, 2)
+    n_steps = whole_number("n_steps", n_steps, 2)
     generator = np.random.default_rng(seed)
     if families := getattr(drive, "families", None):
         u = np.column_stack([family.quantile(generator.random(2 * n_steps)) for family in families])
@@ -251,7 +251,7 @@ def check_fading(
             f"drive has {len(u)} steps; give {2 * n_steps}, or `n_steps={len(u) // 2}`."
         )
     future = u[n_steps : 2 * n_steps]
-    driven = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(runs)]
+    driven = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(N_PASTS)]
     first, *others = (to_numpy(measure(system, past, seed))[n_steps:] for past in driven)
     # From rest the noise is another one: two such runs tell how much that alone is; 1.5 times as much is no memory.
     rest, again = (
