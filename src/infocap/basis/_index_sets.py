@@ -1,10 +1,11 @@
 """Index sets: which products of one-dimensional functions a basis holds.
 
-Function number i of input 1, times function j of input 2, and so on, has the index (i, j, ...). A set is an array of
-such rows, (terms, inputs). Two kinds of set are built in: "total" limits the sum of the degrees of the factors,
-"hyperbolic" the product of degree + 1 (the hyperbolic cross). Both limit a quantity that starts from the constant and
-only grows when a further input joins; here it is called the size of an index. So a set is made input by input, and an
-incomplete index that has become too large is dropped at once.
+Function number i of input 1, times function j of input 2, and so on, has the index (i, j, ...). A
+set is an array of such rows, (terms, inputs). Two kinds of set are built in: "total" limits the sum
+of the degrees of the factors, "hyperbolic" the product of degree + 1 (the hyperbolic cross). Both
+limit a quantity that starts from the constant and only grows when a further input joins; here it is
+called the size of an index. So a set is made input by input, and an incomplete index that has
+become too large is dropped at once.
 """
 
 from collections.abc import Sequence
@@ -18,11 +19,13 @@ from .._validation import one_of
 from ..errors import ParameterError
 from ..typing import ArrayLike, Integers
 
-# Functions of a basis. An estimate with 30 readouts keeps about 1.5 kB per function: 7.5 GB for so many.
+# Functions of a basis. An estimate with 30 readouts keeps about 1.5 kB per function: 7.5 GB for so
+# many.
 MAX_FUNCTIONS = 5_000_000
 # Candidates that are listed in order to choose a few thousand further functions from them.
 MAX_CANDIDATES = 200_000
-# Sizes of indices (the total degree, or the product of degree + 1): counting takes one array of this length.
+# Sizes of indices (the total degree, or the product of degree + 1): counting takes one array of
+# this length.
 MAX_INDEX_SIZE = 1_000_000
 # Counting stops here, because it is of no interest how many more functions there would be.
 MAX_COUNT = 10**12
@@ -32,7 +35,9 @@ MAX_INDEX = 32_767
 
 @dataclass(frozen=True)
 class _SizeLimit:
-    """How the size of an index grows when the factor of a further input joins it, and how large it may become."""
+    """How the size of an index grows when the factor of a further input joins it, and how large it
+    may become.
+    """
 
     join: np.ufunc  # of the size so far and the size of a factor: add or multiply
     start: int  # the size of the constant function
@@ -60,7 +65,8 @@ def indices_of(
 ) -> Integers:
     """Return the indices (terms, inputs) of a set, by total degree and then lexicographically.
 
-    Row 0 is the constant. The set is counted first and refused if it has more than `limit` functions.
+    Row 0 is the constant. The set is counted first and refused if it has more than `limit`
+    functions.
     """
     count = count_indices(families, max_degree, index_set, max_interactions)
     remedy = "lower `max_degree`, or cut with `max_interactions` or `index_set='hyperbolic'`"
@@ -76,7 +82,9 @@ def count_indices(
     index_set: str = "total",
     max_interactions: int | None = None,
 ) -> int:
-    """Return how many indices a set has, without making it; MAX_COUNT or more where it has more than that."""
+    """Return how many indices a set has, without making it; MAX_COUNT or more where it has more
+    than that.
+    """
     one_of("index_set", index_set, ("total", "hyperbolic"))
     degrees = [family.degrees_up_to(max_degree) for family in families]
     size_limit = _size_limit(degrees, max_degree, index_set)
@@ -103,12 +111,15 @@ def refuse_too_many(count: int, remedy: str, limit: int = MAX_FUNCTIONS) -> None
 
 
 def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
-    """Check a user's own list of indices, add the constant, and return the rows in the common order."""
+    """Check a user's own list of indices, add the constant, and return the rows in the common
+    order.
+    """
     rows = np.asarray(indices)
     is_table = rows.ndim == 2 and rows.shape[1] == len(families)
     if not is_table or not np.issubdtype(rows.dtype, np.integer):
         raise ParameterError(
-            f"indices must be whole numbers (terms, {len(families)}); got {rows.dtype} {rows.shape}."
+            f"indices must be whole numbers (terms, {len(families)}); got {rows.dtype} "
+            f"{rows.shape}."
         )
     lowest = rows.min(initial=0)
     highest = rows.max(initial=0)
@@ -142,7 +153,9 @@ def sort_rows(families: Sequence[Any], rows: Integers) -> Integers:
 
 
 def _size_limit(degrees: list[Integers], max_degree: int, index_set: str) -> _SizeLimit:
-    """Return what a kind of set limits; `degrees` holds for each input the degrees of its functions."""
+    """Return what a kind of set limits; `degrees` holds for each input the degrees of its
+    functions.
+    """
     if index_set == "total":
         largest_possible = sum(int(of_input[-1]) for of_input in degrees)
         size_limit = _SizeLimit(np.add, 0, degrees, min(max_degree, largest_possible))
@@ -163,8 +176,9 @@ def _list_indices(
 ) -> Integers:
     """Return all indices (terms, inputs) within the limits, in the order in which they are made.
 
-    The incomplete indices of the first k inputs are kept as a tree: each is an incomplete index of k - 1 inputs and one
-    more number. So memory grows as the set does and not as the full tensor product of all functions.
+    The incomplete indices of the first k inputs are kept as a tree: each is an incomplete index of
+    k - 1 inputs and one more number. So memory grows as the set does and not as the full tensor
+    product of all functions.
     """
     n_inputs = len(degrees)
     most_joined = n_inputs if max_interactions is None else max_interactions
@@ -194,10 +208,12 @@ def _list_indices(
 def _count_by_size(
     degrees: list[Integers], size_limit: _SizeLimit, max_interactions: int | None
 ) -> Integers:
-    """Return how many indices of each size there are; MAX_COUNT of each where all together are more.
+    """Return how many indices of each size there are; MAX_COUNT of each where all together are
+    more.
 
-    Incomplete indices are counted by interactions (rows; a single row where these have no limit) and by size (columns).
-    Each input has equally many functions of every degree from 1 to its highest.
+    Incomplete indices are counted by interactions (rows; a single row where these have no limit)
+    and by size (columns). Each input has equally many functions of every degree from 1 to its
+    highest.
     """
     most_joined = len(degrees) if max_interactions is None else max_interactions
     limited = most_joined < len(degrees)
