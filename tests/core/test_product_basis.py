@@ -1,6 +1,7 @@
 """Products of families: index sets, order, labels, values and moments."""
 
 import tracemalloc
+from dataclasses import replace
 from itertools import product
 from math import ceil, comb, prod
 
@@ -14,7 +15,7 @@ import infocap
 from infocap import basis as families
 from infocap import product_basis
 from infocap.basis._index_sets import count_indices
-from infocap.basis._plan import HOST
+from infocap.basis._plan import HOST_TILES
 from infocap.errors import DataError, ParameterError
 
 
@@ -122,7 +123,7 @@ def test_values_are_the_products_written_out(basis):
 def test_values_do_not_depend_on_the_blocks(monkeypatch):
     basis, u = BASES["legendre"], np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     whole = basis(u)
-    monkeypatch.setattr("infocap.basis._product.HOST", HOST._replace(numbers=1))
+    monkeypatch.setattr("infocap.basis._product.HOST_TILES", replace(HOST_TILES, max_numbers=1))
     other = product_basis("legendre", 3, 6)
     assert np.array_equal(other(u), whole)
     assert len(list(other.blocks(u))) > 50
@@ -131,8 +132,8 @@ def test_values_do_not_depend_on_the_blocks(monkeypatch):
 @pytest.mark.parametrize("functions", [1, 2, 5, 17, 10_000])
 @pytest.mark.parametrize("basis", BASES.values(), ids=BASES.keys())
 def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monkeypatch):
-    sizes = HOST._replace(functions=functions, numbers=64 * functions)
-    monkeypatch.setattr("infocap.basis._product.HOST", sizes)
+    sizes = replace(HOST_TILES, max_functions=functions, max_numbers=64 * functions)
+    monkeypatch.setattr("infocap.basis._product.HOST_TILES", sizes)
     basis = infocap.ProductBasis(basis.families, basis.indices)
     u = infocap.draw(basis, 300, design="random", seed=0)
     values = np.full((len(basis), len(u)), np.nan)
