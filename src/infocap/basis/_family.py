@@ -381,6 +381,6 @@ def _is_interval(domain: Any) -> bool:
         return False
     low, high = domain
     for edge in (low, high):
-        if not isinstance(edge, Real) or not np.isfinite(edge):
+        if not isinstance(edge, Real) or not np.isfinite(float(edge)):
             return False
     return bool(low < high)

@@ -272,7 +272,7 @@ class _SharedFamily(NamedTuple):
 
     family: Family
     inputs: list[int]
-    count: int  # of functions, the most that one of these inputs needs
+    n_functions: int  # the most that one of these inputs needs
 
 
 class ProductPlan:
@@ -349,7 +349,9 @@ class ProductPlan:
         right factors.
         """
         for batch in self._batches:
-            yield batch.functions, imul(batch.left.of(left), batch.right.of(right))
+            values = batch.left.of(left)
+            values *= batch.right.of(right)
+            yield batch.functions, values
 
     def _tiles_of_blocks(
         self, left: Any, right: Any, workspace: Workspace
