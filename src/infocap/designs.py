@@ -1,9 +1,14 @@
-"""Designs: where to measure. Low-discrepancy or random points, through the quantile of the input measure."""
+"""Designs: where to measure.
+
+Points are spread over the unit cube, (samples, inputs), and go through the quantile function of
+each input. Points of a low-discrepancy design are more even than random ones. They are drawn in a
+few independent blocks, because the differences between blocks tell how far a total scatters, and
+because a design is extended block by block.
+"""
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -13,18 +18,40 @@ import scipy
 from ._validation import made_by, one_of, whole_number
 from .basis._family import DiscreteFamily, Family
 from .basis._product import ProductBasis
-from .errors import ParameterError, renamed, warn
+from .errors import ParameterError, warn
 from .typing import Floats
 
-# Eight blocks tell by their differences how far a total scatters; more would be less even each. Points of a block of
-# fewer than 64 are hardly more even than random ones.
-BLOCKS, LEAST_POINTS = (8, 4, 2), 64
-# Sets the random numbers of a design apart from those that count from 0: noise and systems with the same seed.
+# Numbers of blocks that are tried by default, one after the other. More blocks would be less even
+# each.
+BLOCK_COUNTS = (8, 4, 2)
+# Points of a block: fewer are hardly more even than random ones.
+MIN_POINTS_PER_BLOCK = 64
+# Levels of an input from which on it is as good as continuous.
+MAX_LEVELS_OF_STATES = 64
+# A number in the seed of every design. It keeps the random numbers of a design apart from those of
+# a system and of its noise, which count from 0 with the same seed.
 DESIGN_KEY = 0x50B01
-# The outermost cells of a wider density have this probability: no sample falls beyond them.
-TAIL = 1e-12
 # Points keep this distance from 0 and 1, where the quantile of a normal input is infinite.
-EDGE = 2.0**-32
+MIN_DISTANCE_FROM_EDGE = 2.0**-32
+# Points of weighted designs may come nearer to 0, where their density is high; 1 is as near as
+# 64-bit numbers can tell.
+LOWEST_WEIGHTED_POINT = MIN_DISTANCE_FROM_EDGE**2
+HIGHEST_WEIGHTED_POINT = 1 - 2.0**-53
+# The cells of the density of a weighted design, in probability: many small ones in both tails and
+# equal ones between. The outermost have the probability OUTERMOST_CELL, and no sample falls beyond
+# them.
+OUTERMOST_CELL = 1e-12
+TAIL_PROBABILITY = 0.01
+N_TAIL_EDGES = 300
+N_MIDDLE_EDGES = 801
+# Fourth moments E[y^4] / N from which on a few samples at the edge decide a mean.
+MAX_FOURTH_MOMENT_PER_SAMPLE = 0.1
+# The entries of a plan that decide its inputs, and those that do so only for weighted inputs, which
+# are denser where the functions are large.
+DESIGN_ENTRIES = (
+    "family", "n_inputs", "domain", "design", "seed", "n_samples", "blocks", "weighted",
+)  # fmt: skip
+WEIGHTED_DESIGN_ENTRIES = ("max_degree", "index_set", "max_interactions")
 
 
 def draw(
@@ -34,28 +61,27 @@ def draw(
     design: str | None = None,
     seed: int | None = None,
     blocks: int | None = None,
-    method: str | None = None,
 ) -> Floats:
-    """Inputs to measure at: (samples, inputs), distributed as the basis assumes.
-
-    For a basis of delayed inputs, a sequence: windows of neighbouring values have to be independent, which the points
-    of other designs than ``"random"`` and ``"de-bruijn"`` are not.
+    """Return inputs to measure at, (samples, inputs), distributed as the basis assumes.
 
     Parameters
     ----------
+    basis
+        The functions that will be estimated. Of delayed inputs, the answer is a sequence.
+    n_samples
+        How many inputs, or time steps of a sequence.
     design
-        ``"sobol"`` (scrambled, balanced in powers of two), ``"random"``, ``"halton"`` or ``"lhs"`` (Latin hypercube);
-        for sequences ``"random"``, or ``"de-bruijn"`` for one binary input: in each period of 2^k values, the largest
-        within n_samples, every window of k values occurs once. By default Sobol, and random for sequences.
+        ``"sobol"`` (scrambled, balanced in powers of two; the default), ``"random"``, ``"halton"``
+        or ``"lhs"`` (Latin hypercube). Sequences are ``"random"``, because windows of neighbouring
+        values have to be independent, which the points of other designs are not.
     seed
         The same seed gives the same points; None gives fresh ones.
     blocks
-        Independent designs of n_samples / blocks points, one after the other, each in a random order. By default eight;
-        four, two or one where a block would have fewer than 64 points, or than discrete inputs have states (2^q for q
-        binary inputs). Algorithm 1 wants two or more, because half of one is not even. Twice the blocks with twice the
-        samples begin with the same points. Random points have none: their first N stay when more are drawn.
-    method
-        The former name of `design`.
+        Independent designs of n_samples / blocks points, one after the other, each in a random
+        order. By default eight; four, two or one where a block would have fewer than 64 points, or
+        than discrete inputs have states (2^q for q binary inputs). Algorithm 1 wants two or more,
+        because half of one is not even. Twice the blocks with twice the samples begin with the same
+        points. Random points have none: their first N stay when more are drawn.
 
     Examples
     --------
@@ -69,37 +95,12 @@ def draw(
     """
     made_by("basis", basis, ProductBasis, "product_basis(...)")
     if basis.memory:
-        return _inputs(basis, _sequence(basis, n_samples, design or "random", seed, blocks))
-    return _inputs(basis, _points(basis, n_samples, design or "sobol", seed, blocks, method))
-
-
-def _sequence(
-    basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None
-) -> Floats:
-    """Points in the unit cube, one after the other in time: independent, or a de Bruijn sequence from a random place.
-
-    A maximal-length shift register has all windows of k bits but that of zeros, which one more zero adds.
-    """
-    one_of("design", design, ("random", "de-bruijn"))
-    if blocks is not None:
-        raise ParameterError(f"`blocks={blocks}` has no meaning for a sequence; leave it out.")
-    if design == "random":
-        return _points(basis, n_samples, design, seed, None, None)
-    levels = [getattr(family, "mass", np.empty(0)) for family in basis.families]
-    if (
-        len(levels) != 1
-        or len(levels[0]) != 2
-        or abs(levels[0][0] - levels[0][1]) > 1e-12
-        or n_samples < 8
-    ):
-        raise ParameterError(
-            "a de Bruijn sequence has 8 samples or more of one input with two equally likely levels."
-        )
-    order, rng = int(np.log2(n_samples)), np.random.default_rng(seed)
-    bits = scipy.signal.max_len_seq(order)[0]
-    twice = "".join(map(str, [*bits.tolist(), *bits.tolist()]))
-    bits = np.insert(bits, (twice.index("0" * (order - 1))) % len(bits), 0)
-    return 0.25 + 0.5 * np.resize(np.roll(bits, int(rng.integers(len(bits)))), n_samples)[:, None]
+        design = "random" if design is None else design
+        one_of("design", design, ("random",))
+        if blocks is not None:
+            raise ParameterError(f"`blocks={blocks}` has no meaning for a sequence; leave it out.")
+    points = _points(basis, n_samples, design or "sobol", seed, blocks)
+    return _to_inputs(basis, points)
 
 
 def draw_weighted(
@@ -109,17 +110,19 @@ def draw_weighted(
     design: str = "sobol",
     seed: int | None = None,
     blocks: int | None = None,
-    method: str | None = None,
 ) -> tuple[Floats, Floats]:
-    """Inputs drawn more densely where the functions are large, and their weights (samples,).
+    """Return inputs drawn more densely where the functions are large, and their weights (samples,).
 
-    Polynomials of high degree are largest at the edge of the inputs, where few samples fall and then decide every mean.
-    Here each input is drawn from the density p(u) mean_i y_i(u)² over its functions (Cohen and Migliorati, SMAI J.
-    Comput. Math. 3, 181, 2017; the arcsine density for Legendre polynomials of high degree), and weights p / density
-    give back the capacities under p: pass them on as ``estimate(u, x, basis, sample_weight=weights)``. Worth it for smooth,
-    stationary systems with little noise, such as simulations, and for normal inputs beyond degree 4. The arguments are
-    those of `draw`.
+    Polynomials of high degree are largest at the edge of the inputs, where few samples fall and
+    then decide every mean. Here each input is drawn from the density p(u) mean_i y_i(u)² over its
+    functions (Cohen and Migliorati, SMAI J. Comput. Math. 3, 181, 2017; the arcsine density for
+    Legendre polynomials of high degree), and weights p / density give back the capacities under p:
+    pass them on as ``estimate(u, x, basis, sample_weight=weights)``. This is worth it for smooth,
+    stationary systems with little noise, such as simulations, and for normal inputs beyond degree
+    4. The arguments are those of `draw`.
 
+    Examples
+    --------
     >>> from infocap import product_basis
     >>> u, weights = draw_weighted(product_basis("hermite", 2, 8), 1024, seed=1)
     >>> bool(abs(weights.mean() - 1) < 0.1)
@@ -130,30 +133,37 @@ def draw_weighted(
         raise ParameterError(
             "a sequence has no weights, for its inputs are in time; use draw(basis, n_samples)."
         )
-    points = _points(basis, n_samples, design, seed, blocks, method)
+    points = _points(basis, n_samples, design, seed, blocks)
     for family, indices, column in zip(basis.families, basis.indices.T, points.T, strict=True):
-        edges, cumulative = _denser(family, int(indices.max()))
-        column[:] = np.clip(np.interp(column, cumulative, edges), EDGE**2, 1 - 2.0**-53)
-    u = _inputs(basis, points)
+        edges, cumulative = _weighted_density(family, int(indices.max()))
+        denser = np.interp(column, cumulative, edges)
+        column[:] = np.clip(denser, LOWEST_WEIGHTED_POINT, HIGHEST_WEIGHTED_POINT)
+    u = _to_inputs(basis, points)
     return u, weights_at(basis, u)
 
 
 def weights_at(basis: ProductBasis, u: Floats) -> Floats:
-    """The weights (samples,) of inputs that `draw_weighted` drew for this basis: one over the density drawn from."""
+    """Return the weights (samples,) of inputs that `draw_weighted` has drawn for this basis."""
     weights = np.ones(len(u))
     for family, indices, column in zip(basis.families, basis.indices.T, u.T, strict=True):
-        edges, cumulative = _denser(family, int(indices.max()))
+        edges, cumulative = _weighted_density(family, int(indices.max()))
         if len(edges) > 2:
-            cell = np.searchsorted(family.quantile(edges[1:-1]), column, side="right")
-            weights *= (np.diff(edges) / np.diff(cumulative))[cell]
+            inner_edges = family.quantile(edges[1:-1])
+            cell = np.searchsorted(inner_edges, column, side="right")
+            density_ratio = np.diff(edges) / np.diff(cumulative)
+            weights *= density_ratio[cell]
     return weights
 
 
 def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
-    """The inputs that a plan describes, (samples, inputs); of a sequence all time steps of all its runs."""
+    """Return the inputs that a plan describes, (samples, inputs); of a sequence all time steps of
+    all its runs.
+    """
     n_samples = plan["n_samples"]
-    if runs := plan.get("runs"):
-        steps_per_run = plan.get("washout", 0) + -(-n_samples // runs)
+    runs = plan.get("runs")
+    if runs:
+        counted_steps_per_run = -(-n_samples // runs)  # rounded up
+        steps_per_run = plan.get("washout", 0) + counted_steps_per_run
         return draw(basis, runs * steps_per_run, seed=plan["seed"])
     settings: dict[str, Any] = {
         "design": plan.get("design", "sobol"),
@@ -161,26 +171,27 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
         "blocks": plan.get("blocks"),
     }
     if plan.get("weighted"):
-        return draw_weighted(basis, n_samples, **settings)[0]
-    if not plan.get("shuffled"):
-        return former_draw(
-            basis, n_samples, settings["design"], settings["seed"], settings["blocks"] or 1
-        )
+        u, _ = draw_weighted(basis, n_samples, **settings)
+        return u
     return draw(basis, n_samples, **settings)
 
 
 def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
-    """Whether some function is so large at the edge that few of the samples would decide: E[y^4] > 0.1 N.
+    """Return whether some function is so large at the edge that few of the samples would decide:
+    E[y^4] > 0.1 N.
 
     For normal inputs, degree 8 and 512 samples, errors of 0.13 become 0.014 with weights.
     """
-    return float(basis.fourth_moments.max()) > 0.1 * whole_number("n_samples", n_samples, 1)
+    n_samples = whole_number("n_samples", n_samples, 1)
+    return float(basis.fourth_moments.max()) > MAX_FOURTH_MOMENT_PER_SAMPLE * n_samples
 
 
 def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | None) -> int:
-    """The number of blocks of a design: the one given, or the largest of 8, 4, 2 and 1 with blocks that are even.
+    """Return the number of blocks of a design: that of the user, or the largest of 8, 4, 2 and 1
+    with even blocks.
 
-    Latin hypercubes have blocks like the others: one alone could not be extended, nor tell how far it scatters.
+    Latin hypercubes have blocks like the others: one alone could not be extended, nor tell how far
+    it scatters.
     """
     one_of("design", design, DESIGNS)
     if blocks is not None:
@@ -188,129 +199,157 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
     if design == "random":
         return 1
     if blocks is None:
-        least = max(LEAST_POINTS, _states(basis))
-        fitting = (
-            count for count in BLOCKS if n_samples % count == 0 and n_samples // count >= least
-        )
-        return next(fitting, 1)
+        min_size = max(MIN_POINTS_PER_BLOCK, _n_states(basis))
+        for count in BLOCK_COUNTS:
+            if n_samples % count == 0 and n_samples // count >= min_size:
+                return count
+        return 1
     if n_samples % blocks:
         raise ParameterError(
-            f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a multiple of {blocks}."
+            f"`n_samples={n_samples}` cannot be shared out evenly among {blocks} blocks; take a "
+            f"multiple of {blocks}."
         )
     return blocks
 
 
 def design_fingerprint(plan: Mapping[str, Any]) -> str:
-    """Twelve letters that are the same for plans with the same inputs, whatever else they say.
+    """Return twelve letters that are the same for plans with the same inputs, whatever else they
+    say.
 
-    Files that tell the same design may be put together; inputs of one and readouts of another may not.
+    Files of the same design may be put together; inputs of one design and readouts of another may
+    not.
 
-    >>> plan = {"family": "legendre", "n_inputs": 2, "design": "sobol", "seed": 1, "n_samples": 64, "blocks": 1}
+    >>> plan = {"family": "legendre", "n_inputs": 2, "seed": 1, "n_samples": 64, "blocks": 1}
     >>> design_fingerprint(plan) == design_fingerprint(plan | {"seed": 2})
     False
     """
-    names = [
-        "family",
-        "n_inputs",
-        "domain",
-        "design",
-        "seed",
-        "n_samples",
-        "blocks",
-        "shuffled",
-        "weighted",
-    ]
-    if plan.get("weighted"):  # inputs are then denser where the functions are large
-        names += ["max_degree", "index_set", "max_interactions"]
-    told = json.dumps({name: plan.get(name) for name in names}, sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+    names = list(DESIGN_ENTRIES)
+    if plan.get("weighted"):
+        names += WEIGHTED_DESIGN_ENTRIES
+    entries = {name: plan.get(name) for name in names}
+    text = json.dumps(entries, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def former_draw(basis: ProductBasis, n_samples: int, design: str, seed: int, blocks: int) -> Floats:
-    """The inputs that infocap drew before blocks were shuffled, for plans that were begun then."""
-    seeds = [seed] if blocks == 1 else np.random.SeedSequence(seed).generate_state(blocks).tolist()
-    points = [DESIGNS[design](basis.n_inputs, n_samples // blocks, one) for one in seeds]
-    return _inputs(basis, np.clip(np.vstack(points), EDGE, 1 - EDGE))
-
-
-def _states(basis: ProductBasis) -> int:
-    """The number of states of all discrete inputs together; those with many levels are as good as continuous."""
-    discrete = [family for family in basis.families if isinstance(family, DiscreteFamily)]
-    return prod(len(family.levels) for family in discrete if len(family.levels) <= LEAST_POINTS)
+def _n_states(basis: ProductBasis) -> int:
+    """Return the number of states of all discrete inputs together, without those that are as good
+    as continuous.
+    """
+    numbers_of_levels = [1]
+    for family in basis.families:
+        if isinstance(family, DiscreteFamily) and len(family.levels) <= MAX_LEVELS_OF_STATES:
+            numbers_of_levels.append(len(family.levels))
+    return prod(numbers_of_levels)
 
 
 def _points(
-    basis: ProductBasis,
-    n_samples: int,
-    design: str,
-    seed: int | None,
-    blocks: int | None,
-    method: str | None,
+    basis: ProductBasis, n_samples: int, design: str, seed: int | None, blocks: int | None
 ) -> Floats:
-    """Points in the unit cube of all inputs, none at its edge; block i depends on the seed, i and its size alone.
+    """Return points in the unit cube of all inputs, none at its edge.
 
-    The order inside a block is random. In Sobol order points of two seeds are images of each other, and neighbours are
-    related: inputs of a wrong seed, or off by one row, would give a plausible profile.
+    Block i depends on the seed, on i and on its size alone. The order inside a block is random: in
+    Sobol order points of two seeds are images of each other, and neighbours are related, so inputs
+    of a wrong seed, or off by one row, would give a plausible profile.
     """
-    if method is not None:
-        design = renamed("method", "design", method)
     n_samples = whole_number("n_samples", n_samples, 1)
-    seed = None if seed is None else whole_number("seed", seed, 0)
+    if seed is not None:
+        seed = whole_number("seed", seed, 0)
     blocks = block_count(basis, n_samples, design, blocks)
-    size, make = n_samples // blocks, DESIGNS[design]
+    make_points = DESIGNS[design]
     if design == "random":
-        return np.clip(make(basis.n_inputs, n_samples, seed), EDGE, 1 - EDGE)
-    if design == "sobol" and size & (size - 1):
-        low = blocks << (size.bit_length() - 1)
+        return _off_the_edge(make_points(basis.n_inputs, n_samples, seed))
+    size = n_samples // blocks
+    _warn_of_uneven_blocks(basis, n_samples, design, blocks)
+    entropy = np.random.SeedSequence(seed).entropy  # None becomes a fresh number
+    points = []
+    for number in range(blocks):
+        key = np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number))
+        generator = np.random.default_rng(key)
+        block = make_points(basis.n_inputs, size, generator)
+        points.append(generator.permutation(block))
+    return _off_the_edge(np.vstack(points))
+
+
+def _warn_of_uneven_blocks(basis: ProductBasis, n_samples: int, design: str, blocks: int) -> None:
+    """Warn where blocks have a size at which their points are not even."""
+    size = n_samples // blocks
+    is_power_of_two = size & (size - 1) == 0
+    if design == "sobol" and not is_power_of_two:
+        lower = blocks << (size.bit_length() - 1)
         warn(
-            f"Sobol points are balanced only in powers of two, and {blocks} x {size} points are not; "
-            f"`n_samples={n_samples}` can be {low} or {2 * low}."
+            f"Sobol points are balanced only in powers of two, and {blocks} x {size} points are "
+            f"not; `n_samples={n_samples}` can be {lower} or {2 * lower}."
         )
-    if blocks > 1 and size < _states(basis):
+    n_states = _n_states(basis)
+    if blocks > 1 and size < n_states:
         warn(
-            f"`blocks={blocks}` makes blocks of {size} points, fewer than the {_states(basis)} states of the discrete "
-            "inputs: some functions are then the same on a whole block; leave `blocks` out, or take more samples."
+            f"`blocks={blocks}` makes blocks of {size} points, fewer than the {n_states} states of "
+            "the discrete inputs: some functions are then the same on a whole block; leave "
+            "`blocks` out, or take more samples."
         )
-    entropy = np.random.SeedSequence(seed).entropy
-    keys = [
-        np.random.SeedSequence(entropy, spawn_key=(DESIGN_KEY, number)) for number in range(blocks)
-    ]
-    points = [
-        rng.permutation(make(basis.n_inputs, size, rng)) for rng in map(np.random.default_rng, keys)
-    ]
-    return np.clip(np.vstack(points), EDGE, 1 - EDGE)
 
 
-def _inputs(basis: ProductBasis, points: Floats) -> Floats:
-    pairs = zip(basis.families, points.T, strict=True)
-    return np.column_stack([family.quantile(column) for family, column in pairs])
+def _off_the_edge(points: Floats) -> Floats:
+    return np.clip(points, MIN_DISTANCE_FROM_EDGE, 1 - MIN_DISTANCE_FROM_EDGE)
 
 
-def _denser(family: Family, degree: int) -> tuple[Floats, Floats]:
-    """The density of `draw_weighted` along one input: edges of cells of probability, and the share below each."""
-    if isinstance(family, DiscreteFamily):  # a few levels: drawn as they are
+def _to_inputs(basis: ProductBasis, points: Floats) -> Floats:
+    """Return points of the unit cube as inputs: each column through the quantile function of its
+    family.
+    """
+    columns = []
+    for family, column in zip(basis.families, points.T, strict=True):
+        columns.append(family.quantile(column))
+    return np.column_stack(columns)
+
+
+def _weighted_density(family: Family, degree: int) -> tuple[Floats, Floats]:
+    """Return the density of `draw_weighted` along one input: edges of cells in probability, and the
+    share below each.
+
+    An input of few levels is drawn as it is, in a single cell.
+    """
+    if isinstance(family, DiscreteFamily):
         return np.array([0.0, 1.0]), np.array([0.0, 1.0])
-    tail = np.geomspace(TAIL, 0.01, 300)
-    edges = np.concatenate([[0.0], tail, np.linspace(0.01, 0.99, 801)[1:-1], 1 - tail[::-1], [1.0]])
-    middle = np.clip((edges[1:] + edges[:-1]) / 2, TAIL / 2, 1 - TAIL / 2)
-    values = family.values(family.standard(family.quantile(middle)), degree + 1)
-    cumulative = np.append(0.0, np.cumsum(np.mean(values**2, axis=0) * np.diff(edges)))
+    tail = np.geomspace(OUTERMOST_CELL, TAIL_PROBABILITY, N_TAIL_EDGES)
+    middle = np.linspace(TAIL_PROBABILITY, 1 - TAIL_PROBABILITY, N_MIDDLE_EDGES)[1:-1]
+    edges = np.concatenate([[0.0], tail, middle, 1 - tail[::-1], [1.0]])
+    centres = (edges[1:] + edges[:-1]) / 2
+    centres = np.clip(centres, OUTERMOST_CELL / 2, 1 - OUTERMOST_CELL / 2)
+    values = family.values(family.standard(family.quantile(centres)), degree + 1)
+    mean_square = np.mean(values**2, axis=0)
+    cumulative = np.append(0.0, np.cumsum(mean_square * np.diff(edges)))
     return edges, cumulative / cumulative[-1]
 
 
-def _scrambled(sampler: str, n_inputs: int, n_samples: int, seed: Any) -> Floats:
-    # The first of a larger net, because SciPy warns of Sobol points that are not a power of two in its own words.
-    n_drawn = 1 << (n_samples - 1).bit_length() if sampler == "Sobol" else n_samples
-    return getattr(scipy.stats.qmc, sampler)(n_inputs, scramble=True, rng=seed).random(n_drawn)[
-        :n_samples
-    ]
+def _sobol(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    """Return the first points of a scrambled Sobol net.
+
+    A whole net is drawn, because SciPy warns of numbers that are not a power of two in its own
+    words.
+    """
+    sampler = scipy.stats.qmc.Sobol(n_inputs, scramble=True, rng=seed)
+    size_of_net = 1 << (n_samples - 1).bit_length()
+    return sampler.random(size_of_net)[:n_samples]
 
 
+def _random(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    return np.random.default_rng(seed).random((n_samples, n_inputs))
+
+
+def _halton(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    return scipy.stats.qmc.Halton(n_inputs, scramble=True, rng=seed).random(n_samples)
+
+
+def _latin_hypercube(n_inputs: int, n_samples: int, seed: Any) -> Floats:
+    return scipy.stats.qmc.LatinHypercube(n_inputs, scramble=True, rng=seed).random(n_samples)
+
+
+# Each design makes points of the unit cube from (n_inputs, n_samples, seed or generator): (samples,
+# inputs).
 DESIGNS: dict[str, Callable[[int, int, Any], Floats]] = {
-    "sobol": partial(_scrambled, "Sobol"),
-    "random": lambda n_inputs, n_samples, seed: np.random.default_rng(seed).random(
-        (n_samples, n_inputs)
-    ),
-    "halton": partial(_scrambled, "Halton"),
-    "lhs": partial(_scrambled, "LatinHypercube"),
+    "sobol": _sobol,
+    "random": _random,
+    "halton": _halton,
+    "lhs": _latin_hypercube,
 }

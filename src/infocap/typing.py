@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[Any]  # float64
 Integers: TypeAlias = NDArray[Any]  # of any width
-ArrayLike: TypeAlias = (
-    Any  # anything with .shape and row slicing: NumPy, memmap, h5py, zarr, xarray, dask
-)
+# Anything with .shape and slices of rows: NumPy, memmap, h5py, zarr, xarray, dask.
+ArrayLike: TypeAlias = Any
 System: TypeAlias = Callable[..., Any]  # (samples, inputs) -> (samples, readouts)
 Target: TypeAlias = Callable[[Floats], Any]  # (samples, inputs) -> (samples,)

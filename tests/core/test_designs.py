@@ -211,13 +211,3 @@ def test_bad_arguments_are_refused_by_name():
         draw(BASIS, 1000, blocks=3)
     with pytest.raises(ParameterError, match="weighted=1` must be True or False"):
         infocap.probe(lambda u: u, BASIS, 64, weighted=1)
-
-
-@pytest.mark.parametrize("function", [draw, infocap.draw_weighted])
-def test_the_former_name_of_a_design_still_works_and_says_so(function):
-    with pytest.warns(DeprecationWarning, match="`method` is now called `design`") as caught:
-        found = function(BASIS, 64, method="halton", seed=1)
-    assert caught[0].filename == __file__
-    expected = function(BASIS, 64, design="halton", seed=1)
-    assert np.array_equal(found[0], expected[0])
-    assert np.array_equal(found[1], expected[1])

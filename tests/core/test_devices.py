@@ -1,5 +1,6 @@
 """Arrays of other libraries: the same numbers, computed where the arrays are. The strict library allows nothing else."""
 
+from dataclasses import replace
 from threading import current_thread, main_thread
 
 import array_api_strict
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap._arrays import to_numpy
-from infocap.basis._plan import DEVICE
+from infocap.basis._plan import DEVICE_TILES
 from infocap.errors import DataError
 from infocap.samples import Table
 
@@ -38,8 +39,8 @@ def there(request):
 ], ids=repr)  # fmt: skip
 def test_the_basis_has_the_same_values_in_another_library(basis, monkeypatch, there):
     u = infocap.draw(basis, 256, seed=1)
-    few = DEVICE._replace(numbers=30 * len(basis), functions=7, least_samples=1)
-    monkeypatch.setattr("infocap.basis._product.DEVICE", few)
+    few = replace(DEVICE_TILES, max_numbers=30 * len(basis), max_functions=7, min_samples=1)
+    monkeypatch.setattr("infocap.basis._product.DEVICE_TILES", few)
     basis = infocap.ProductBasis(basis.families, basis.indices)  # one that has no plan yet
     blocks = []
     for block in basis.blocks(there(u)):
@@ -166,8 +167,8 @@ def test_weights_and_complex_readouts_work_there_too(there):
 @pytest.mark.parametrize("rows", [50, 2000])
 def test_no_cut_into_tiles_changes_the_answer(rows, few, there, monkeypatch):
     plain = infocap.estimate(U, X, BASIS, method="raw")
-    sizes = DEVICE._replace(functions=rows, most_samples=300)
-    monkeypatch.setattr("infocap.basis._product.DEVICE", sizes)
+    sizes = replace(DEVICE_TILES, max_functions=rows, max_samples=300)
+    monkeypatch.setattr("infocap.basis._product.DEVICE_TILES", sizes)
     monkeypatch.setattr("infocap.estimators._evidence.FEW_READOUTS", few)
     basis = infocap.ProductBasis(BASIS.families, BASIS.indices)  # one that has no plan yet
     found = infocap.estimate(there(U), there(X), basis, method="raw")

@@ -1,8 +1,9 @@
 """Products of families: index sets, order, labels, values and moments."""
 
 import tracemalloc
+from dataclasses import replace
 from itertools import product
-from math import comb, prod
+from math import ceil, comb, prod
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from numpy.testing import assert_allclose
 import infocap
 from infocap import basis as families
 from infocap import product_basis
-from infocap.basis._index_sets import _counts
-from infocap.basis._plan import HOST
+from infocap.basis._index_sets import count_indices
+from infocap.basis._plan import HOST_TILES
 from infocap.errors import DataError, ParameterError
 
 
@@ -63,14 +64,12 @@ def test_a_sparse_set_is_listed_in_the_memory_of_the_set():
     assert most < 500 * count  # bytes; a table of all candidates would take ten times as many
 
 
-def test_cuts_by_interactions_and_by_input():
-    rows = product_basis(
-        "legendre", 4, 5, max_interactions=2, max_degree_per_input=[5, 1, 2, 5]
-    ).indices
+def test_cut_by_interactions():
+    rows = product_basis("legendre", 4, 5, max_interactions=2).indices
     wanted = {
         row
         for row in product(range(6), repeat=4)
-        if sum(row) <= 5 and sum(index > 0 for index in row) <= 2 and row[1] <= 1 and row[2] <= 2
+        if sum(row) <= 5 and sum(index > 0 for index in row) <= 2
     }
     assert {tuple(row) for row in rows.tolist()} == wanted
 
@@ -124,7 +123,7 @@ def test_values_are_the_products_written_out(basis):
 def test_values_do_not_depend_on_the_blocks(monkeypatch):
     basis, u = BASES["legendre"], np.random.default_rng(0).uniform(-1, 1, (5000, 3))
     whole = basis(u)
-    monkeypatch.setattr("infocap.basis._product.HOST", HOST._replace(numbers=1))
+    monkeypatch.setattr("infocap.basis._product.HOST_TILES", replace(HOST_TILES, max_numbers=1))
     other = product_basis("legendre", 3, 6)
     assert np.array_equal(other(u), whole)
     assert len(list(other.blocks(u))) > 50
@@ -133,8 +132,8 @@ def test_values_do_not_depend_on_the_blocks(monkeypatch):
 @pytest.mark.parametrize("functions", [1, 2, 5, 17, 10_000])
 @pytest.mark.parametrize("basis", BASES.values(), ids=BASES.keys())
 def test_tiles_hold_the_same_values_however_they_are_cut(basis, functions, monkeypatch):
-    sizes = HOST._replace(functions=functions, numbers=64 * functions)
-    monkeypatch.setattr("infocap.basis._product.HOST", sizes)
+    sizes = replace(HOST_TILES, max_functions=functions, max_numbers=64 * functions)
+    monkeypatch.setattr("infocap.basis._product.HOST_TILES", sizes)
     basis = infocap.ProductBasis(basis.families, basis.indices)
     u = infocap.draw(basis, 300, design="random", seed=0)
     values = np.full((len(basis), len(u)), np.nan)
@@ -201,10 +200,6 @@ def test_a_family_of_ones_own_cannot_be_saved_and_says_so():
         product_basis(own, 2, 3).to_dict()
 
 
-def test_a_limit_for_each_input_is_enough():
-    assert len(product_basis("legendre", 2, max_degree_per_input=[2, 3])) == 12
-
-
 def test_high_dimensions_are_quick_to_make():
     assert len(product_basis("legendre", 50, 4, max_interactions=2)) == 1 + 50 * 4 + comb(50, 2) * 6
     assert len(product_basis("legendre", 10, 8)) == 43758
@@ -234,8 +229,8 @@ ABSURD = [
     (("legendre", 1, 9000), {}, "9,001 legendre functions of it; the limit is 4,096"),
     (("fourier", 1, 9000), {}, "18,001 fourier functions of it"),
     (
-        ("legendre", 20, 10**9),
-        {"max_degree_per_input": [10] * 20, "index_set": "hyperbolic"},
+        ("bernoulli", 30, 10**9),
+        {"index_set": "hyperbolic"},
         "less than 1,000,000",
     ),
 ]
@@ -255,55 +250,48 @@ def test_indices_that_do_not_fit_are_refused_not_wrapped():
         product_basis("fourier", 1, 20_000)
 
 
+KINDS = {  # a family, how many functions it has of each degree, and its highest degree
+    "legendre": ("legendre", 1, 99),
+    "fourier": ("fourier", 2, 99),
+    "bernoulli": ("bernoulli", 1, 1),
+    "four levels": (families.table([0, 1, 2, 5]), 1, 3),
+}
+
+
 @given(
-    kind=st.sampled_from(["total", "hyperbolic"]),
-    limits=st.lists(st.integers(0, 6), min_size=1, max_size=4),
-    names=st.lists(st.sampled_from(["legendre", "fourier", "bernoulli"]), min_size=4, max_size=4),
-    max_degree=st.integers(0, 9),
+    index_set=st.sampled_from(["total", "hyperbolic"]),
+    kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4),
+    max_degree=st.integers(0, 6),
     max_interactions=st.none() | st.integers(1, 4),
 )
 def test_the_set_is_that_of_its_definition_and_is_counted_right(
-    kind, limits, names, max_degree, max_interactions
+    index_set, kinds, max_degree, max_interactions
 ):
-    names = names[: len(limits)]
+    chosen = [KINDS[kind] for kind in kinds]
     basis = product_basis(
-        names,
-        len(limits),
-        max_degree,
-        index_set=kind,
-        max_degree_per_input=limits,
+        [family for family, _, _ in chosen],
+        max_degree=max_degree,
+        index_set=index_set,
         max_interactions=max_interactions,
     )
-    joined = len(limits) if max_interactions is None else max_interactions
-    own = []
-    for name, limit in zip(names, limits, strict=True):
-        most = min(limit, max_degree, 1 if name == "bernoulli" else max_degree)
-        two = 2 if name == "fourier" else 1  # functions of one degree
-        own.append([(index, -(-index // two)) for index in range(two * most + 1)])
+    functions_of_inputs = []  # of each input: (index, degree) of every function
+    for _, per_degree, highest in chosen:
+        count = per_degree * min(max_degree, highest) + 1
+        functions_of_inputs.append([(index, ceil(index / per_degree)) for index in range(count)])
     expected = set()
-    for chosen in product(*own):
-        degrees = [degree for _, degree in chosen]
-        inside = (
-            sum(degrees) <= max_degree
-            if kind == "total"
-            else prod(d + 1 for d in degrees) <= max_degree + 1
-        )
-        if inside and sum(d > 0 for d in degrees) <= joined:
-            expected.add(tuple(index for index, _ in chosen))
+    for functions in product(*functions_of_inputs):
+        degrees = [degree for _, degree in functions]
+        n_interactions = sum(degree > 0 for degree in degrees)
+        if index_set == "total":
+            inside = sum(degrees) <= max_degree
+        else:
+            inside = prod(degree + 1 for degree in degrees) <= max_degree + 1
+        if inside and n_interactions <= (max_interactions or len(kinds)):
+            expected.add(tuple(index for index, _ in functions))
     assert {tuple(row) for row in basis.indices.tolist()} == expected
     assert len(basis) == len(expected)
-    assert count_of(basis, kind, max_degree, joined) == len(expected)
-
-
-def count_of(basis, kind, max_degree, joined):
-    """What is counted before the set is made."""
-    own = [
-        family.degrees(int(column.max()) + 1)
-        for family, column in zip(basis.families, basis.indices.T, strict=True)
-    ]
-    if kind == "total":
-        return _counts(np.add, own, own, max_degree, joined).sum()
-    return _counts(np.multiply, own, [one + 1 for one in own], max_degree + 1, joined).sum()
+    counted = count_indices(basis.families, max_degree, index_set, max_interactions)
+    assert counted == len(expected)
 
 
 def test_bad_arguments_are_refused_by_name():
@@ -325,16 +313,12 @@ def test_bad_arguments_are_refused_by_name():
         product_basis("legendre", 2, float("nan"))
     with pytest.raises(ParameterError, match="is not an interval"):
         product_basis("legendre", 2, 2, domain=[(0, 1), (0, 2)])
-    with pytest.raises(ParameterError, match=r"max_degree_per_input=1\.5"):
-        product_basis("legendre", 2, 3, max_degree_per_input=1.5)
     with pytest.raises(ParameterError, match="index_set='sparse'"):
         product_basis("legendre", 2, 3, index_set="sparse")
     with pytest.raises(ParameterError, match="degree 3 is above 1"):
         product_basis("bernoulli", 2, indices=[[3, 0]])
     with pytest.raises(ParameterError, match="run from -1 to 0; degrees are between 0 and 32767"):
         product_basis("legendre", 2, indices=[[-1, 0]])
-    with pytest.raises(ParameterError, match="one for each of 2 inputs"):
-        product_basis("legendre", 2, 3, max_degree_per_input=[1, 2, 3])
     with pytest.raises(DataError, match=r"shape \(5, 3\)"):
         product_basis("legendre", 2, 3)(np.zeros((5, 3)))
 

@@ -161,7 +161,7 @@ def test_chaos_and_a_choice_of_two_states_are_seen():
         return np.column_stack([u, np.broadcast_to(np.sign(u[:1]), u.shape) + 1e-3 * u])
 
     with pytest.raises(DataError, match="has several states to settle in"):
-        check_fading(latch, UNIFORM, n_steps=100, runs=16)
+        check_fading(latch, UNIFORM, n_steps=100)
 
 
 @pytest.mark.parametrize(("noise", "variance"), [(0.0, 1.0), (0.4, 1 / 3)])

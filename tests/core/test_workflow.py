@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import qmc
 
 import infocap
-from infocap.designs import former_draw
 from infocap.errors import DataError, DataWarning
 
 BASIS = infocap.product_basis("legendre", 2, 5)
@@ -99,9 +99,8 @@ def test_random_features_are_what_they_say():
 def test_repeats_at_every_fourth_sobol_point_are_no_fair_sample_and_get_a_warning():
     basis = infocap.product_basis("legendre", 2, 6)
     system = infocap.systems.RandomFeatures(n_inputs=2, n_readouts=20, gain=2.0, noise=0.01)
-    u = former_draw(
-        basis, 1024, "sobol", seed=1, blocks=1
-    )  # in Sobol order, as old recordings have it
+    net = qmc.Sobol(2, scramble=True, rng=1).random(1024)  # in its own order, not shuffled
+    u = 2 * net - 1
     x, again = system(u, seed=1), system(u, seed=2)
     chosen = np.random.default_rng(0).permutation(1024) % 4 == 0
     fair = infocap.estimate(u, x, basis, repeats=np.where(chosen[:, None], again, np.nan))

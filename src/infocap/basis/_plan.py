@@ -1,4 +1,25 @@
-"""How to evaluate all products of a basis with few and large multiplications, on the processor or a device."""
+"""How to evaluate all products of a basis with few and large multiplications.
+
+The paper's basis has 1287 functions of 5 inputs, each a product of up to 5 one-dimensional
+functions. Multiplying them out one by one would read and write memory 5 times per function. Instead
+the inputs are cut into two halves, and every function is *one* product: a left factor, which
+depends on the first half of the inputs, times a right factor, which depends on the others. There
+are only a few distinct factors (21 on the left and 165 on the right), made in the same way by
+cutting each half again, down to single inputs:
+
+    u (samples, inputs) -> one-dimensional functions (functions, samples)    `_one_dimensional`
+                        -> left factors, right factors (factors, samples)    `FactorTable.values`
+                        -> products (terms, samples)                         `ProductPlan.tiles`
+
+The functions are then sorted by their left and right factors. Wherever some neighbouring left
+factors all meet the same range of neighbouring right factors, the products are one broadcast
+multiplication, (lefts, 1, samples) x (1, rights, samples). With the total-degree set there is one
+such block per degree on the left. So tiles come in an order of their own, and whoever uses them
+puts the results back into the order of the basis.
+
+A tile holds some functions at some samples. On the processor it is small enough to stay in cache
+until it has been multiplied with the readouts; on a graphics card it is as large as fits.
+"""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -6,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from math import ceil
 from operator import imul
 from typing import Any, NamedTuple
 
@@ -16,216 +38,381 @@ from ..typing import Integers
 from ._family import Family
 
 
-class Sizes(NamedTuple):
-    """How much to evaluate at a time: numbers, functions and samples per tile."""
+@dataclass(frozen=True)
+class TileSizes:
+    """How much to evaluate at a time."""
 
-    numbers: int
-    functions: int
-    least_samples: int
-    most_samples: int
-    equal: bool
+    max_numbers: int  # functions times samples of a tile
+    max_functions: int
+    min_samples: int  # the numbers of samples are multiples of this
+    max_samples: int
+    equal_heights: bool  # whether all tiles have about equally many functions
 
-    def height(self, functions: int) -> int:
-        """How many of so many functions to take at a time; in the processor's memory all tiles have equal heights."""
-        return (
-            -(-functions // -(-functions // self.functions))
-            if self.equal
-            else min(functions, self.functions)
-        )
+    def height(self, n_functions: int) -> int:
+        """Return how many of so many functions to take at a time."""
+        if not self.equal_heights:
+            return min(n_functions, self.max_functions)
+        n_tiles = ceil(n_functions / self.max_functions)
+        return ceil(n_functions / n_tiles)
 
-    def samples(self, functions: int) -> int:
-        """How many samples of so many functions to take at a time, in multiples of the least number."""
-        samples = self.numbers // functions
-        return min(
-            max(samples - samples % self.least_samples, self.least_samples), self.most_samples
-        )
+    def samples(self, n_functions: int) -> int:
+        """Return how many samples of so many functions to take at a time."""
+        n_samples = self.max_numbers // n_functions
+        n_samples -= n_samples % self.min_samples
+        return min(max(n_samples, self.min_samples), self.max_samples)
 
 
-# A tile of 6 MB stays in the processor's cache until it is multiplied; 1000 to 1500 functions at 500 to 750 samples are
-# among the fastest shapes of those timed on two kinds of processor, for 72 and 201 readouts.
-HOST = Sizes(numbers=750_000, functions=1464, least_samples=64, most_samples=4096, equal=True)
-# To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take up to 2.3 GB there;
-# 8448 functions are a multiple of what the 132 processors of an H200 multiply in one go.
-DEVICE = Sizes(
-    numbers=287_500_000, functions=8448, least_samples=64, most_samples=262_144, equal=False
+# A tile of 6 MB stays in the processor's cache until it is multiplied. 1000 to 1500 functions at
+# 500 to 750 samples are among the fastest shapes of those timed on two kinds of processor, for 72
+# and 201 readouts.
+HOST_TILES = TileSizes(
+    max_numbers=750_000,
+    max_functions=1464,
+    min_samples=64,
+    max_samples=4096,
+    equal_heights=True,
 )
-# Numbers per block of a tile on a device up to which two gathers and one product take less time than a call per block.
-FEW_NUMBERS = 1_000_000
-ROUND = 64  # Matrix products on a graphics card are fastest with a round number of functions.
+# To start a multiplication on a graphics card costs more than thousands of numbers, so tiles take
+# up to 2.3 GB there; 8448 functions are a multiple of what the 132 processors of an H200 multiply
+# in one go.
+DEVICE_TILES = TileSizes(
+    max_numbers=287_500_000,
+    max_functions=8448,
+    min_samples=64,
+    max_samples=262_144,
+    equal_heights=False,
+)
+# Numbers per block on a device, up to which two gathers and one product per tile take less time
+# than one call per block.
+MAX_NUMBERS_PER_SMALL_BLOCK = 1_000_000
+# Matrix products on a graphics card are fastest with a round number of functions: multiples of
+# this.
+DEVICE_ROW_MULTIPLE = 64
+
+# Buffers that earlier passes have used: fresh memory from the system is slow to touch. One is kept
+# for each of up to 16 threads.
+_SPARE_BUFFERS: deque[Any] = deque(maxlen=16)
 
 
-# Fresh memory from the system is slow to touch, so what up to 16 threads used is kept for the next pass.
-_SPARE: deque[Any] = deque(maxlen=16)
+def slices(total: int, step: int) -> Iterator[slice]:
+    """Cut the numbers from 0 to `total` into consecutive slices of `step` numbers, the last one
+    shorter.
+    """
+    for start, stop in pairwise([*range(0, total, step), total]):
+        yield slice(start, stop)
 
 
-@dataclass
-class Room:
-    """Memory in which arrays are made one after the other, next to the array `like`."""
+class Workspace:
+    """One buffer, from which arrays are cut one after the other and which is used again for every
+    chunk of samples.
+    """
 
-    like: Any
-    space: Any
-    used: int = 0
+    def __init__(self, like: Any) -> None:
+        self._like = like  # an array, whose library and device the buffer has
+        self._buffer = like[:0, 0]
+        self._used = 0
+        if on_host(like):
+            with suppress(IndexError):
+                self._buffer = _SPARE_BUFFERS.pop()
 
-    def array(self, rows: int, columns: int) -> Any:
-        """The next array of this shape, with whatever is in it."""
-        xp, start = array_namespace(self.like), self.used
-        self.used += rows * columns
-        if self.used > self.space.shape[0]:  # what was made before stays where it is
-            self.space = xp.empty((self.used,), dtype=xp.float64, device=self.like.device)
-        return xp.reshape(self.space[start : self.used], (rows, columns))
+    def empty(self, rows: int, columns: int) -> Any:
+        """Return the next array of this shape; it holds whatever was there before."""
+        xp = array_namespace(self._like)
+        start = self._used
+        self._used += rows * columns
+        if self._used > self._buffer.shape[0]:
+            # Arrays that were cut from the smaller buffer keep it alive until they are dropped.
+            self._buffer = xp.empty((self._used,), dtype=xp.float64, device=self._like.device)
+        return xp.reshape(self._buffer[start : self._used], (rows, columns))
+
+    def reset(self) -> None:
+        """Let the next array overwrite all those returned so far."""
+        self._used = 0
+
+    def keep_for_later(self) -> None:
+        """Offer the buffer to later passes; nothing that was cut from it may be used any more."""
+        if on_host(self._like):
+            _SPARE_BUFFERS.append(self._buffer)
 
 
-class Places:
-    """Numbers of rows of a table, sent to each device once: every transfer would be waited for."""
+class RowNumbers:
+    """Numbers of rows of a table. They are sent to each device once, because every transfer would
+    be waited for.
+    """
 
     def __init__(self, rows: Integers) -> None:
         self.rows = rows
-        self._sent: dict[Any, Any] = {}
+        self._on_devices: dict[Any, Any] = {}
 
     def of(self, table: Any) -> Any:
-        """These rows of a table, in its library and on its device."""
+        """Return these rows of a table, in its library and on its device."""
         place = type(table), str(table.device)
-        if place not in self._sent:
-            self._sent[place] = as_like(self.rows, table)
-        return take_rows(table, self._sent[place])
+        if place not in self._on_devices:
+            self._on_devices[place] = as_like(self.rows, table)
+        return take_rows(table, self._on_devices[place])
 
 
-class Side:
-    """Products of functions of some inputs, each one of the first half of these inputs times one of the other half.
+class _Half(NamedTuple):
+    """One half of the inputs, and the distinct indices that the functions have in these inputs."""
 
-    Row k of the values belongs to the indices `rows[k]`; `numbers[input, function]` says where each one-dimensional
-    function stands in the table of them.
+    inputs: Integers
+    factors: Integers  # distinct rows of indices, the most frequent first, (factors, inputs)
+    factor_of_row: Integers  # which of these each function has
+
+
+def _halves(rows: Integers) -> list[_Half]:
+    """Cut the inputs of indices (terms, inputs) into two halves; a single input is one half."""
+    n_inputs = rows.shape[1]
+    halves = []
+    for inputs in np.split(np.arange(n_inputs), [n_inputs // 2]):
+        if len(inputs) == 0:
+            continue
+        factors, factor_of_row, frequencies = np.unique(
+            rows[:, inputs], axis=0, return_inverse=True, return_counts=True
+        )
+        by_frequency = np.argsort(-frequencies, kind="stable")
+        rank = np.argsort(by_frequency)
+        halves.append(_Half(inputs, factors[by_frequency], rank[factor_of_row.reshape(-1)]))
+    return halves
+
+
+class FactorTable:
+    """How to evaluate products of functions of some inputs: as left times right factors, these
+    again as such, ...
+
+    Row k of the values is the product with the indices `rows[k]`. `numbers[input, index]` is the
+    row of each one-dimensional function in the table of all of them.
     """
 
     def __init__(self, rows: Integers, numbers: Integers) -> None:
-        self.parts: list[tuple[Side | None, Places]] = []
-        for inputs, distinct, places in _halves(rows):
-            if len(inputs) == 1:
-                self.parts.append((None, Places(numbers[inputs[0], rows[:, inputs[0]]])))
+        self._sides: list[tuple[FactorTable | None, RowNumbers]] = []
+        for half in _halves(rows):
+            if len(half.inputs) == 1:  # then the factor is a one-dimensional function
+                only_input = half.inputs[0]
+                functions = numbers[only_input, rows[:, only_input]]
+                self._sides.append((None, RowNumbers(functions)))
             else:
-                self.parts.append((Side(distinct, numbers[inputs]), Places(places)))
+                factors = FactorTable(half.factors, numbers[half.inputs])
+                self._sides.append((factors, RowNumbers(half.factor_of_row)))
 
-    def values(self, singles: Any, room: Room) -> Any:
-        """Values of all products, (rows, samples), from those of the one-dimensional functions."""
-        found = []
-        for side, places in self.parts:
-            table = singles if side is None else side.values(singles, room)
-            if on_host(table):  # all places exist: `clip` only spares a copy
-                out = room.array(len(places.rows), table.shape[1])
-                found.append(np.take(table, places.rows, axis=0, out=out, mode="clip"))
+    def values(self, one_dimensional: Any, workspace: Workspace) -> Any:
+        """Return the values of all products, (rows, samples), from those of the one-dimensional
+        functions.
+        """
+        gathered = []
+        for factors, row_numbers in self._sides:
+            table = one_dimensional
+            if factors is not None:
+                table = factors.values(one_dimensional, workspace)
+            if on_host(table):
+                space = workspace.empty(len(row_numbers.rows), table.shape[1])
+                # All rows exist; `clip` only spares a copy, which `np.take` makes to be able to
+                # fail.
+                gathered.append(np.take(table, row_numbers.rows, axis=0, out=space, mode="clip"))
             else:
-                found.append(places.of(table))
-        return reduce(imul, found)
+                gathered.append(row_numbers.of(table))
+        return reduce(imul, gathered)
 
 
-class Plan:
-    """A basis as products of functions of the first inputs with functions of the other inputs.
-
-    On both sides functions with equally many partners stand together, so that one multiplication makes a block of many
-    products: with the total-degree set there is one block per degree. Hence tiles come in an order of their own, in
-    which function l of the basis is number `row_of[l]`, and number k is function `order[k]`.
+class _Block(NamedTuple):
+    """Products of all of some neighbouring left factors with all of some neighbouring right
+    factors.
     """
 
-    def __init__(self, families: Sequence[Family], rows: Integers, sizes: Sizes) -> None:
-        self.n_terms, self.sizes = len(rows), sizes
-        # Inputs of one family are evaluated together: each family, its inputs, and how many functions they need.
-        alike: dict[Family, list[int]] = {}
-        for k, family in enumerate(families):
-            alike.setdefault(family, []).append(k)
-        self._alike = [
-            (family, inputs, int(rows[:, inputs].max()) + 1) for family, inputs in alike.items()
-        ]
-        numbers, start = np.zeros((len(families), int(rows.max()) + 1), dtype=int), 0
-        for _, inputs, count in self._alike:
-            numbers[inputs, :count] = start + np.arange(count * len(inputs)).reshape(count, -1).T
-            start += count * len(inputs)
-        if len(families) == 1:  # then the left side is the constant function alone
-            rows, numbers = np.hstack([np.zeros_like(rows), rows]), np.vstack([numbers, numbers])
-        halves = (
-            (Side(distinct, numbers[inputs]), places) for inputs, distinct, places in _halves(rows)
-        )
-        (self.left, left), (self.right, right) = halves
-        self.order = order = np.lexsort((right, left))
-        self.row_of = Places(np.argsort(order))
-        # Neighbouring functions, the places of their factors on both sides, and the blocks that they are made in.
-        self.height, self.batches = sizes.height(self.n_terms), []
-        self.samples = sizes.samples(self.height)
-        for start, stop in pairwise([*range(0, self.n_terms, self.height), self.n_terms]):
-            a, b = left[order[start:stop]], right[order[start:stop]]
-            self.batches.append((slice(start, stop), Places(a), Places(b), _blocks(a, b)))
+    rows: slice  # of the tile that they fill
+    left: slice
+    right: slice
 
-    def _singles(self, u: Any) -> Any:
-        """The one-dimensional functions of all inputs: (functions, samples)."""
-        parts = []
-        for family, inputs, count in self._alike:
-            some = (
-                u.T if len(inputs) == u.shape[1] else take_rows(u.T, as_like(np.array(inputs), u))
-            )
-            some = np.ascontiguousarray(some) if on_host(some) else contiguous(some)
-            values = family.values(family.standard(some), count)
-            parts.append(array_namespace(u).reshape(values, (count * len(inputs), -1)))
-        return parts[0] if len(parts) == 1 else array_namespace(u).concat(parts, axis=0)
+
+def _cut_into_blocks(left: Integers, right: Integers) -> list[_Block]:
+    """Cut sorted products, given by the numbers of their left and right factors, into blocks.
+
+    A run is one left factor that meets consecutive right factors. Consecutive left factors whose
+    runs cover the same right factors make a block.
+    """
+    new_left = np.diff(left, prepend=-1) != 0
+    gap_on_right = np.diff(right, prepend=-2) != 1
+    run_start = np.flatnonzero(new_left | gap_on_right)
+    run_length = np.diff(run_start, append=len(left))
+    run_left = left[run_start]
+    run_right = right[run_start]
+
+    next_left = np.diff(run_left) == 1
+    same_right = (np.diff(run_right) == 0) & (np.diff(run_length) == 0)
+    block_start = np.flatnonzero(~(next_left & same_right)) + 1
+    blocks = []
+    for first, stop in pairwise([0, *block_start.tolist(), len(run_start)]):
+        n_left = stop - first
+        n_right = int(run_length[first])
+        row = int(run_start[first])
+        left_factor = int(run_left[first])
+        right_factor = int(run_right[first])
+        block = _Block(
+            rows=slice(row, row + n_left * n_right),
+            left=slice(left_factor, left_factor + n_left),
+            right=slice(right_factor, right_factor + n_right),
+        )
+        blocks.append(block)
+    return blocks
+
+
+class _Batch(NamedTuple):
+    """The functions of a tile, and how to make them from the factors: by gathering, or block by
+    block.
+    """
+
+    functions: slice  # numbered in the order of the tiles
+    left: RowNumbers
+    right: RowNumbers
+    blocks: list[_Block]
+
+
+class _SharedFamily(NamedTuple):
+    """Inputs of one family, whose one-dimensional functions are evaluated together."""
+
+    family: Family
+    inputs: list[int]
+    n_functions: int  # the most that one of these inputs needs
+
+
+class ProductPlan:
+    """A basis as products of left and right factors; the idea stands at the top of this file.
+
+    Tiles come in an order of their own: number k in this order is function `order[k]` of the basis,
+    and function l of the basis is number `row_of.rows[l]`.
+    """
+
+    def __init__(self, families: Sequence[Family], rows: Integers, sizes: TileSizes) -> None:
+        self.sizes = sizes
+        self.n_terms = len(rows)
+        self._shared_families = _group_inputs(families, rows)
+        numbers = self._number_functions(len(families), int(rows.max()) + 1)
+        if len(families) == 1:  # then the left factor is the constant
+            rows = np.hstack([np.zeros_like(rows), rows])
+            numbers = np.vstack([numbers, numbers])
+        left_half, right_half = _halves(rows)
+        self._left = FactorTable(left_half.factors, numbers[left_half.inputs])
+        self._right = FactorTable(right_half.factors, numbers[right_half.inputs])
+
+        self.order = np.lexsort((right_half.factor_of_row, left_half.factor_of_row))
+        self.row_of = RowNumbers(np.argsort(self.order))
+        self._height = sizes.height(self.n_terms)
+        self._max_samples = sizes.samples(self._height)
+        self._batches = []
+        for functions in slices(self.n_terms, self._height):
+            left = left_half.factor_of_row[self.order[functions]]
+            right = right_half.factor_of_row[self.order[functions]]
+            blocks = _cut_into_blocks(left, right)
+            self._batches.append(_Batch(functions, RowNumbers(left), RowNumbers(right), blocks))
 
     def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
-        """Which functions, which samples, and their values (functions, samples).
+        """Yield which functions, which samples, and their values (functions, samples).
 
-        The functions are numbered as in `row_of`. Each tile is overwritten by the next: use it, do not keep it. On a
-        device there may be more rows of values than functions; what is in those has no meaning.
+        The functions are numbered in the order of the tiles. Each tile is overwritten by the next:
+        use it, do not keep it. On a device there may be more rows of values than functions; what is
+        in those has no meaning.
         """
-        n_samples, here, space = u.shape[0], on_host(u), u[:0, 0]
-        at_once = max(min(self.samples, n_samples), 1)
-        few = not here and self.n_terms * at_once < FEW_NUMBERS * sum(
-            len(blocks) for *_, blocks in self.batches
-        )
-        multiply = np.multiply if here else None if few else multiplier(u)
-        with suppress(IndexError):
-            space = _SPARE.pop() if here else space
-        room = Room(u, space)
-        for start, stop in pairwise([*range(0, n_samples, at_once), n_samples]):
-            singles, samples, room.used = self._singles(u[start:stop, :]), slice(start, stop), 0
-            left, right = self.left.values(singles, room), self.right.values(singles, room)
-            if multiply is None:  # a call costs as much as thousands of numbers there, so few calls
-                for functions, lefts, rights, _ in self.batches:
-                    yield functions, samples, reduce(imul, (lefts.of(left), rights.of(right)))
-                continue
-            space = room.array(-(-self.height // ROUND) * ROUND, stop - start)
-            for functions, _, _, blocks in self.batches:
-                count = functions.stop - functions.start
-                values = space[: count if here else -(-count // ROUND) * ROUND, :]
-                for rows, ours, theirs in blocks:
-                    a, b = left[ours, None, :], right[None, theirs, :]
-                    multiply(a, b, out=values[rows, :].reshape(a.shape[0], b.shape[1], -1))
-                yield functions, samples, values
-        if here:
-            _SPARE.append(room.space)
-
-
-def _halves(rows: Integers) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """Of each half of the inputs: which, their distinct indices, the most frequent first, and the place of each row."""
-    for inputs in filter(len, np.split(np.arange(rows.shape[1]), [rows.shape[1] // 2])):
-        distinct, places, counts = np.unique(
-            rows[:, inputs], axis=0, return_inverse=True, return_counts=True
-        )
-        order = np.argsort(-counts, kind="stable")
-        yield inputs, distinct[order], np.argsort(order)[places.reshape(-1)]
-
-
-def _blocks(left: Integers, right: Integers) -> list[tuple[slice, slice, slice]]:
-    """Cut products, given by the places of their factors, into blocks: rows, places on the left and on the right."""
-    starts = np.flatnonzero((np.diff(left, prepend=-1) != 0) | (np.diff(right, prepend=-2) != 1))
-    lengths = np.diff(starts, append=len(left))
-    runs = np.column_stack(
-        [starts, left[starts], right[starts], lengths]
-    )  # one function times neighbours on the right
-    new = np.flatnonzero(np.any(np.diff(runs[:, 1:], axis=0) != (1, 0, 0), axis=1)) + 1
-    out = []
-    for first, stop in pairwise([0, *new.tolist(), len(runs)]):
-        (start, here, there, length), count = runs[first].tolist(), stop - first
-        out.append(
-            (
-                slice(start, start + count * length),
-                slice(here, here + count),
-                slice(there, there + length),
+        n_samples = u.shape[0]
+        chunk = max(min(self._max_samples, n_samples), 1)
+        by_gathering = self._is_gathering_faster(u, chunk)
+        workspace = Workspace(u)
+        for samples in slices(n_samples, chunk):
+            workspace.reset()
+            one_dimensional = self._one_dimensional(u[samples, :])
+            left = self._left.values(one_dimensional, workspace)
+            right = self._right.values(one_dimensional, workspace)
+            tiles = (
+                self._gathered_tiles(left, right)
+                if by_gathering
+                else self._tiles_of_blocks(left, right, workspace)
             )
-        )
-    return out
+            for functions, values in tiles:
+                yield functions, samples, values
+        workspace.keep_for_later()
+
+    def _is_gathering_faster(self, u: Any, chunk: int) -> bool:
+        """Return whether tiles are gathered and multiplied as a whole, rather than made block by
+        block.
+
+        On a device a call takes as long as the arithmetic of many numbers, so few calls are better
+        for small blocks; and some libraries cannot write into a block of an array.
+        """
+        if on_host(u):
+            return False
+        n_blocks = sum(len(batch.blocks) for batch in self._batches)
+        if self.n_terms * chunk < MAX_NUMBERS_PER_SMALL_BLOCK * n_blocks:
+            return True
+        return multiplier(u) is None
+
+    def _gathered_tiles(self, left: Any, right: Any) -> Iterator[tuple[slice, Any]]:
+        """Yield the functions of each batch and their values: rows of left factors times rows of
+        right factors.
+        """
+        for batch in self._batches:
+            values = batch.left.of(left)
+            values *= batch.right.of(right)
+            yield batch.functions, values
+
+    def _tiles_of_blocks(
+        self, left: Any, right: Any, workspace: Workspace
+    ) -> Iterator[tuple[slice, Any]]:
+        """Yield the functions of each batch and their values, made block by block in the same
+        space.
+        """
+        multiply = np.multiply if on_host(left) else multiplier(left)
+        assert multiply is not None  # see _is_gathering_faster
+        row_multiple = 1 if on_host(left) else DEVICE_ROW_MULTIPLE
+        n_samples = left.shape[1]
+        space = workspace.empty(_round_up(self._height, row_multiple), n_samples)
+        for functions, _, _, blocks in self._batches:
+            values = space[: _round_up(functions.stop - functions.start, row_multiple), :]
+            for rows, some_left, some_right in blocks:
+                a = left[some_left, None, :]
+                b = right[None, some_right, :]
+                block = values[rows, :].reshape(a.shape[0], b.shape[1], -1)
+                multiply(a, b, out=block)
+            yield functions, values
+
+    def _number_functions(self, n_inputs: int, n_functions: int) -> Integers:
+        """Return the row of each one-dimensional function in the table of all, (inputs, functions).
+
+        The table lists the families one after the other; of each family, function 0 of all its
+        inputs, then function 1 of all its inputs, and so on.
+        """
+        numbers = np.zeros((n_inputs, n_functions), dtype=int)
+        first_row = 0
+        for _, inputs, count in self._shared_families:
+            rows = first_row + np.arange(count * len(inputs)).reshape(count, len(inputs))
+            numbers[inputs, :count] = rows.T
+            first_row += count * len(inputs)
+        return numbers
+
+    def _one_dimensional(self, u: Any) -> Any:
+        """Return the one-dimensional functions of all inputs: (functions, samples)."""
+        xp = array_namespace(u)
+        tables = []
+        for family, inputs, count in self._shared_families:
+            columns = u.T
+            if len(inputs) < u.shape[1]:
+                columns = take_rows(columns, as_like(np.array(inputs), u))
+            columns = np.ascontiguousarray(columns) if on_host(columns) else contiguous(columns)
+            values = family.values(family.standard(columns), count)
+            tables.append(xp.reshape(values, (count * len(inputs), -1)))
+        return tables[0] if len(tables) == 1 else xp.concat(tables, axis=0)
+
+
+def _group_inputs(families: Sequence[Family], rows: Integers) -> list[_SharedFamily]:
+    """Return which inputs share a family, and how many of its functions they need."""
+    inputs_of_family: dict[Family, list[int]] = {}
+    for number, family in enumerate(families):
+        inputs_of_family.setdefault(family, []).append(number)
+    groups = []
+    for family, inputs in inputs_of_family.items():
+        highest_index = int(rows[:, inputs].max())
+        groups.append(_SharedFamily(family, inputs, highest_index + 1))
+    return groups
+
+
+def _round_up(number: int, multiple: int) -> int:
+    """Return the next multiple."""
+    return ceil(number / multiple) * multiple

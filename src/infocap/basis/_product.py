@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, reduce
-from itertools import pairwise
 from math import prod
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,17 +15,31 @@ from .._formatting import name_and_unit
 from .._validation import whole_number
 from ..errors import DataError, ParameterError
 from ..typing import ArrayLike, Floats, Integers
-from ._classical import find_families
 from ._family import Family, describe, restore
-from ._index_sets import MOST_LISTED, explicit_set, indices_of, total_degrees
-from ._plan import DEVICE, HOST, Plan, Sizes
+from ._index_sets import MAX_CANDIDATES, explicit_set, indices_of, total_degrees
+from ._inputs import find_families
+from ._plan import DEVICE_TILES, HOST_TILES, ProductPlan, TileSizes, slices
+
+# Nodes of a tensor grid: with more, the nodes of 5 inputs alone would take 2 GB.
+MAX_GRID_NODES = 50_000_000
 
 
 class ProductBasis:
-    """Functions of several inputs, each a product of one-dimensional ones, orthonormal under their measure.
+    """Functions of several inputs, each a product of one-dimensional ones, orthonormal under their
+    distribution.
 
     Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
 
+    Parameters
+    ----------
+    families
+        The family of each input.
+    indices
+        Which function of each input every product takes, (terms, inputs), as `product_basis` sorts
+        them: the constant first, then by total degree.
+
+    Examples
+    --------
     >>> basis = product_basis("legendre", n_inputs=2, max_degree=2)
     >>> basis([[1.0, 0.0]]).round(3)
     array([[ 1.   ,  0.   ,  1.732, -1.118,  0.   ,  2.236]])
@@ -35,7 +48,7 @@ class ProductBasis:
     memory: int = 0  # how many earlier inputs the functions depend on
     of_sequences: bool = False  # whether rows are time steps, as for `delayed_basis`
     columns: tuple[Family, ...] = ()  # of the inputs, and of slow time where it counts as one
-    _further: tuple[Any, ...] = ()  # what makes this basis, beside families and indices
+    _further_arguments: tuple[Any, ...] = ()  # of the class, after families and indices
 
     def __init__(self, families: Sequence[Family], indices: Integers) -> None:
         self.families = tuple(families)
@@ -44,9 +57,13 @@ class ProductBasis:
         self.indices = np.asarray(indices)
         self.indices.setflags(write=False)
         self._plans: dict[bool, Any] = {}
-        if len(self.indices) and (self.indices[0].any() or np.any(np.diff(self.degrees) < 0)):
+        if len(self.indices) == 0:
+            return
+        constant_is_first = not self.indices[0].any()
+        if not constant_is_first or np.any(np.diff(self.degrees) < 0):
             raise ParameterError(
-                "indices must begin with the constant function, sorted by degree; use product_basis."
+                "indices must begin with the constant function, sorted by degree; use "
+                "product_basis."
             )
 
     def __len__(self) -> int:
@@ -80,18 +97,25 @@ class ProductBasis:
     @cached_property
     def names(self) -> list[str]:
         """What each input is called, without its unit; u1, u2, ... where nobody has named it."""
-        return [
-            name_and_unit(family.variable or f"u{k + 1}")[0]
-            for k, family in enumerate(self.families)
-        ]
+        names = []
+        for number, family in enumerate(self.families, start=1):
+            name, _ = name_and_unit(family.variable or f"u{number}")
+            names.append(name)
+        return names
 
     def named(self, names: Sequence[str]) -> ProductBasis:
-        """The same functions, their inputs named; those that have a name keep it, and mere numbers are no names."""
-        pairs = list(zip(self.families, names, strict=True))
-        known = [one if one.variable or name.isdigit() else one.named(name) for one, name in pairs]
-        if [one.variable for one in known] == [one.variable for one in self.families]:
+        """Return the same functions, their inputs named.
+
+        Inputs that have a name keep it. Mere numbers, as tables have them for columns without a
+        header, are no names.
+        """
+        families = []
+        for family, name in zip(self.families, names, strict=True):
+            keep = bool(family.variable) or name.isdigit()
+            families.append(family if keep else family.named(name))
+        if [new.variable for new in families] == [old.variable for old in self.families]:
             return self
-        return type(self)(find_families(known, None), self.indices, *self._further)
+        return type(self)(find_families(families, None), self.indices, *self._further_arguments)
 
     @cached_property
     def labels(self) -> list[str]:
@@ -99,195 +123,247 @@ class ProductBasis:
         return [self.label(term) for term in range(len(self))]
 
     def label(self, term: int) -> str:
-        """The name of one function, without making all the others'."""
-        row = self.indices[term].tolist()
-        factors = [
-            self.families[k].label(index, self.names[k]) for k, index in enumerate(row) if index
-        ]
+        """Return the name of one function, without making those of all others."""
+        factors = []
+        for number, index in enumerate(self.indices[term].tolist()):
+            if index > 0:
+                factors.append(self.families[number].label(index, self.names[number]))
         return "·".join(factors) or "1"
 
     @cached_property
     def fourth_moments(self) -> Floats:
         """E[y^4] of each function, by Gauss quadrature, exact."""
-        out = np.ones(len(self))
+        product_of_moments = np.ones(len(self))
         for family, column in zip(self.families, self.indices.T, strict=True):
-            out *= family.fourth_moments(int(column.max()) + 1)[column]
-        return out
+            moments = family.fourth_moments(int(column.max()) + 1)
+            product_of_moments *= moments[column]
+        return product_of_moments
 
     def __call__(self, u: ArrayLike) -> Floats:
-        """Values of all functions: (samples, terms); of delayed inputs at the times from `memory` on."""
+        """Return the values of all functions, (samples, terms); of delayed inputs at the times from
+        `memory` on.
+        """
         return self.values(self._checked(u)).T
 
     def _checked(self, u: ArrayLike) -> Floats:
-        """Inputs as an array with a column for each input."""
+        """Return inputs as an array with a column for each input."""
         u = np.asarray(u, dtype=float)
-        u = u[:, None] if self.of_sequences and u.ndim == 1 else u
+        if self.of_sequences and u.ndim == 1:
+            u = u[:, None]
         if u.ndim != 2 or u.shape[1] != len(self.columns) or len(u) < self.memory:
-            more = f" with more than {self.memory} samples" if self.memory else ""
+            history = f" with more than {self.memory} samples" if self.memory else ""
             raise DataError(
-                f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){more}."
+                f"u has shape {u.shape}; the basis wants (samples, {len(self.columns)}){history}."
             )
         return u
 
     def places(self, other: ProductBasis) -> Integers:
-        """The place of each function of this basis among those of another, -1 where it is not there."""
-        wide = max(self.indices.shape[1], other.indices.shape[1])
-        here, there = (
-            np.pad(one.indices, ((0, 0), (0, wide - one.indices.shape[1]))) for one in (self, other)
-        )
-        ours, theirs = (
-            rows.astype(np.int64, "C").view(f"V{8 * wide}")[:, 0].tolist() for rows in (here, there)
-        )
-        known = {row: place for place, row in enumerate(theirs)}
-        return np.array([known.get(row, -1) for row in ours])
+        """Return the place of each function of this basis in another basis, -1 where it is not
+        there.
+        """
+        width = max(self.indices.shape[1], other.indices.shape[1])
+        place_of_key = {key: place for place, key in enumerate(_row_keys(other.indices, width))}
+        return np.array([place_of_key.get(key, -1) for key in _row_keys(self.indices, width)])
 
     def values(self, u: Any, space: Any = None) -> Any:
-        """Values of all functions, (terms, samples), in the array library of the inputs (samples, inputs).
+        """Return the values of all functions, (terms, samples), in the array library of the inputs.
 
-        They overwrite `space` where that is given and wide enough, because fresh memory for each of many pieces costs a
-        tenth of what is computed with them.
+        Parameters
+        ----------
+        u
+            Inputs (samples, inputs).
+        space
+            An array (terms, samples) of an earlier call that is overwritten, if it is wide enough:
+            fresh memory for each of many pieces costs a tenth of what is computed with them.
         """
-        plan, xp, n = self._plan(u), array_namespace(u), u.shape[0] - self.memory
-        if not on_host(u) and multiplier(u) is None:  # a library that cannot write into arrays
-            columns: dict[int, list[Any]] = {}
-            for rows, samples, values in plan.tiles(u):
-                columns.setdefault(samples.start, []).append(values[: rows.stop - rows.start, :])
-            return plan.row_of.of(xp.concat([xp.concat(one) for one in columns.values()], axis=1))
-        if space is None or space.shape[1] < n:
-            space = xp.empty((len(self), n), dtype=xp.float64, device=u.device)
+        if not on_host(u) and multiplier(u) is None:
+            return self._values_without_writing(u)
+        plan = self._plan(u)
+        n_samples = u.shape[0] - self.memory
+        if space is None or space.shape[1] < n_samples:
+            xp = array_namespace(u)
+            space = xp.empty((len(self), n_samples), dtype=xp.float64, device=u.device)
         order = as_like(plan.order, u)
-        for rows, samples, values in plan.tiles(u):
-            space[order[rows], samples] = values[: rows.stop - rows.start, :]
-        return space[:, :n]
+        for functions, samples, values in plan.tiles(u):
+            n_functions = functions.stop - functions.start
+            space[order[functions], samples] = values[:n_functions, :]
+        return space[:, :n_samples]
+
+    def _values_without_writing(self, u: Any) -> Any:
+        """Return the values of all functions in a library whose arrays cannot be written to, such
+        as JAX.
+        """
+        xp = array_namespace(u)
+        plan = self._plan(u)
+        columns: dict[int, list[Any]] = {}  # the tiles of each range of samples
+        for functions, samples, values in plan.tiles(u):
+            n_functions = functions.stop - functions.start
+            columns.setdefault(samples.start, []).append(values[:n_functions, :])
+        in_order_of_tiles = xp.concat([xp.concat(column) for column in columns.values()], axis=1)
+        return plan.row_of.of(in_order_of_tiles)
 
     def blocks(self, u: Any) -> Iterator[Any]:
-        """Values of all functions in consecutive blocks of (terms, samples), in the array library of the inputs."""
+        """Yield the values of all functions in consecutive blocks (terms, samples), in the library
+        of the inputs.
+        """
         n_samples = u.shape[0] - self.memory
-        for start, stop in pairwise(
-            [*range(0, n_samples, self._plan(u).sizes.samples(len(self))), n_samples]
-        ):
-            yield self.values(u[start : stop + self.memory, :])
+        for samples in slices(n_samples, self._plan(u).sizes.samples(len(self))):
+            yield self.values(u[samples.start : samples.stop + self.memory, :])
 
     def project(self, pieces: Iterable[tuple[Any, Any]]) -> Any:
-        """The sums over all samples of y_l z_k: (terms, columns), from pieces of inputs and of columns z.
+        """Return the sums over all samples of y_l z_k, (terms, columns).
 
-        Each piece holds consecutive samples: inputs (samples, inputs) and z (samples, columns). In the processor's
-        memory pieces of `tile_samples` samples are fastest, because they stay in cache; on a device few large ones.
+        Parameters
+        ----------
+        pieces
+            Inputs (samples, inputs) and columns z (samples, columns) of consecutive samples. In the
+            processor's memory pieces of `tile_samples` samples are fastest, because they stay in
+            cache; on a device few large ones.
         """
-        parts: dict[int, Any] = {}
-        spare: dict[
-            int, Floats
-        ] = {}  # where products are written: fresh memory for each costs a tenth of the product
+        sums: dict[int, Any] = {}  # of the functions from this number on, (columns, functions)
+        buffers: dict[int, Floats] = {}  # fresh memory for each product costs a tenth of it
         for u, z in pieces:
-            wide = z.T if on_host(u) else contiguous(z.T)  # the fastest way to multiply there
-            for rows, samples, y in self._plan(u).tiles(u):
-                count = rows.stop - rows.start
-                if rows.start not in parts:
-                    parts[rows.start] = (wide[:, samples] @ y.T)[:, :count]
+            # On the processor and on a device the two fastest ways to multiply.
+            z_transposed = z.T if on_host(u) else contiguous(z.T)
+            for functions, samples, y in self._plan(u).tiles(u):
+                first = functions.start
+                n_functions = functions.stop - first
+                some_z = z_transposed[:, samples]
+                if first not in sums:
+                    sums[first] = (some_z @ y.T)[:, :n_functions]
                 elif on_host(u):
-                    room = spare.setdefault(count, np.empty((wide.shape[0], count)))
-                    parts[rows.start] += np.matmul(wide[:, samples], y.T, out=room)
+                    if n_functions not in buffers:
+                        buffers[n_functions] = np.empty((z_transposed.shape[0], n_functions))
+                    sums[first] += np.matmul(some_z, y.T, out=buffers[n_functions])
                 else:
-                    parts[rows.start] += (wide[:, samples] @ y.T)[:, :count]
-        whole = array_namespace(*parts.values()).concat(list(parts.values()), axis=1)
-        row_of = self._plan(whole).row_of
-        return np.take(whole, row_of.rows, axis=1).T if on_host(whole) else row_of.of(whole.T)
+                    sums[first] += (some_z @ y.T)[:, :n_functions]
+        in_order_of_tiles = array_namespace(*sums.values()).concat(list(sums.values()), axis=1)
+        row_of = self._plan(in_order_of_tiles).row_of
+        if on_host(in_order_of_tiles):
+            return np.take(in_order_of_tiles, row_of.rows, axis=1).T
+        return row_of.of(in_order_of_tiles.T)
 
     @cached_property
     def tile_samples(self) -> int:
-        """How many samples to prepare at a time, so that they are still in cache when they are multiplied."""
-        return HOST.samples(HOST.height(len(self)))
+        """How many samples to prepare at a time, so that they are still in cache when they are
+        multiplied.
+        """
+        return HOST_TILES.samples(HOST_TILES.height(len(self)))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
-        """The sum over samples of weight times y^power, for every function: (terms,)."""
-        parts: dict[int, Any] = {}
-        weights = as_like(np.ones(u.shape[0] - self.memory) if weights is None else weights, u)
-        for rows, samples, y in self._plan(u).tiles(u):
-            parts[rows.start] = (
-                parts.get(rows.start, 0.0)
-                + y[: rows.stop - rows.start, :] ** power @ weights[samples]
-            )
-        total = np.concatenate([to_numpy(one) for one in parts.values()])
-        return total[self._plan(u).row_of.rows]
+        """Return the sum over samples of weight times y^power, for every function: (terms,)."""
+        if weights is None:
+            weights = np.ones(u.shape[0] - self.memory)
+        weights = as_like(weights, u)
+        sums: dict[int, Any] = {}  # of the functions from this number on
+        for functions, samples, y in self._plan(u).tiles(u):
+            n_functions = functions.stop - functions.start
+            sum_of_tile = y[:n_functions, :] ** power @ weights[samples]
+            sums[functions.start] = sums.get(functions.start, 0.0) + sum_of_tile
+        in_order_of_tiles = np.concatenate([to_numpy(some_sums) for some_sums in sums.values()])
+        return in_order_of_tiles[self._plan(u).row_of.rows]
 
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
-        """The function with these coefficients (terms,) at all samples, or several with (terms, columns)."""
+        """Return the function with these coefficients (terms,) at all samples, or several with
+        (terms, columns).
+        """
         u = self._checked(u)
-        out = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
-        for rows, samples, y in self._plan(u).tiles(u):
-            out[samples] += y.T @ coefficients[self._plan(u).order[rows]]
-        return out
+        plan = self._plan(u)
+        combined = np.zeros((len(u) - self.memory, *coefficients.shape[1:]))
+        for functions, samples, y in plan.tiles(u):
+            combined[samples] += y.T @ coefficients[plan.order[functions]]
+        return combined
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
-        """Tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of the functions."""
-        count = self.max_degree + 1 if nodes_per_input is None else nodes_per_input
-        nodes, weights = zip(*(family.quadrature(count) for family in self.families), strict=True)
-        size = prod(map(len, nodes))
-        if size > 50_000_000:
+        """Return tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of
+        the functions.
+        """
+        if nodes_per_input is None:
+            nodes_per_input = self.max_degree + 1
+        nodes = []
+        weights = []
+        for family in self.families:
+            canonical_nodes, weights_of_input = family.quadrature(nodes_per_input)
+            nodes.append(family.natural(canonical_nodes))
+            weights.append(weights_of_input)
+        size = prod(len(nodes_of_input) for nodes_of_input in nodes)
+        if size > MAX_GRID_NODES:
             raise ParameterError(
                 f"a tensor grid of {size:,} nodes is too large; use draw(basis, n) instead."
             )
-        natural = [family.natural(own) for family, own in zip(self.families, nodes, strict=True)]
-        grid = np.stack(np.meshgrid(*natural, indexing="ij"), axis=-1).reshape(size, self.n_inputs)
-        return grid, reduce(np.multiply.outer, weights).ravel()
+        grid = np.stack(np.meshgrid(*nodes, indexing="ij"), axis=-1)
+        return grid.reshape(size, self.n_inputs), reduce(np.multiply.outer, weights).ravel()
 
     def subset(self, rows: Integers) -> Self:
-        """Only these functions, given by increasing numbers; the constant must be the first of them."""
-        return (
-            self
-            if len(rows) == len(self)
-            else type(self)(self.families, self.indices[rows], *self._further)
-        )
+        """Return only these functions, given by increasing numbers; the constant must be the first
+        of them.
+        """
+        if len(rows) == len(self):
+            return self
+        return type(self)(self.families, self.indices[rows], *self._further_arguments)
 
     def extended(self, most: int, seed: int = 0) -> ProductBasis:
-        """This basis and further functions, at most `most` in all, those of lowest degree.
+        """Return this basis and further functions, at most `most` in all, those of lowest degree.
 
-        Of the last degree, which does not fit as a whole, some are chosen at random. There are fewer where the families
-        end, or where the next degree is too large to list.
+        Of the last degree, which does not fit as a whole, some are chosen at random. There are
+        fewer functions where the families end, or where the next degree is too large to list.
         """
         if most <= len(self):
             return self
-        rows, before, degree = self.indices[:1], 0, self.max_degree
-        with suppress(
-            ParameterError
-        ):  # too many to list, or a density that knows its functions up to some degree only
-            while before < len(rows) < most:
-                degree, before = degree + 1, len(rows)
-                rows = indices_of(self.families, degree, limit=MOST_LISTED)
-        new = rows[ProductBasis(self.families, rows).places(self) < 0]
+        candidates = self.indices[:1]
+        n_before = 0
+        degree = self.max_degree
+        # The error says that there are too many to list, or that a density knows its functions up
+        # to some degree only.
+        with suppress(ParameterError):
+            while n_before < len(candidates) < most:
+                degree += 1
+                n_before = len(candidates)
+                candidates = indices_of(self.families, degree, limit=MAX_CANDIDATES)
+        new = candidates[ProductBasis(self.families, candidates).places(self) < 0]
         chance = np.random.default_rng(seed).random(len(new))
-        order = np.lexsort((chance, total_degrees(self.families, new)))
-        chosen = np.vstack([self.indices, new[order[: most - len(self)]]])
-        return ProductBasis(self.families, explicit_set(self.families, chosen))
+        by_degree = np.lexsort((chance, total_degrees(self.families, new)))
+        chosen = new[by_degree[: most - len(self)]]
+        rows = np.vstack([self.indices, chosen])
+        return ProductBasis(self.families, explicit_set(self.families, rows))
 
     @property
     def index_columns(self) -> dict[str, Any]:
         """The index of every function as columns of a table, one for each input."""
-        return {f"index_u{k + 1}": column for k, column in enumerate(self.indices.T)}
+        return {f"index_u{number}": column for number, column in enumerate(self.indices.T, start=1)}
 
     def to_dict(self) -> dict[str, Any]:
-        """The families as plain data; with `indices` it rebuilds the basis."""
+        """Return the families as plain data; with `indices` it rebuilds the basis."""
         return {"families": [describe(family) for family in self.families]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], indices: ArrayLike) -> ProductBasis:
-        """The inverse of `to_dict`."""
-        families = [restore(**entry) for entry in data["families"]]
+        """Return the basis that `to_dict` has described."""
+        families = [restore(**description) for description in data["families"]]
         return cls(families, np.asarray(indices), **data.get("delayed", {}))
 
     def __reduce__(self) -> Any:
-        """Pickled without the tables that can be made again."""
-        return type(self), (self.families, np.array(self.indices), *self._further)
+        """Pickle without the tables that can be made again."""
+        return type(self), (self.families, np.array(self.indices), *self._further_arguments)
 
     def _plan(self, u: Any) -> Any:
-        """How to evaluate the functions where the inputs are, made once."""
+        """Return how to evaluate the functions where the inputs are; it is made once."""
         here = on_host(u)
         if here not in self._plans:
-            self._plans[here] = self._make_plan(HOST if here else DEVICE)
+            self._plans[here] = self._make_plan(HOST_TILES if here else DEVICE_TILES)
         return self._plans[here]
 
-    def _make_plan(self, sizes: Sizes) -> Any:
-        return Plan(self.families, self.indices, sizes)
+    def _make_plan(self, sizes: TileSizes) -> Any:
+        return ProductPlan(self.families, self.indices, sizes)
+
+
+def _row_keys(indices: Integers, width: int) -> list[bytes]:
+    """Return one key per row of indices, equal for equal rows; rows are filled with zeros up to a
+    width.
+    """
+    missing = width - indices.shape[1]
+    rows = np.pad(indices, ((0, 0), (0, missing))).astype(np.int64, "C")
+    return rows.view(f"V{8 * width}")[:, 0].tolist()  # each row as one item of 8 bytes per number
 
 
 def product_basis(
@@ -298,28 +374,36 @@ def product_basis(
     domain: tuple[float, float] | None = None,
     index_set: str = "total",
     max_interactions: int | None = None,
-    max_degree_per_input: int | Sequence[int] | None = None,
     indices: ArrayLike | None = None,
 ) -> ProductBasis:
-    """An orthonormal basis of functions of several inputs.
+    """Return an orthonormal basis of functions of several inputs.
 
     Parameters
     ----------
     family
-        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential), ``"chebyshev"`` (arcsine),
-        ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a `Family` from `infocap.basis` (``jacobi(a, b)``,
-        ``binomial(n, p)``, ``density(...)``, ``table(...)``, ``samples(...)``), a distribution (``"uniform"``,
-        ``"normal"``), or one of these for each input. `infocap.inputs` gives them with names, units and ranges.
-    n_inputs, max_degree
-        Number of inputs q and highest degree d; with the total-degree set this gives binom(q + d, d) functions.
+        ``"legendre"`` (uniform), ``"hermite"`` (normal), ``"laguerre"`` (exponential),
+        ``"chebyshev"`` (arcsine), ``"fourier"`` (uniform phase), ``"bernoulli"`` (0 or 1), a
+        `Family` from `infocap.basis` (``jacobi(a, b)``, ``binomial(n, p)``, ``density(...)``,
+        ``table(...)``, ``samples(...)``), a distribution (``"uniform"``, ``"normal"``), or one of
+        these for each input. `infocap.inputs` gives them with names, units and ranges.
+    n_inputs
+        Number of inputs q.
+    max_degree
+        Highest degree d; with the total-degree set this gives binom(q + d, d) functions.
     domain
         Interval of every input, such as ``(0, 1)``; a family's own interval otherwise.
     index_set
-        ``"total"`` (sum of degrees at most d) or ``"hyperbolic"`` (product of degree + 1 at most d + 1).
-    max_interactions, max_degree_per_input
-        Further cuts: how many inputs a function may join, and the highest degree in each input.
+        ``"total"`` (sum of degrees at most d) or ``"hyperbolic"`` (product of degree + 1 at most d
+        + 1).
+    max_interactions
+        How many inputs a function may join at most.
     indices
         An explicit list (terms, inputs) instead; the constant function is added when it is missing.
+
+    Returns
+    -------
+    ProductBasis
+        The functions, the constant first, then by total degree.
 
     Examples
     --------
@@ -332,24 +416,14 @@ def product_basis(
     families = find_families(family, n_inputs, domain)
     if indices is not None:
         return ProductBasis(families, explicit_set(families, indices))
-    if max_interactions is not None:
-        whole_number("max_interactions", max_interactions, 1)
-    limits, given = None, cast(Any, max_degree_per_input)
-    if given is not None:
-        given = [given] * len(families) if np.ndim(given) == 0 else given
-        if len(given) != len(families):
-            raise ParameterError(
-                f"`max_degree_per_input={given!r}` must have one for each of {len(families)} inputs."
-            )
-        limits = [whole_number("max_degree_per_input", limit, 0) for limit in given]
-        max_degree = sum(limits) if max_degree is None else max_degree
     max_degree = whole_number("max_degree", max_degree, 0)
-    return ProductBasis(
-        families, indices_of(families, max_degree, index_set, max_interactions, limits)
-    )
+    if max_interactions is not None:
+        max_interactions = whole_number("max_interactions", max_interactions, 1)
+    rows = indices_of(families, max_degree, index_set, max_interactions)
+    return ProductBasis(families, rows)
 
 
 @lru_cache(maxsize=8)
 def lowest(basis: ProductBasis, most: int) -> ProductBasis:
-    """So many functions of lowest degree of the inputs of a basis."""
+    """Return functions of the inputs of a basis, so many of lowest degree."""
     return product_basis(basis.families, max_degree=0).extended(most)

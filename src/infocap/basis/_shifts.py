@@ -1,106 +1,157 @@
-"""How to evaluate functions of delayed inputs: a few patterns, each read earlier and earlier, by copies or by FFT."""
+"""How to evaluate functions of delayed inputs: a few patterns, each read earlier and earlier.
+
+A function such as p1(u[t-7]) p2(u[t-9]) is the pattern p1(u[t]) p2(u[t-2]), whose smallest delay is
+0, read 7 steps earlier. A basis of thousands of functions has only some dozens of patterns, so
+values are made per pattern, (patterns, samples + longest shift), and a function is a row of them
+from a later or earlier start.
+
+Sums over all samples of functions times readouts z are correlations of the patterns with the
+readouts, one per shift:
+
+    sum_t pattern(t - shift) z(t),   (patterns, samples) and (samples, readouts) -> (functions,
+    readouts)
+
+Where a pattern has few shifts, each is a product of matrices. Where it has many, all shifts
+together are computed by fast Fourier transforms of overlapping stretches of the sequence
+(overlap-save).
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
+from math import ceil
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
 from .._arrays import array_namespace, as_like, on_host, take_rows, transforms
-from ..typing import Integers
+from ..typing import Floats, Integers
 from ._family import Family
-from ._plan import Places, Sizes
+from ._plan import RowNumbers, TileSizes, slices
 
-# Functions per pattern from which one transform of all its shifts takes less time than a product for each of them.
-MANY_SHIFTS = 8
-# Numbers that a transform of some patterns with all readouts makes at a time: in the processor's cache, or on a device
-# few and large steps.
-HOST_NUMBERS, DEVICE_NUMBERS = 1_000_000, 250_000_000
-# The shortest transform: shorter ones are calls more than arithmetic.
-SHORTEST = 256
-# Rows whose readouts are transformed together; fewer would be transformed back more often than they are multiplied.
-ROWS = 16_384
+# Functions per pattern from which one transform of all its shifts takes less time than a product
+# for each of them.
+MIN_SHIFTS_FOR_FFT = 8
+# Numbers that a transform of some patterns with all readouts makes at a time: on the processor so
+# many as stay in cache, on a device few and large steps.
+HOST_FFT_NUMBERS = 1_000_000
+DEVICE_FFT_NUMBERS = 250_000_000
+# Samples of the shortest transform: the time of shorter ones goes into calls rather than
+# arithmetic.
+MIN_FFT_SIZE = 256
+# Rows whose readouts are transformed together. With fewer, transforming back would take longer than
+# multiplying.
+ROWS_PER_PIECE = 16_384
 
 
-class Shell(NamedTuple):
-    """All functions of one degree, each a pattern (its delays counted from the smallest) and a shift.
+@dataclass(frozen=True, eq=False)
+class ShiftedPatterns:
+    """All functions of one degree, each a pattern and a shift; they stand in the order of patterns
+    and then of shifts.
 
-    `patterns` (patterns, factors) holds for each factor its input, delay and function, as one number that
-    ``np.unravel_index(number, shape)`` takes apart. Functions stand in the order of patterns and then of shifts.
+    A factor of a pattern is an input, a delay counted from the smallest of the pattern, and the
+    number of a function. These three are kept as one number, which ``np.unravel_index(number,
+    factor_shape)`` takes apart.
     """
 
     first: int  # the place of the first function in the basis
-    reach: int  # the largest delay
-    shape: tuple[int, ...]
-    patterns: Integers
-    pattern: Integers  # of each function
-    shift: Integers
+    max_delay: int
+    factor_shape: tuple[int, ...]  # numbers of inputs, delays, and functions of an input
+    patterns: Integers  # the factors of each pattern as numbers, (patterns, factors)
+    pattern_of: Integers  # of each function
+    shift_of: Integers  # of each function
+
+    def __len__(self) -> int:
+        return len(self.shift_of)
 
     @property
-    def transformed(self) -> bool:
+    def has_many_shifts(self) -> bool:
         """Whether so many functions share a pattern that transforms are faster than products."""
-        return len(self.shift) >= MANY_SHIFTS * len(self.patterns)
+        return len(self) >= MIN_SHIFTS_FOR_FFT * len(self.patterns)
 
-    def pattern_values(self, singles: list[Any], n: int, part: slice) -> Any:
-        """Values of some patterns at the last n times of the one-dimensional functions `singles` and `reach` before.
+    def pattern_values(self, one_dimensional: list[Any], n_samples: int, some: slice) -> Any:
+        """Return the values of some patterns, (patterns, max_delay + n_samples).
 
-        The first times, which would need inputs before the beginning, are not used by any function.
+        They are taken at the last `n_samples` times of the one-dimensional functions of each input,
+        and at `max_delay` times before. The first times, which would need inputs before the
+        beginning, are wrong, and no function uses them.
         """
-        used, places = np.unique(self.patterns[part], return_inverse=True)
-        factors = np.transpose(np.unravel_index(used, self.shape)).tolist()
-        rows = [singles[j][k, singles[j].shape[1] - n - self.reach :] for j, _, k in factors]
-        xp = array_namespace(rows[0])
-        table = xp.stack(
-            [xp.roll(row, delay) for row, (_, delay, _) in zip(rows, factors, strict=True)]
-        )
-        columns = places.reshape(-1, self.patterns.shape[1]).T
-        return reduce(mul, (take_rows(table, as_like(column, table)) for column in columns))
+        distinct, place = np.unique(self.patterns[some], return_inverse=True)
+        inputs, delays, functions = np.unravel_index(distinct, self.factor_shape)
+        rows = []
+        for number, delay, function in zip(
+            inputs.tolist(), delays.tolist(), functions.tolist(), strict=True
+        ):
+            values = one_dimensional[number]
+            start = values.shape[1] - n_samples - self.max_delay
+            row = values[function, start:]
+            rows.append(array_namespace(row).roll(row, delay))
+        table = array_namespace(*rows).stack(rows)
+        factor_columns = place.reshape(-1, self.patterns.shape[1]).T
+        factors = (take_rows(table, as_like(column, table)) for column in factor_columns)
+        return reduce(mul, factors)
 
-    def values(self, singles: list[Any], n: int, some: slice) -> Any:
-        """Values of some functions at the last n times of the one-dimensional functions: (functions, n)."""
-        first, last = self.pattern[some][[0, -1]].tolist()
-        pattern, begin = self.pattern[some] - first, self.reach - self.shift[some]
-        values = self.pattern_values(singles, n, slice(first, last + 1))
+    def values(self, one_dimensional: list[Any], n_samples: int, some: slice) -> Any:
+        """Return the values of some functions at the last `n_samples` times: (functions, samples)."""
+        pattern_of = self.pattern_of[some]
+        first_pattern = int(pattern_of[0])
+        last_pattern = int(pattern_of[-1])
+        patterns = slice(first_pattern, last_pattern + 1)
+        values = self.pattern_values(one_dimensional, n_samples, patterns)
+        row = pattern_of - first_pattern
+        start = self.max_delay - self.shift_of[some]
         if on_host(values):
-            return sliding_window_view(values, n, axis=1)[pattern, begin]
+            return sliding_window_view(values, n_samples, axis=1)[row, start]
         xp = array_namespace(values)
-        begin = as_like(pattern * values.shape[1] + begin, values)
-        place = begin[:, None] + xp.arange(n, device=values.device)[None, :]
-        return xp.reshape(xp.take(xp.reshape(values, (-1,)), xp.reshape(place, (-1,))), place.shape)
+        first_place = as_like(row * values.shape[1] + start, values)  # in the flattened values
+        place = first_place[:, None] + xp.arange(n_samples, device=values.device)[None, :]
+        flat = xp.take(xp.reshape(values, (-1,)), xp.reshape(place, (-1,)))
+        return xp.reshape(flat, place.shape)
 
 
-def shells(factors: Integers, degrees: Integers) -> Iterator[Shell]:
-    """The functions (terms, factors, 3), which are sorted by degree, window, pattern and shift, degree by degree."""
-    shape = tuple((factors.reshape(-1, 3).max(axis=0) + 1).tolist())
-    for first, stop in pairwise(
-        [0, *(np.flatnonzero(np.diff(degrees)) + 1).tolist(), len(degrees)]
-    ):
-        rows, shift = as_patterns(factors[first:stop])
-        new = np.append(True, np.any(rows[1:] != rows[:-1], axis=(1, 2)))
-        width = max(int(np.count_nonzero(rows[:, :, 2], axis=1).max()), 1)
-        patterns = np.ravel_multi_index(tuple(rows[new, :width].transpose(2, 0, 1)), shape)
-        yield Shell(
-            first, int(factors[first:stop, :, 1].max()), shape, patterns, np.cumsum(new) - 1, shift
+def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPatterns]:
+    """Yield the functions (terms, factors, 3) of each degree; they are sorted by degree, window,
+    pattern and shift.
+    """
+    factor_shape = tuple((factors.reshape(-1, 3).max(axis=0) + 1).tolist())
+    degree_starts = np.flatnonzero(np.diff(degrees)) + 1
+    for first, stop in pairwise([0, *degree_starts.tolist(), len(degrees)]):
+        of_degree = factors[first:stop]
+        rows, shifts = as_patterns(of_degree)
+        is_new = np.append(True, np.any(rows[1:] != rows[:-1], axis=(1, 2)))
+        n_factors = max(int(np.count_nonzero(rows[:, :, 2], axis=1).max()), 1)
+        inputs, delays, functions = rows[is_new, :n_factors].transpose(2, 0, 1)
+        yield ShiftedPatterns(
+            first=first,
+            max_delay=int(of_degree[:, :, 1].max()),
+            factor_shape=factor_shape,
+            patterns=np.ravel_multi_index((inputs, delays, functions), factor_shape),
+            pattern_of=np.cumsum(is_new) - 1,
+            shift_of=shifts,
         )
 
 
 def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
-    """Functions (terms, factors, 3) moved so that their smallest delay is 0, and by how much; 0 for the constant."""
+    """Return functions (terms, factors, 3) moved so that their smallest delay is 0, and by how much
+    each was moved.
+    """
     present = rows[:, :, 2] > 0
-    far = np.where(present, rows[:, :, 1].astype(int), np.iinfo(np.int32).max).min(axis=1)
-    shift = np.where(present.any(axis=1), far, 0)
-    return rows - shift[:, None, None] * present[:, :, None] * np.array([0, 1, 0]), shift
+    delays = rows[:, :, 1].astype(int)
+    smallest_delay = np.where(present, delays, np.iinfo(np.int32).max).min(axis=1)
+    shifts = np.where(present.any(axis=1), smallest_delay, 0)  # the constant has no factors
+    patterns = rows.astype(int)
+    patterns[:, :, 1] -= shifts[:, None] * present
+    return patterns, shifts
 
 
 class ShiftPlan:
     """Values of functions of delayed inputs, from inputs with `memory` rows of history in front.
 
-    It offers the tiles of `Plan`; beside that products with readouts, by transforms where many functions share a
-    pattern.
+    It offers the tiles of `ProductPlan`, and products with readouts beside them.
     """
 
     def __init__(
@@ -109,82 +160,138 @@ class ShiftPlan:
         factors: Integers,
         degrees: Integers,
         memory: int,
-        sizes: Sizes,
+        sizes: TileSizes,
     ) -> None:
-        self.families, self.n_terms, self.memory, self.sizes = families, len(factors), memory, sizes
+        self.families = families
+        self.n_terms = len(factors)
+        self.memory = memory
+        self.sizes = sizes
         self.order = np.arange(len(factors))  # tiles come in the order of the basis
-        self.row_of = Places(self.order)
-        of_input = (factors[:, :, 0] == k for k in range(len(families)))
-        self.counts = [int(np.max(factors[:, :, 2], where=own, initial=0)) + 1 for own in of_input]
-        self.shells = list(shells(factors, degrees))
+        self.row_of = RowNumbers(self.order)
+        self._counts = []  # how many functions of each input are needed
+        for number in range(len(families)):
+            of_input = factors[:, :, 0] == number
+            highest_index = np.max(factors[:, :, 2], where=of_input, initial=0)
+            self._counts.append(int(highest_index) + 1)
+        self._groups = list(group_by_degree(factors, degrees))
 
-    def _singles(self, u: Any) -> list[Any]:
-        """The one-dimensional functions of each input at all times: (functions, times)."""
-        pairs = enumerate(zip(self.families, self.counts, strict=True))
-        return [family.values(family.standard(u[:, k]), count) for k, (family, count) in pairs]
+    def tiles(self, u: Any) -> Iterator[tuple[slice, slice, Any]]:
+        """Yield which functions, which samples, and their values (functions, samples)."""
+        yield from self._tiles_of(u, self._groups)
 
-    def tiles(
-        self, u: Any, only: Sequence[Shell] | None = None
+    def _tiles_of(
+        self, u: Any, groups: Sequence[ShiftedPatterns]
     ) -> Iterator[tuple[slice, slice, Any]]:
-        """Which functions, which samples, and their values (functions, samples); with `only`, of these shells."""
-        n, height = u.shape[0] - self.memory, min(self.sizes.functions, self.n_terms)
-        at_once = max(min(self.sizes.samples(height), n), 1)
-        for start, stop in pairwise([*range(0, n, at_once), n]):
-            singles = self._singles(u[start : stop + self.memory, :])
-            for shell in self.shells if only is None else only:
-                for low, high in pairwise([*range(0, len(shell.shift), height), len(shell.shift)]):
-                    values = shell.values(singles, stop - start, slice(low, high))
-                    yield slice(shell.first + low, shell.first + high), slice(start, stop), values
+        """Yield the tiles of some degrees."""
+        n_samples = u.shape[0] - self.memory
+        height = min(self.sizes.max_functions, self.n_terms)
+        chunk = max(min(self.sizes.samples(height), n_samples), 1)
+        for samples in slices(n_samples, chunk):
+            with_history = slice(samples.start, samples.stop + self.memory)
+            one_dimensional = self._one_dimensional(u[with_history, :])
+            for group in groups:
+                for some in slices(len(group), height):
+                    values = group.values(one_dimensional, samples.stop - samples.start, some)
+                    functions = slice(group.first + some.start, group.first + some.stop)
+                    yield functions, samples, values
 
     def products(self, u: Any, z: Any) -> Iterator[tuple[int, Any]]:
-        """The sums over samples of y_l z_k of some neighbouring functions, and the place of the first of them."""
-        few = [shell for shell in self.shells if not shell.transformed]
-        for rows, samples, y in self.tiles(u, few):
-            yield rows.start, y @ z[samples, :]
-        singles = self._singles(u)
-        for shell in self.shells:
-            if shell.transformed:
-                yield shell.first, correlations(shell, singles, z)
+        """Yield the place of the first of some neighbouring functions, and their sums over samples
+        of y_l z_k.
+        """
+        few_shifts = [group for group in self._groups if not group.has_many_shifts]
+        for functions, samples, y in self._tiles_of(u, few_shifts):
+            yield functions.start, y @ z[samples, :]
+        one_dimensional = self._one_dimensional(u)
+        for group in self._groups:
+            if group.has_many_shifts:
+                yield group.first, correlations(group, one_dimensional, z)
+
+    def _one_dimensional(self, u: Any) -> list[Any]:
+        """Return the one-dimensional functions of each input at all times: (functions, times)."""
+        tables = []
+        for number, (family, count) in enumerate(zip(self.families, self._counts, strict=True)):
+            tables.append(family.values(family.standard(u[:, number]), count))
+        return tables
 
 
-def correlations(shell: Shell, singles: list[Any], z: Any) -> Any:
-    """The sums over samples of z(t) times each function of a shell, all shifts of a pattern at once: (functions, K).
+def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> Any:
+    """Return the sums over samples of z(t) times each function of a degree, (functions, readouts),
+    by transforms.
 
-    Overlapping stretches of both are transformed; for every frequency the stretches are added up by one product,
-    (patterns, stretches) x (stretches, readouts), and transformed back once. That takes about 4 (1 + D / B) N K P
-    multiplications for P patterns, delays up to D and stretches of B samples, whatever the number of shifts.
+    The sequence is cut into stretches of B samples. Each stretch of a pattern has the samples of
+    the longest shift D in front of it, each stretch of the readouts zeros. For every frequency the
+    stretches are added up by one product, (patterns, stretches) x (stretches, readouts), and
+    transformed back once, which gives all shifts. That takes about 4 (1 + D / B) N K P
+    multiplications for N samples, K readouts and P patterns, whatever the number of shifts.
     """
-    xp, fourier, (n, width) = array_namespace(z), transforms(z), z.shape
-    longest = int(shell.shift.max())
-    # Two and a half times the longest shift is fastest: longer stretches take longer to transform back, and shorter
-    # ones hold more history than samples (benchmarks/sequences.py). Even lengths are faster on a device.
-    wanted = max(min(5 * longest // 2, n + longest), longest + 2, SHORTEST)
-    size = 8 * scipy.fft.next_fast_len(-(-wanted // 8), real=True)
-    step = size - longest
-    count = -(-n // step)  # of stretches, each `longest` samples longer for the patterns
+    xp = array_namespace(z)
+    fourier = transforms(z)
+    n_samples, n_readouts = z.shape
+    longest_shift = int(group.shift_of.max())
+    size = _fft_size(n_samples, longest_shift)
+    step = size - longest_shift  # B
+    n_stretches = ceil(n_samples / step)
 
-    def blank(*shape: int) -> Any:
-        return xp.zeros(shape, dtype=z.dtype, device=z.device)
+    z_frequencies = xp.conj(fourier.rfft(_readout_stretches(z, longest_shift, step), axis=0))
+    max_numbers = HOST_FFT_NUMBERS if on_host(z) else DEVICE_FFT_NUMBERS
+    n_patterns = max(max_numbers // (size * max(n_readouts, n_stretches)), 1)
+    sums = []
+    for some in slices(len(group.patterns), n_patterns):
+        values = group.pattern_values(one_dimensional, n_samples, some)
+        values = values[:, group.max_delay - longest_shift :]
+        stretches = _pattern_stretches(values, n_stretches, step, size)
+        frequencies = fourier.rfft(stretches, axis=0)
+        products = xp.matmul(frequencies, z_frequencies)  # (frequencies, patterns, readouts)
+        by_shift = fourier.irfft(products, n=size, axis=0)  # (minus the shift, patterns, readouts)
 
-    stretches = xp.reshape(xp.concat([z, blank(count * step - n, width)]), (count, step, width))
-    stretches = xp.concat([blank(longest, count, width), xp.permute_dims(stretches, (1, 0, 2))])
-    zf = xp.conj(fourier.rfft(stretches, axis=0))  # (frequencies, stretches, K)
-    at_once = max((HOST_NUMBERS if on_host(z) else DEVICE_NUMBERS) // (size * max(width, count)), 1)
-    parts = []
-    for first in range(0, len(shell.patterns), at_once):
-        some = slice(first, min(first + at_once, len(shell.patterns)))
-        values = shell.pattern_values(singles, n, some)[:, shell.reach - longest :]
-        values = xp.concat([values, blank(values.shape[0], count * step - n)], axis=1)
-        windows = xp.stack(
-            [values[:, begin : begin + size] for begin in range(0, count * step, step)], axis=1
-        )
-        pf = fourier.rfft(
-            xp.permute_dims(windows, (2, 0, 1)), axis=0
-        )  # (frequencies, patterns, stretches)
-        back = fourier.irfft(
-            xp.matmul(pf, zf), n=size, axis=0
-        )  # sums for minus each shift, (shifts, patterns, K)
-        here = slice(*np.searchsorted(shell.pattern, [some.start, some.stop]).tolist())
-        place = -shell.shift[here] % size * back.shape[1] + shell.pattern[here] - first
-        parts.append(take_rows(xp.reshape(back, (-1, width)), as_like(place, back)))
-    return xp.concat(parts)
+        first, stop = np.searchsorted(group.pattern_of, [some.start, some.stop]).tolist()
+        minus_shift = -group.shift_of[first:stop] % size
+        pattern = group.pattern_of[first:stop] - some.start
+        place = minus_shift * by_shift.shape[1] + pattern
+        by_place = xp.reshape(by_shift, (-1, n_readouts))
+        sums.append(take_rows(by_place, as_like(place, by_place)))
+    return xp.concat(sums)
+
+
+def _fft_size(n_samples: int, longest_shift: int) -> int:
+    """Return the length of the transforms.
+
+    Two and a half times the longest shift is fastest: longer stretches take longer to transform
+    back, and shorter ones hold more history than samples (benchmarks/sequences.py). Multiples of 8
+    are faster on a device.
+    """
+    wanted = min(5 * longest_shift // 2, n_samples + longest_shift)
+    wanted = max(wanted, longest_shift + 2, MIN_FFT_SIZE)
+    return int(8 * scipy.fft.next_fast_len(ceil(wanted / 8), real=True))
+
+
+def _readout_stretches(z: Any, longest_shift: int, step: int) -> Any:
+    """Return the readouts in stretches, each behind zeros: (longest_shift + step, stretches,
+    readouts).
+    """
+    xp = array_namespace(z)
+    n_samples, n_readouts = z.shape
+    n_stretches = ceil(n_samples / step)
+    filled = xp.concat([z, _zeros(z, n_stretches * step - n_samples, n_readouts)])
+    stretches = xp.permute_dims(xp.reshape(filled, (n_stretches, step, n_readouts)), (1, 0, 2))
+    return xp.concat([_zeros(z, longest_shift, n_stretches, n_readouts), stretches])
+
+
+def _pattern_stretches(values: Any, n_stretches: int, step: int, size: int) -> Any:
+    """Return values (patterns, samples) in overlapping stretches: (size, patterns, stretches)."""
+    xp = array_namespace(values)
+    n_needed = (n_stretches - 1) * step + size
+    filled = xp.concat(
+        [values, _zeros(values, values.shape[0], n_needed - values.shape[1])], axis=1
+    )
+    stretches = []
+    for number in range(n_stretches):
+        start = number * step
+        stretches.append(filled[:, start : start + size])
+    return xp.permute_dims(xp.stack(stretches, axis=1), (2, 0, 1))
+
+
+def _zeros(like: Any, *shape: int) -> Floats:
+    """Return zeros in the library, on the device and in the precision of an array."""
+    return array_namespace(like).zeros(shape, dtype=like.dtype, device=like.device)

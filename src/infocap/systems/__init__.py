@@ -1,10 +1,13 @@
-"""Built-in systems to measure: callables (samples, inputs) -> (samples, readouts), with memory or without."""
+"""Built-in systems to measure: callables (samples, inputs) -> (samples, readouts), with memory or
+without.
+"""
 
+from ._find import find
 from ._measure import measure, parameters
 from ._networks import FeedForward, RandomFeatures
 from ._reservoirs import DelayLine, DelayReservoir, EchoState, check_fading
 
 __all__ = [
-    "DelayLine", "DelayReservoir", "EchoState", "FeedForward", "RandomFeatures", "check_fading", "measure",
-    "parameters",
+    "DelayLine", "DelayReservoir", "EchoState", "FeedForward", "RandomFeatures", "check_fading",
+    "find", "measure", "parameters",
 ]  # fmt: skip

@@ -25,25 +25,24 @@ Activation = Annotated[str, partial(one_of, options=ACTIVATIONS)]
 
 
 class _Network(Checked):
-    """What both networks share: layers, with noise added to the last."""
+    """What both networks share: layers, and noise that is added to the last of them."""
 
     n_inputs: int
     activation: str
     noise: float
-    _layers: Any  # weights and bias of each
+    _layers: Any  # a list with the weights (inputs of the layer, units) and bias (units,) of each
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
-        """Readouts (samples, readouts); a seed makes the noise reproducible."""
+        """Return readouts (samples, readouts); a seed makes the noise reproducible."""
         x = np.asarray(u, dtype=float)
         if x.ndim != 2 or x.shape[1] != self.n_inputs:
             raise DataError(f"u has shape {x.shape}; this system wants (samples, {self.n_inputs}).")
+        activation = ACTIVATIONS[self.activation]
         for weights, bias in self._layers:
-            x = ACTIVATIONS[self.activation](x @ weights + bias)
-        return (
-            x + self.noise * np.random.default_rng(seed).standard_normal(x.shape)
-            if self.noise
-            else x
-        )
+            x = activation(x @ weights + bias)
+        if self.noise:
+            x = x + self.noise * np.random.default_rng(seed).standard_normal(x.shape)
+        return x
 
 
 @dataclass(frozen=True)
@@ -65,15 +64,17 @@ class RandomFeatures(_Network):
     def _layers(self) -> list[tuple[Floats, Floats]]:
         generator = np.random.default_rng(self.seed)
         weights = self.gain * generator.standard_normal((self.n_inputs, self.n_readouts))
-        return [(weights, generator.uniform(-1, 1, self.n_readouts))]
+        bias = generator.uniform(-1, 1, self.n_readouts)
+        return [(weights, bias)]
 
 
 @dataclass(frozen=True)
 class FeedForward(_Network):
-    """Layers x -> activation(gain w x / sqrt(inputs of the layer) + bias), the last one read out, plus additive noise.
+    """Layers x -> activation(gain w x / sqrt(inputs of the layer) + bias), of which the last is
+    read out.
 
-    Networks of one seed that begin with the same widths begin with the same layers: to read out an inner layer, make
-    the network that ends there.
+    Additive noise joins the readouts. Networks of one seed that begin with the same widths begin
+    with the same layers: to read out an inner layer, make the network that ends there.
 
     >>> FeedForward(n_inputs=3, widths=(40, 40))(np.zeros((5, 3))).shape
     (5, 40)
@@ -93,14 +94,15 @@ class FeedForward(_Network):
             raise ParameterError(
                 f"`widths={self.widths!r}` must be a list of layer sizes, such as (40, 40)."
             )
-        object.__setattr__(
-            self, "widths", tuple(whole_number("widths", one, 1) for one in self.widths)
-        )
+        widths = tuple(whole_number("widths", width, 1) for width in self.widths)
+        object.__setattr__(self, "widths", widths)
 
     @cached_property
     def _layers(self) -> list[tuple[Floats, Floats]]:
-        generator, layers = np.random.default_rng(self.seed), []
+        generator = np.random.default_rng(self.seed)
+        layers = []
         for fan_in, width in pairwise([self.n_inputs, *self.widths]):
             weights = self.gain / np.sqrt(fan_in) * generator.standard_normal((fan_in, width))
-            layers.append((weights, self.bias * generator.standard_normal(width)))
+            bias = self.bias * generator.standard_normal(width)
+            layers.append((weights, bias))
         return layers

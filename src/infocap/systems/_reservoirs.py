@@ -1,4 +1,10 @@
-"""Reservoirs: systems with memory, which answer a sequence of inputs step by step; and how soon they forget."""
+"""Reservoirs: systems with memory, which answer a sequence of inputs step by step; and how soon
+they forget.
+
+A reservoir is its input weights and a function `_step`, from the last state and what enters the
+nodes to the next state. Several runs are computed side by side, so a state is an array (runs,
+nodes).
+"""
 
 from __future__ import annotations
 
@@ -25,9 +31,17 @@ from ..typing import Floats, System
 from ._measure import measure
 from ._networks import ACTIVATIONS, Activation
 
+# How many different pasts `check_fading` compares.
+N_PASTS = 4
+# How much farther apart than two runs with different noise a run from rest may be: more is memory
+# of the start.
+NOISE_FACTOR = 1.5
+
 
 class _Reservoir(Checked):
-    """What reservoirs share: sequences in and out, one step after the other, and noise in the state and on readouts."""
+    """What reservoirs share: sequences in and out, one step after the other, and noise in the state
+    and on readouts.
+    """
 
     n_nodes: int
     n_inputs: int
@@ -37,20 +51,18 @@ class _Reservoir(Checked):
     _step: Any  # the next state (runs, nodes), from the last one and what enters each node
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
-        """Readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the noise reproducible.
+        """Return readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the
+        noise reproducible.
 
-        Inputs (runs, steps, inputs) are independent runs, computed together: readouts (runs, steps, nodes). Every run
-        starts from rest.
+        Inputs (runs, steps, inputs) are independent runs, computed together: readouts (runs, steps,
+        nodes). Every run starts from rest.
         """
         u = np.asarray(u, dtype=float)
-        runs = u[None, :, None] if u.ndim == 1 else u[None] if u.ndim == 2 else u
-        if runs.ndim != 3 or runs.shape[2] != self.n_inputs:
-            wanted = f"(steps, {self.n_inputs}) or (runs, steps, {self.n_inputs})"
-            raise DataError(f"u has shape {u.shape}; this system wants a sequence {wanted}.")
+        runs = self._as_runs(u)
         generator = np.random.default_rng(seed)
-        x = (
-            np.swapaxes(runs, 0, 1) @ self.input_weights.T
-        )  # what enters each node; replaced by its state
+        # What enters each node at each step, (steps, runs, nodes). Each step is replaced by the
+        # state it leads to.
+        x = np.swapaxes(runs, 0, 1) @ self.input_weights.T
         state = np.zeros(x.shape[1:])
         for step, entering in enumerate(x):
             state = self._step(state, entering)
@@ -59,17 +71,33 @@ class _Reservoir(Checked):
             x[step] = state
         if self.noise:
             x += self.noise * generator.standard_normal(x.shape)
-        x = np.swapaxes(x, 0, 1)
-        return x if u.ndim == 3 else x[0]
+        readouts = np.swapaxes(x, 0, 1)
+        return readouts if u.ndim == 3 else readouts[0]
+
+    def _as_runs(self, u: Floats) -> Floats:
+        """Return inputs of any of the shapes that `__call__` takes as (runs, steps, inputs)."""
+        runs = u
+        if u.ndim == 1:
+            runs = u[None, :, None]
+        if u.ndim == 2:
+            runs = u[None]
+        if runs.ndim != 3 or runs.shape[2] != self.n_inputs:
+            raise DataError(
+                f"u has shape {u.shape}; this system wants a sequence (steps, {self.n_inputs}) or "
+                f"(runs, steps, {self.n_inputs})."
+            )
+        return runs
 
 
 @dataclass(frozen=True)
 class EchoState(_Reservoir):
-    """A recurrent network with fixed random weights: x[t] = (1 - leak) x[t-1] + leak tanh(W x[t-1] + w u[t] + b).
+    """A recurrent network with fixed random weights: x[t] = (1 - leak) x[t-1] + leak tanh(W x[t-1]
+    + w u[t] + b).
 
-    W is normal, scaled to the spectral radius `radius`; w is uniform within ± `input_scale`, b within ± `bias`.
-    Without bias the network is odd: readouts of inputs symmetric about zero hold odd degrees only.
-    With ``activation="linear"`` its capacities are known exactly, see `infocap.theory.linear_memory`.
+    W is normal, scaled to the spectral radius `radius`; w is uniform within ± `input_scale`, b
+    within ± `bias`. Without bias the network is odd: readouts of inputs symmetric about zero hold
+    odd degrees only. With ``activation="linear"`` its capacities are known exactly, see
+    `infocap.theory.linear_memory`.
 
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> EchoState(50, radius=0.9, input_scale=0.5, seed=1)(u).shape
@@ -84,9 +112,8 @@ class EchoState(_Reservoir):
     n_inputs: Count = 1
     activation: Activation = "tanh"
     noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    state_noise: NotNegative = (
-        0.0  # standard deviation of what enters every node at every step, and stays in the loop
-    )
+    # Standard deviation of what enters every node at every step, and stays in the loop.
+    state_noise: NotNegative = 0.0
     seed: int = 0  # of the weights, not of the noise
 
     def __post_init__(self) -> None:
@@ -96,11 +123,13 @@ class EchoState(_Reservoir):
 
     @cached_property
     def _weights(self) -> tuple[Floats, Floats, Floats]:
+        """Recurrent weights (nodes, nodes), input weights (nodes, inputs) and biases (nodes,)."""
         generator = np.random.default_rng(self.seed)
-        w = generator.standard_normal((self.n_nodes, self.n_nodes))
-        w *= self.radius / np.abs(np.linalg.eigvals(w)).max()
+        recurrent = generator.standard_normal((self.n_nodes, self.n_nodes))
+        recurrent *= self.radius / np.abs(np.linalg.eigvals(recurrent)).max()
         entering = self.input_scale * generator.uniform(-1, 1, (self.n_nodes, self.n_inputs))
-        return w, entering, self.bias * generator.uniform(-1, 1, self.n_nodes)
+        bias = self.bias * generator.uniform(-1, 1, self.n_nodes)
+        return recurrent, entering, bias
 
     @property
     def recurrent_weights(self) -> Floats:
@@ -113,17 +142,19 @@ class EchoState(_Reservoir):
         return self._weights[1]
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
-        w, _, bias = self._weights
-        return (1 - self.leak) * state + self.leak * ACTIVATIONS[self.activation](
-            state @ w.T + entering + bias
-        )
+        recurrent, _, bias = self._weights
+        activation = ACTIVATIONS[self.activation]
+        driven = activation(state @ recurrent.T + entering + bias)
+        return (1 - self.leak) * state + self.leak * driven
 
 
 @dataclass(frozen=True)
 class DelayLine(_Reservoir):
-    """The last `n_nodes` inputs and nothing else: x_k[t] = u[t-k] plus noise, for k = 0, ..., n_nodes - 1.
+    """The last `n_nodes` inputs and nothing else: x_k[t] = u[t-k] plus noise, for k = 0, ...,
+    n_nodes - 1.
 
-    Each delay has the capacity v / (v + noise²), v being the variance of the inputs, and every other function 0.
+    Each delay has the capacity v / (v + noise²), v being the variance of the inputs, and every
+    other function 0.
 
     >>> DelayLine(3)([1.0, 2.0, 3.0])
     array([[1., 0., 0.],
@@ -155,14 +186,16 @@ Nonlinearity = Annotated[str, partial(one_of, options=NONLINEARITIES)]
 
 @dataclass(frozen=True)
 class DelayReservoir(_Reservoir):
-    """One nonlinear node with delayed feedback, read out at `n_nodes` virtual nodes along the delay.
+    """One nonlinear node with delayed feedback, read out at `n_nodes` virtual nodes along the
+    delay.
 
-    The node obeys x'(s) = -x(s) + feedback f(x(s - delay) + input_scale m(s) u[t] + bias), time in units of its own
-    response time. Every input is held for one delay and multiplied by a mask m, one random level within ± 1 per virtual
-    node. f is ``"mackey-glass"``, s / (1 + abs(s)^exponent) (Appeltant et al., Nature Communications 2, 468, 2011), or
-    ``"ikeda"``, sin²(s), the opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012).
-    From one virtual node to the next the delayed value is held, and the low-pass part is then integrated exactly:
-    x_i[t] = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
+    The node obeys x'(s) = -x(s) + feedback f(x(s - delay) + input_scale m(s) u[t] + bias), time in
+    units of its own response time. Every input is held for one delay and multiplied by a mask m,
+    one random level within ± 1 per virtual node. f is ``"mackey-glass"``, s / (1 + abs(s)^exponent)
+    (Appeltant et al., Nature Communications 2, 468, 2011), or ``"ikeda"``, sin²(s), the
+    opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012). From one virtual node
+    to the next the delayed value is held, and the low-pass part is then integrated exactly: x_i[t]
+    = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
 
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> DelayReservoir(40, nonlinearity="ikeda")(u).shape
@@ -178,33 +211,34 @@ class DelayReservoir(_Reservoir):
     exponent: NotNegative = 1.0  # of the Mackey-Glass nonlinearity
     n_inputs: Count = 1
     noise: NotNegative = 0.0  # standard deviation of what is added to every readout
-    state_noise: NotNegative = (
-        0.0  # standard deviation of what is added to every virtual node, and stays in the loop
-    )
+    # Standard deviation of what is added to every virtual node, and stays in the loop.
+    state_noise: NotNegative = 0.0
     seed: int = 0  # of the mask, not of the noise
 
     @cached_property
     def input_weights(self) -> Floats:
         """The mask times `input_scale`, (nodes, inputs)."""
-        return self.input_scale * np.random.default_rng(self.seed).uniform(
-            -1, 1, (self.n_nodes, self.n_inputs)
-        )
+        generator = np.random.default_rng(self.seed)
+        mask = generator.uniform(-1, 1, (self.n_nodes, self.n_inputs))
+        return self.input_scale * mask
 
     @cached_property
     def _low_pass(self) -> tuple[Floats, Floats]:
-        """What f of each virtual node adds to each, (nodes, nodes), and what is left there of the last one's value."""
+        """What f at each virtual node adds to every later one, (nodes, nodes), and how the last
+        value decays, (nodes,).
+        """
         node = np.arange(self.n_nodes)
-        response = -np.expm1(-self.separation) * np.exp(
-            -self.separation * np.abs(node - node[:, None])
-        )
-        return np.triu(response), np.exp(-self.separation * (node + 1))
+        distance = np.abs(node - node[:, None])
+        response = -np.expm1(-self.separation) * np.exp(-self.separation * distance)
+        decay = np.exp(-self.separation * (node + 1))
+        return np.triu(response), decay
 
     def _step(self, state: Floats, entering: Floats) -> Floats:
-        response, left = self._low_pass
-        f = self.feedback * NONLINEARITIES[self.nonlinearity](
-            state + entering + self.bias, self.exponent
-        )
-        return f @ response + state[:, -1:] * left
+        response, decay = self._low_pass
+        nonlinearity = NONLINEARITIES[self.nonlinearity]
+        f = self.feedback * nonlinearity(state + entering + self.bias, self.exponent)
+        last_value = state[:, -1:]  # of the node at the end of the step before
+        return f @ response + last_value * decay
 
 
 def check_fading(
@@ -212,27 +246,38 @@ def check_fading(
     drive: Any,
     *,
     n_steps: int = 2000,
-    runs: int = 4,
     tolerance: float = 1e-3,
     seed: int | None = 0,
 ) -> int:
-    """The washout that a system needs: steps after which its readouts no longer tell from which state it started.
+    """Return the washout that a system needs: steps after which its readouts no longer tell its
+    initial state.
 
-    Capacities of sequences need fading memory: readouts may depend on recent inputs, not on how it all began. Here
-    different pasts, `n_steps` inputs in an order of their own, lead a system into different states, and once it starts
-    from rest; then the same inputs drive it, and the readouts must become equal. If they do not, a DataError says so.
+    Capacities of sequences need fading memory: readouts may depend on recent inputs, not on how it
+    all began. Here four different pasts, `n_steps` inputs in different orders, lead a system into
+    different states, and once it starts from rest; then the same inputs drive it, and the readouts
+    must become equal.
 
     Parameters
     ----------
     system
-        A callable (steps, inputs) -> (steps, readouts). Its noise must be repeatable: each run gets the same `seed`.
+        A callable (steps, inputs) -> (steps, readouts). Its noise must be repeatable: each run gets
+        the same `seed`.
     drive
-        A basis, from whose distributions inputs are drawn, or inputs (2 `n_steps`, inputs) of your own.
-    runs
-        How many different pasts. A system with several states to settle in needs many to show it.
+        A basis, from whose distributions inputs are drawn, or inputs (2 `n_steps`, inputs) of your
+        own.
+    n_steps
+        How many steps lead into the different states, and how many steps the common inputs then
+        drive the system.
     tolerance
-        Readouts that differ by less, in standard deviations of each, count as equal. A transient of 0.001 at the start
-        of N samples changes capacities by about 1e-6 / N.
+        Readouts that differ by less, in standard deviations of each, count as equal. A transient of
+        0.001 at the start of N samples changes capacities by about 1e-6 / N.
+    seed
+        The seed of the inputs, of their orders and of the noise.
+
+    Raises
+    ------
+    DataError
+        When the readouts do not become equal.
 
     Examples
     --------
@@ -240,39 +285,58 @@ def check_fading(
     >>> check_fading(infocap.systems.DelayLine(20), basis)
     19
     """
-    n_steps, runs = whole_number("n_steps", n_steps, 2), whole_number("runs", runs, 2)
-    generator = np.random.default_rng(seed)
-    if families := getattr(drive, "families", None):
-        u = np.column_stack([family.quantile(generator.random(2 * n_steps)) for family in families])
-    else:
-        u = to_numpy(drive).astype(float)
-    if len(u) < 2 * n_steps:
-        raise DataError(
-            f"drive has {len(u)} steps; give {2 * n_steps}, or `n_steps={len(u) // 2}`."
-        )
-    future = u[n_steps : 2 * n_steps]
-    driven = [np.concatenate([generator.permutation(u[:n_steps]), future]) for _ in range(runs)]
-    first, *others = (to_numpy(measure(system, past, seed))[n_steps:] for past in driven)
-    # From rest the noise is another one: two such runs tell how much that alone is; 1.5 times as much is no memory.
-    rest, again = (
-        to_numpy(measure(system, future, one)) for one in (seed, None if seed is None else seed + 1)
-    )
-    deviation = first.std(axis=0)
-
-    def distance(x: Floats, y: Floats) -> Floats:
-        """Root mean square over the readouts, in standard deviations of each, at every step."""
-        return np.sqrt(np.mean(((x - y) / np.where(deviation > 0, deviation, np.inf)) ** 2, axis=1))
-
+    n_steps = whole_number("n_steps", n_steps, 2)
     tolerance = positive("tolerance", tolerance)
-    alone = max(tolerance, 1.5 * distance(rest, again).max())
-    apart = np.max(
-        [*(distance(first, x) / tolerance for x in others), distance(first, rest) / alone], axis=0
-    )
-    late = np.flatnonzero(~(apart < 1))
-    if len(late) and late[-1] == n_steps - 1:
+    generator = np.random.default_rng(seed)
+    u = _driving_inputs(drive, 2 * n_steps, generator)
+    past = u[:n_steps]
+    future = u[n_steps : 2 * n_steps]
+
+    after_pasts = []  # readouts under the common inputs
+    for _ in range(N_PASTS):
+        shuffled_past = generator.permutation(past)
+        readouts = measure(system, np.concatenate([shuffled_past, future]), seed)
+        after_pasts.append(to_numpy(readouts)[n_steps:])
+    reference = after_pasts[0]
+    scale = reference.std(axis=0)
+    # A run from rest has other noise than the rest of the runs. Two such runs tell how much noise
+    # alone differs.
+    other_seed = None if seed is None else seed + 1
+    from_rest = to_numpy(measure(system, future, seed))
+    from_rest_again = to_numpy(measure(system, future, other_seed))
+    noise = _distance(from_rest, from_rest_again, scale).max()
+
+    distances = [_distance(reference, from_rest, scale) / max(tolerance, NOISE_FACTOR * noise)]
+    for readouts in after_pasts[1:]:
+        distances.append(_distance(reference, readouts, scale) / tolerance)
+    farthest = np.max(distances, axis=0)  # at every step, in units of what is allowed
+    is_apart = ~(farthest < 1)  # readouts that are not finite count as apart
+    steps_apart = np.flatnonzero(is_apart)
+    if is_apart[-1]:
         raise DataError(
-            f"after {n_steps} steps, runs from different states are {apart[-1]:.2g} times farther apart than noise and "
-            f"`tolerance={tolerance:g}` allow: the system is chaotic, has several states to settle in, or noise that "
-            "no `seed` repeats; lower its feedback, or give more `n_steps` if it is only slow."
+            f"after {n_steps} steps, runs from different states are {farthest[-1]:.2g} times "
+            f"farther apart than noise and `tolerance={tolerance:g}` allow: the system is chaotic, "
+            "has several states to settle in, or noise that no `seed` repeats; lower its "
+            "feedback, or give more `n_steps` if it is only slow."
         )
-    return int(late[-1]) + 1 if len(late) else 0
+    return int(steps_apart[-1]) + 1 if len(steps_apart) else 0
+
+
+def _driving_inputs(drive: Any, n_steps: int, generator: np.random.Generator) -> Floats:
+    """Return inputs (steps, inputs): drawn from the distributions of a basis, or those of the user."""
+    families = getattr(drive, "families", None)
+    if families:
+        columns = [family.quantile(generator.random(n_steps)) for family in families]
+        return np.column_stack(columns)
+    u: Floats = to_numpy(drive).astype(float)
+    if len(u) < n_steps:
+        raise DataError(f"drive has {len(u)} steps; give {n_steps}, or `n_steps={len(u) // 2}`.")
+    return u
+
+
+def _distance(x: Floats, y: Floats, scale: Floats) -> Floats:
+    """Return the root mean square over the readouts of x - y, in units of a scale of each, at every
+    step.
+    """
+    varying_scale = np.where(scale > 0, scale, np.inf)  # readouts that never change do not count
+    return np.sqrt(np.mean(((x - y) / varying_scale) ** 2, axis=1))

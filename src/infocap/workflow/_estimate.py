@@ -37,7 +37,6 @@ def estimate(
     sample_weight: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
     washout: int | None = None,
-    at: int | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
@@ -117,7 +116,6 @@ def estimate(
         "sample_weight": sample_weight,
         "repeats": repeats,
         "washout": washout,
-        "at": at,
         "memory_limit": memory_limit,
         "executor": executor,
     }

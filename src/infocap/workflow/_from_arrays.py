@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..basis._delayed import at_one_step
 from ..basis._family import Family
 from ..basis._product import ProductBasis
 from ..errors import Check, DataError, ParameterError
@@ -36,7 +35,6 @@ def estimate_arrays(
     sample_weight: ArrayLike | None = None,
     repeats: ArrayLike | None = None,
     washout: int | None = None,
-    at: int | None = None,
     memory_limit: str | float | None = None,
     executor: Any = None,
 ) -> CapacityResult:
@@ -53,15 +51,6 @@ def estimate_arrays(
         raise ParameterError(
             f"`family={family!r}` goes without a basis, which has its own; leave out one of them."
         )
-    basis_of_result = basis
-    if at is not None:
-        if washout is not None:
-            raise ParameterError(
-                f"`washout={washout!r}` has no meaning at one time step; leave out `washout` or `at`."
-            )
-        if repeats is not None:
-            _, repeats, _ = at_one_step(u, repeats, basis, at)
-        u, x, basis = at_one_step(u, x, basis, at)
     options = dict(method_options or {})
     chosen_method = find_method(method, options)
     samples = Samples.of(
@@ -80,6 +69,4 @@ def estimate_arrays(
     )
     evidence = evidence_of(samples, engine, constant, nan_policy, chosen_method)
     result = conclude(evidence, chosen_method, options)
-    if at is not None:
-        result = replace(result, basis=basis_of_result)  # whose functions are of delayed inputs
     return replace(result, checks=(*result.checks, *notes))

@@ -1,0 +1,151 @@
+"""Which family each input has.
+
+Users give names, texts with ranges and units, or families themselves; files hold descriptions.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .._validation import whole_number
+from ..errors import ParameterError
+from ._family import Family
+from ._registry import find_maker, restore
+
+# Every function keeps an index for each input: with more inputs, even degree 1 would take 20 GB.
+MAX_INPUTS = 100_000
+
+
+def inputs(*described: str) -> list[Family]:
+    """Return inputs with their names, units, ranges and distributions, for `product_basis`, `Plan`
+    and `estimate`.
+
+    Parameters
+    ----------
+    described
+        One text ``name [unit]:low:high:family`` per input; the unit, the range and the family may
+        be left out. A family has a name as for `product_basis`, or that of its distribution, such
+        as ``normal``; without one, inputs are uniform.
+
+    Examples
+    --------
+    >>> ours = infocap.inputs("Voltage A [V]:0:5", "Phase [deg]:0:360:fourier")
+    >>> infocap.product_basis(ours, max_degree=1).labels
+    ['1', 'cos1(Phase)', 'sin1(Phase)', 'P1(Voltage A)']
+    """
+    texts = []
+    for text in described:
+        if not isinstance(text, str):
+            raise ParameterError(
+                f"`inputs={described!r}` must be texts such as 'Voltage [V]:0:5', one per input."
+            )
+        texts.append(text if ":" in text else f"{text}:uniform")
+    return find_families(texts, None)
+
+
+def find_families(
+    family: Any, n_inputs: int | None, domain: tuple[float, float] | None = None
+) -> list[Family]:
+    """Return one family per input.
+
+    Parameters
+    ----------
+    family
+        A family, its name, or its description as plain data, which all inputs share; or a list with
+        one for each input.
+    n_inputs
+        The number of inputs. A list says it by its length.
+    domain
+        The interval of every input; None leaves each family its own.
+    """
+    if n_inputs is not None:
+        n_inputs = whole_number("n_inputs", n_inputs, 1)
+        if n_inputs > MAX_INPUTS:
+            raise ParameterError(
+                f"`n_inputs={n_inputs:,}` is more than {MAX_INPUTS:,}, as no device has; give "
+                "fewer."
+            )
+    if isinstance(family, Sequence) and not isinstance(family, str):
+        entries = list(family)
+    else:
+        entries = [family] * (n_inputs or 1)
+    if not entries or n_inputs not in (None, len(entries)):
+        raise ParameterError(
+            f"`n_inputs={n_inputs!r}` but {len(entries)} families are given, one for each."
+        )
+    families = [_family_of(entry) for entry in entries]
+    _refuse_equal_names(families)
+    if domain is not None:
+        families = [of_input.on(domain) for of_input in families]
+    return families
+
+
+def _family_of(entry: Any) -> Family:
+    """Return a family from whatever stands for it."""
+    if isinstance(entry, Family):
+        return entry
+    if isinstance(entry, str):
+        return _family_of_text(entry)
+    if isinstance(entry, dict):
+        return restore(**entry)
+    raise ParameterError(
+        f"`family={entry!r}` must be a name, or a Family such as legendre() of infocap.basis."
+    )
+
+
+def _refuse_equal_names(families: list[Family]) -> None:
+    """Refuse two inputs of the same name; inputs without a name are numbered later."""
+    names = set()
+    for family in families:
+        if family.variable and family.variable in names:
+            raise ParameterError(
+                f"two inputs are called {family.variable!r}; give each a name of its own."
+            )
+        names.add(family.variable)
+
+
+def _family_of_text(text: str) -> Family:
+    """Return the family of a text.
+
+    It is a name such as ``hermite`` or ``jacobi(1, 1)``, or describes an input such as ``Bias
+    [V]:0:5:normal``.
+    """
+    *words, last_word = (word.strip() for word in text.split(":"))
+    if len(words) == 2:  # "name:low:high", without a family
+        variable_and_range = [*words, last_word]
+        family_name = "uniform"
+    else:  # "name:low:high:family", "name:family" or "family"
+        variable_and_range = words
+        family_name = last_word
+    try:
+        family = _family_of_name(family_name)
+        interval = [float(edge) for edge in variable_and_range[1:]]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"family {text!r} cannot be made: {error}") from None
+    if len(variable_and_range) not in (0, 1, 3) or variable_and_range[:1] == [""]:
+        raise ParameterError(
+            f"the input {text!r} must look like 'Bias [V]:0:5' or 'Phase [deg]:0:360:fourier'."
+        )
+    if interval:
+        low, high = interval
+        family = family.on((low, high))
+    if variable_and_range:
+        family = family.named(variable_and_range[0])
+    return family
+
+
+def _family_of_name(name: str) -> Family:
+    """Return the family of a name, perhaps with numbers in brackets: ``legendre``, ``normal``,
+    ``jacobi(1, 1)``.
+    """
+    call = re.fullmatch(r"(\w+)\s*\(([^()]*)\)", name)
+    if call is None:
+        return restore(name)
+    maker = find_maker(call[1])
+    arguments: list[float | int] = []
+    for text in call[2].split(","):
+        number = float(text)
+        arguments.append(int(number) if number.is_integer() else number)
+    return maker(*arguments)

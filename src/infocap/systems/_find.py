@@ -1,0 +1,45 @@
+"""Systems by name: what a command line or a plan writes in place of a Python object."""
+
+from collections.abc import Callable
+
+from .._plugins import find_by_name
+from ..typing import System
+from ._networks import FeedForward, RandomFeatures
+from ._reservoirs import DelayLine, DelayReservoir, EchoState
+
+SYSTEMS: dict[str, Callable[..., System]] = {
+    "RandomFeatures": RandomFeatures,
+    "FeedForward": FeedForward,
+    "EchoState": EchoState,
+    "DelayLine": DelayLine,
+    "DelayReservoir": DelayReservoir,
+}
+
+
+def find(name: str) -> Callable[..., System]:
+    """Return what makes the systems of a name: a class of infocap, or whatever another package
+    offers.
+
+    Parameters
+    ----------
+    name
+        The name of a class in `infocap.systems`, or of an entry point of the group
+        ``infocap.systems`` of an installed package.
+
+    Returns
+    -------
+    Callable
+        A class, or a function that returns a system.
+
+    Raises
+    ------
+    ParameterError
+        When nobody offers the name.
+
+    Examples
+    --------
+    >>> find("DelayLine")(3)
+    DelayLine(n_nodes=3, noise=0.0)
+    """
+    made_by: Callable[..., System] = find_by_name("system", name, SYSTEMS, "infocap.systems")
+    return made_by
