@@ -89,7 +89,7 @@ def test_estimate_says_the_total_in_words_and_writes_what_is_asked_for(infocap_s
     assert files[4].read_bytes()[:4] == b"%PDF"
     assert infocap.load_result(files[1]).total == result.total
     assert result.metadata["provenance"]["operator"] == "Ada"
-    same = infocap.estimate(infocap.read("run.nc"), basis=PLAN.basis, growth=False)
+    same = infocap.estimate(infocap.read("run.nc"), basis=PLAN.basis)
     assert np.array_equal(result.capacity, same.capacity)
 
 
@@ -243,7 +243,7 @@ def test_a_plan_that_does_not_fit_is_refused(infocap_says, tmp_path):
 
 
 def test_show_tells_a_result_without_estimating_again(infocap_says, monkeypatch, tmp_path):
-    monkeypatch.setattr("infocap.lab.cli._estimate.analyse", None)
+    monkeypatch.setattr("infocap.lab.cli._estimate.estimate_recording", None)
     code, out, err = infocap_says("show", "result.nc", "--top", "2", "--plot", tmp_path / "g.svg")
     result = infocap.load_result("result.nc")
     assert (code, err) == (0, "")
@@ -293,7 +293,7 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     assert "operator Ada" in text
     full = recording(
         {"plan": 7},
-        acquired=np.arange(512)[::-1],
+        time=np.arange(512)[::-1],
         repeats=np.where(np.arange(512)[:, None] < 10, X, np.nan),
         noise=X[:20],
         reference=X[:9],
