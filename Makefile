@@ -38,9 +38,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Writes the numbers of paper/paper.md anew, from the verdicts in paper/figures and from benchmarks/RESULTS.md.
+# Writes the numbers of paper/paper.md anew, from the verdicts in paper/figures and from benchmarks/RESULTS.md; and
+# paper/README.md, the page of these verdicts.
 paper: $(VENV)/.core
 	$(BIN)/python tools/fill_paper.py
+	$(BIN)/python -m paper.page
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/core.py

@@ -1,4 +1,15 @@
-"""Numbers as people read them: durations, sizes, digits worth showing, values with errors, lists cut short."""
+"""Numbers as people read them, in the terminal, on pages and in plots.
+
+The rules, which hold everywhere:
+
+- ± is one standard error: ``20.01 ± 0.13``. An interval is written with its level: ``19.76 to 20.27 (95 %)``.
+- The error has two digits, and the value has as many decimals as its error, at most five.
+- A value without an error has three decimals. Readouts without noise have an error of zero, which is not written.
+- An error too small for five decimals is written as its bound, ``<0.00001``, and not as zero.
+- A value whose error bar is not trusted is rounded to the leading digit of that error, and has no ±.
+- Times and amounts of memory are written in the unit that suits their size.
+- A long list is cut short and says how many names it leaves out.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,6 +19,15 @@ import numpy as np
 # The standard errors on either side of a value that make a 95 % confidence interval of a normal distribution.
 HALF_WIDTH_95 = 1.959963984540054
 
+# More decimals than this are hard to read, and no capacity is known so well.
+MAX_DECIMALS = 5
+# Decimals of a value of which no error is known.
+DECIMALS_WITHOUT_ERROR = 3
+
+# From these durations on, minutes and hours are easier to read than seconds: two minutes, and two hours.
+MIN_SECONDS_IN_MINUTES = 120
+MIN_SECONDS_IN_HOURS = 7200
+
 
 def duration(seconds: float) -> str:
     """Return a time in the unit that suits its length.
@@ -15,9 +35,11 @@ def duration(seconds: float) -> str:
     >>> duration(89), duration(200), duration(9000)
     ('89 s', '3 min', '2.5 h')
     """
-    if seconds < 120:
+    if seconds < MIN_SECONDS_IN_MINUTES:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    if seconds < MIN_SECONDS_IN_HOURS:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def size(n_bytes: float) -> str:
@@ -26,79 +48,94 @@ def size(n_bytes: float) -> str:
     >>> size(2.1e7), size(1.2e9)
     ('21 MB', '1.2 GB')
     """
-    return f"{n_bytes / 1e6:.0f} MB" if n_bytes < 1e9 else f"{n_bytes / 1e9:.1f} GB"
+    if n_bytes < 1e9:
+        return f"{n_bytes / 1e6:.0f} MB"
+    return f"{n_bytes / 1e9:.1f} GB"
 
 
 def decimals(error: float) -> int:
-    """Return how many decimals a number with this standard error deserves: two digits of the error, at most 5.
+    """Return how many decimals a number with this standard error deserves: two digits of the error.
 
     >>> decimals(0.13), decimals(0.00039), decimals(12.0)
     (2, 5, 0)
     """
-    return 3 if error <= 0 else int(np.clip(np.ceil(-np.log10(error)) + 1, 0, 5))
+    if error <= 0:
+        return DECIMALS_WITHOUT_ERROR
+    place_of_second_digit = np.ceil(-np.log10(error)) + 1
+    return int(np.clip(place_of_second_digit, 0, MAX_DECIMALS))
 
 
 def with_error(value: float, error: float | None, width: float = 1.0) -> str:
-    """Return a value ± so many standard errors, to the digits that the error allows; without one, three decimals.
+    """Return a value ± `width` standard errors, to the digits that the error allows.
 
-    An error of exactly zero, as readouts without noise have it, is left out.
+    Without an error, or with one of exactly zero, as readouts without noise have it, the value stands alone.
 
     >>> with_error(20.0104, 0.1293), with_error(-1e-9, 0.02), with_error(1.5, None)
     ('20.01 ± 0.13', '0.000 ± 0.020', '1.500')
     >>> with_error(8.92, 0.0), with_error(8.92, 1e-9), with_error(81.27, 12.0)
     ('8.920', '8.92000 ± <0.00001', '81 ± 12')
     """
+    # The letter z in the formats below writes a value that is rounded to zero as 0.000 and not as -0.000.
     if not error or not np.isfinite(error):
-        return f"{value:z.3f}"  # no -0.000
+        return f"{value:z.{DECIMALS_WITHOUT_ERROR}f}"
     digits = decimals(error)
     return f"{value:z.{digits}f} ± {above_zero(width * error, digits)}"
 
 
 def above_zero(value: float, digits: int) -> str:
-    """Return a positive value with so many decimals, or the smallest that can be written so as its bound.
+    """Return a positive value with this many decimals, or the smallest number that has them as its bound.
 
     >>> above_zero(0.034, 2), above_zero(0.0004, 2)
     ('0.03', '<0.01')
     """
-    said = f"{value:.{digits}f}"
-    return said if float(said) else f"<{10.0**-digits:.{digits}f}"
+    text = f"{value:.{digits}f}"
+    if float(text) == 0:
+        return f"<{10.0**-digits:.{digits}f}"
+    return text
 
 
 def short(value: float, most: float | None = None) -> str:
-    """Return a value with one decimal, or with as many as tell it from the `most` that it could be.
+    """Return a value with one decimal, or with as many as tell it from zero and from `most`, its largest value.
 
     >>> short(12.34), short(16.974, 17), short(16.9999999, 17), short(0.004), short(0.0)
     ('12.3', '16.97', '17', '0.004', '0')
     """
     for digits in (1, 2, 3, 4):
-        said = f"{value:.{digits}f}"
-        if float(said) not in (0.0, most):
-            return said
-    return "0" if most is None or float(said) == 0.0 else str(most)
+        text = f"{value:.{digits}f}"
+        if float(text) not in (0.0, most):
+            return text
+    if most is None or float(text) == 0.0:
+        return "0"
+    return str(most)
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, to two digits or to whole per cent.
+    """Return a share in per cent: whole per cent, or two digits of a share below one tenth.
 
     >>> percent(1.094), percent(0.0123)
     ('109 %', '1.2 %')
     """
-    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+    if share >= 0.1:
+        return f"{100 * share:.0f} %"
+    return f"{100 * share:.2g} %"
 
 
 def rounded(value: float, error: float | None) -> str:
-    """Return a value in which little trust is put, to the leading digit of its error and two digits at most.
+    """Return a value whose error bar is not trusted, to the leading digit of its error and two digits at most.
 
     >>> rounded(81.27, 0.41), rounded(9.53, 0.08), rounded(81.27, 20.0), rounded(0.0, None)
     ('81', '9.5', '80', '0')
     """
     if value == 0:
         return "0"
-    exponent = int(f"{value:.1e}".partition("e")[2])
-    place = exponent - 1
+    # The exponent of 10 at the value's leading digit, after rounding to two digits: 9.96 is 10.
+    leading_exponent = int(f"{value:.1e}".partition("e")[2])
+    last_exponent = leading_exponent - 1
     if error is not None and np.isfinite(error) and error > 0:
-        place = int(np.clip(np.floor(np.log10(error)), place, exponent))
-    return f"{round(value, -place):.{max(-place, 0)}f}"
+        exponent_of_error = np.floor(np.log10(error))
+        last_exponent = int(np.clip(exponent_of_error, last_exponent, leading_exponent))
+    n_decimals = max(-last_exponent, 0)
+    return f"{round(value, -last_exponent):.{n_decimals}f}"
 
 
 def name_and_unit(text: str) -> tuple[str, str]:
@@ -107,23 +144,28 @@ def name_and_unit(text: str) -> tuple[str, str]:
     >>> name_and_unit("Voltage A [V]"), name_and_unit("phase (deg)"), name_and_unit("u1")
     (('Voltage A', 'V'), ('phase', 'deg'), ('u1', ''))
     """
-    found = re.fullmatch(r"(.+?)(?:\s*\[(.*)\]|\s+\((.*)\))", text.strip())
-    return (found[1], found[2] or found[3] or "") if found else (text.strip(), "")
+    match = re.fullmatch(r"(.+?)(?:\s*\[(.*)\]|\s+\((.*)\))", text.strip())
+    if match is None:
+        return text.strip(), ""
+    return match[1], match[2] or match[3] or ""
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return the first few names, and how many more there are.
+    """Return the first few names, at most `most`, and how many more there are.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    text = ", ".join(names[:most])
+    if len(names) > most:
+        text += f" and {len(names) - most} more"
+    return text
 
 
 def counted(number: int, thing: str) -> str:
-    """Return a number of things.
+    """Return a number of things, with the plural where it is not one.
 
     >>> counted(1, "input"), counted(2, "input")
     ('1 input', '2 inputs')
     """
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -1,45 +1,74 @@
-"""Checks of plain arguments, in one wording: what was wrong, the value found, what to give instead.
+"""Checks of plain arguments, in one wording: what was wrong, the value that was given, what to give instead.
 
-Names of parameters stand in backticks, here and in every message, for the command line to name its options instead.
+Here and in every message of infocap the name of a parameter stands in backticks, with its value or without. The command
+line then writes it as an option: `max_degree=-1` becomes --max-degree -1.
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import partial
 from numbers import Integral, Real
 from typing import Annotated, Any, get_type_hints
 
 import numpy as np
 
+from ._formatting import listed
 from .errors import ParameterError
+
+# How alike two names must be, from 0 to 1 as difflib measures it, for one to be taken for a mistyped form of the other.
+MIN_SIMILARITY = 0.6
+# Longer lists of names are cut short in messages, such as the labels of a thousand functions.
+MAX_NAMES_IN_MESSAGE = 20
 
 
 def one_of(name: str, value: Any, options: Iterable[Any]) -> None:
-    """Refuse a name that is not on the list."""
+    """Refuse a value that is not on the list, and name the one that was probably meant.
+
+    >>> one_of("method", "surogate", ["raw", "surrogate"])
+    Traceback (most recent call last):
+    infocap.errors.ParameterError: `method='surogate'` is not one of 'raw', 'surrogate'; did you mean 'surrogate'?
+    """
     options = list(options)
-    if not any(
-        value is option or (isinstance(value, str) and value == option) for option in options
-    ):
-        raise ParameterError(f"`{name}={value!r}` is not one of {', '.join(map(repr, options))}.")
+    for option in options:
+        # Only texts are compared by value: an array would be compared number by number.
+        if value is option or (isinstance(value, str) and value == option):
+            return
+    names = listed([repr(option) for option in options], MAX_NAMES_IN_MESSAGE)
+    raise ParameterError(f"`{name}={value!r}` is not one of {names}{did_you_mean(value, options)}")
+
+
+def did_you_mean(name: Any, known_names: Iterable[Any]) -> str:
+    """Return the end of a sentence about an unknown name: the nearest known name, or only the full stop.
+
+    >>> did_you_mean("estmate", ["estimate", "explore"])
+    "; did you mean 'estimate'?"
+    >>> did_you_mean("banana", ["estimate", "explore"])
+    '.'
+    """
+    # Capitals are ignored, so that 'Legendre' is taken for 'legendre'.
+    by_small_letters = {known.lower(): known for known in known_names if isinstance(known, str)}
+    matches = get_close_matches(str(name).lower(), by_small_letters, n=1, cutoff=MIN_SIMILARITY)
+    if not matches:
+        return "."
+    return f"; did you mean {by_small_letters[matches[0]]!r}?"
 
 
 def made_by(name: str, value: Any, kind: type, maker: str) -> None:
-    """Refuse an object of another class than that which `maker` makes."""
+    """Refuse an object that is not of the class `kind`, which the function named `maker` makes."""
     if not isinstance(value, kind):
         raise ParameterError(f"`{name}={value!r:.60}` must come from {maker}.")
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
-    """Return a whole number; refuse anything else, and less than `least`."""
-    whole = isinstance(value, Integral) or (
-        isinstance(value, float | np.floating) and value.is_integer()
-    )
-    if not whole or value < least:
+    """Return a whole number; refuse anything else, and numbers below `least`."""
+    is_whole_float = isinstance(value, float | np.floating) and value.is_integer()
+    if not (isinstance(value, Integral) or is_whole_float) or value < least:
         raise ParameterError(f"`{name}={value!r}` must be a whole number, {least} or more.")
     return int(value)
 
 
 def number(name: str, value: Any, least: float = -np.inf) -> float:
-    """Return a finite number; refuse anything else, and less than `least`."""
+    """Return a finite number; refuse anything else, and numbers below `least`."""
     if not _finite(value) or value < least:
         bound = "" if np.isinf(least) else f", {least:g} or more"
         raise ParameterError(f"`{name}={value!r}` must be a finite number{bound}.")
@@ -61,17 +90,18 @@ def probability(name: str, value: Any) -> float:
 
 
 def yes_or_no(name: str, value: Any) -> bool:
-    """Return True or False; refuse what merely looks like one of them."""
+    """Return True or False; refuse everything else, also 0, 1 and texts."""
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"`{name}={value!r}` must be True or False.")
     return bool(value)
 
 
 def _finite(value: Any) -> bool:
+    """Return whether a value is a real number, neither NaN nor infinite."""
     return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
-# Types of fields that say how they are checked; signatures show these names.
+# Types for the fields of a `Checked` dataclass, which say how a value is checked. Signatures show their names.
 Finite = Annotated[float, number]
 Positive = Annotated[float, positive]
 NotNegative = Annotated[float, partial(number, least=0.0)]
@@ -79,9 +109,9 @@ Count = Annotated[int, partial(whole_number, least=1)]
 
 
 class Checked:
-    """A dataclass whose fields are checked when it is made, where their types say how: ``length_m: NotNegative``."""
+    """A base of dataclasses that checks the fields whose types say how, such as ``length_m: NotNegative``."""
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(type(self), include_extras=True).items():
-            for check in getattr(kind, "__metadata__", ()):
+        for name, field_type in get_type_hints(type(self), include_extras=True).items():
+            for check in getattr(field_type, "__metadata__", ()):
                 check(name, getattr(self, name))

@@ -20,7 +20,7 @@ from numpy.testing import assert_allclose
 
 import infocap
 from infocap.lab.cli import main, run
-from infocap.lab.cli._reproduce import FIGURES, PACKAGE, load_scripts
+from infocap.lab.cli._reproduce import FIGURES, SCRIPTS_PACKAGE, load_scripts
 from infocap.photonics import Fibre, FibreSystem
 
 pytestmark = pytest.mark.pages
@@ -35,9 +35,9 @@ COMMITTED = {
 }
 
 load_scripts()
-_common, _measured, _page, _work, fig1, fig4, fig5, fig6, fig8 = (
-    importlib.import_module(f"{PACKAGE}.{name}")
-    for name in ("_common", "_measured", "_page", "_work", "fig1", "fig4", "fig5", "fig6", "fig8")
+_common, _measured, page, _work, fig1, fig4, fig5, fig6, fig8 = (
+    importlib.import_module(f"{SCRIPTS_PACKAGE}.{name}")
+    for name in ("_common", "_measured", "page", "_work", "fig1", "fig4", "fig5", "fig6", "fig8")
 )
 
 
@@ -45,12 +45,8 @@ _common, _measured, _page, _work, fig1, fig4, fig5, fig6, fig8 = (
 def quick(tmp_path_factory):
     """The folder that ``infocap reproduce all --quick`` leaves, and what it printed."""
     folder = tmp_path_factory.mktemp("quick")
-    page = folder / "README.md"
-    outcome = CliRunner().invoke(
-        main,
-        ["reproduce", "all", "--quick", "-o", str(folder), "--workers", "2", "--page", str(page)],
-        catch_exceptions=False,
-    )
+    words = ["reproduce", "all", "--quick", "-o", str(folder), "--workers", "2"]
+    outcome = CliRunner().invoke(main, words, catch_exceptions=False)
     assert outcome.exit_code == 0
     return folder, outcome.output
 
@@ -61,7 +57,7 @@ def opened(folder, name):
 
 
 def script(name):
-    return importlib.import_module(f"{PACKAGE}.{name}")
+    return importlib.import_module(f"{SCRIPTS_PACKAGE}.{name}")
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -411,17 +407,22 @@ def test_the_scripts_import_only_public_names():
             assert not [name for name in names if name.startswith("_")], path.name
 
 
-def test_the_wheel_carries_every_script():
+def test_the_wheel_carries_every_script_that_reproduce_needs():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
-    expected = {f"paper/{path.name}": f"infocap/_paper/{path.name}" for path in PAPER.glob("*.py")}
-    assert included == expected
+    needed = {path.name for path in PAPER.glob("*.py")} - {"page.py"}
+    assert included == {f"paper/{name}": f"infocap/_paper/{name}" for name in needed}
 
 
-def test_the_page_is_that_of_the_committed_verdicts(quick):
-    assert (PAPER / "README.md").read_text(encoding="utf-8") == _page.page(COMMITTED, "figures")
-    assert (PAPER / "software.md").read_text(encoding="utf-8") == script("_software").software(
-        COMMITTED
-    )
+def test_the_page_is_that_of_the_committed_verdicts(tmp_path, monkeypatch):
+    committed = (PAPER / "README.md").read_text(encoding="utf-8")
+    assert page.page(COMMITTED, "figures") == committed
+    assert "## Why some statements differ" in committed
     assert all((PAPER / "figures" / f"{name}.png").stat().st_size < 400_000 for name in FIGURES)
-    assert "## Why some statements differ" in (quick[0] / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "figures").mkdir()
+    for name in FIGURES:
+        verdicts = json.dumps(COMMITTED[name])
+        (tmp_path / "figures" / f"{name}.json").write_text(verdicts, encoding="utf-8")
+    monkeypatch.setattr(page, "PAPER", tmp_path)
+    page.main()
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == committed

@@ -39,7 +39,7 @@ def test_simulate_writes_a_recording_that_can_be_estimated(tmp_path):
     assert recording.metadata["system"]["power_dbm"] == 1.0
     assert recording.metadata["seed"] == 3
     result = infocap.estimate(
-        recording.inputs, recording.readouts, basis, design_index=recording.index
+        recording.inputs, recording.readouts, basis, design_index=recording.design_index
     )
     assert 8 < result.total < 13
 

@@ -14,7 +14,7 @@ from PIL import Image
 import infocap
 from infocap.lab import Plan
 from infocap.lab.cli import main, run
-from infocap.lab.cli._terminal import as_options
+from infocap.lab.cli._terminal import name_options
 
 PLAN = Plan(
     n_inputs=2,
@@ -68,9 +68,9 @@ def infocap_says(folder, monkeypatch, capsys):
 
 
 def test_estimate_says_the_total_in_words_and_writes_what_is_asked_for(infocap_says, tmp_path):
-    files = [tmp_path / name for name in ("r.nc", "r.csv", "matrix.png", "bars.svg", "bars.pdf")]
+    files = [tmp_path / name for name in ("r.nc", "r.csv", "m.png", "m.svg", "m.pdf")]
     code, out, err = infocap_says(
-        "estimate", "run.nc", "-o", files[0], "-o", files[1], "--plot", files[2], "--bars", files[3], "--bars", files[4]
+        "estimate", "run.nc", "-o", files[0], "-o", files[1], "--plot", files[2], "--plot", files[3], "--plot", files[4]
     )  # fmt: skip
     result = infocap.load_result(files[0])
     low, high = result.total_interval()
@@ -89,14 +89,15 @@ def test_estimate_says_the_total_in_words_and_writes_what_is_asked_for(infocap_s
     assert files[4].read_bytes()[:4] == b"%PDF"
     assert infocap.load_result(files[1]).total == result.total
     assert result.metadata["provenance"]["operator"] == "Ada"
-    same = infocap.estimate(infocap.read("run.nc"), basis=PLAN.basis, growth=False)
+    same = infocap.estimate(infocap.read("run.nc"), basis=PLAN.basis)
     assert np.array_equal(result.capacity, same.capacity)
 
 
 @pytest.mark.parametrize("suffix", ["nc", "csv"])
 def test_results_and_pictures_may_be_written_again_but_nothing_else(infocap_says, suffix, tmp_path):
-    result, picture = tmp_path / f"r.{suffix}", tmp_path / "bars.png"
-    words = ["estimate", "run.nc", "--no-growth", "--quiet", "-o", result, "--bars", picture]
+    result = tmp_path / f"r.{suffix}"
+    picture = tmp_path / "matrix.png"
+    words = ["estimate", "run.nc", "--no-growth", "--quiet", "-o", result, "--plot", picture]
     assert infocap_says(*words) == (0, "", "")
     assert infocap_says(*words) == (0, "", "")
     mine = tmp_path / f"mine.{suffix}"
@@ -187,7 +188,7 @@ def test_every_other_option_reaches_the_estimate(infocap_says, tmp_path):
         tmp_path / "c.nc"
     )
     code, out, _ = infocap_says(
-        "estimate", tmp_path / "c.nc", "--nan-policy", "omit", "--complex-as", "split", "--no-constant", "--no-growth",
+        "estimate", tmp_path / "c.nc", "--nan-policy", "omit", "--complex-as", "split", "--no-growth",
         "--method", "threshold-richardson", "-o", tmp_path / "r.nc",
     )  # fmt: skip
     result = infocap.load_result(tmp_path / "r.nc")
@@ -205,14 +206,19 @@ WRONG = {
     "no such folder": (["estimate", "run.nc", "-o", "nowhere/r.nc"], 3, "the folder nowhere does not exist"),
     "output of an unknown kind": (["estimate", "run.nc", "-o", "r.txt"], 2, "'.txt' is not one of '.nc', '.csv'"),
     "picture of an unknown kind": (["estimate", "run.nc", "--plot", "r.gif"], 2, "'.gif' is not one of '.png'"),
-    "one name for two things": (["estimate", "run.nc", "--plot", "a.png", "--bars", "./a.png"], 2, "is named twice"),
-    "unknown family": (["estimate", "run.nc", "--family", "legendary"], 2, "--family legendary is not one of"),
+    "one name for two things": (["show", "result.nc", "--plot", "a.png", "--bars", "./a.png"], 2, "is named twice"),
+    "unknown family": (["estimate", "run.nc", "--family", "legendary"], 2, "--family 'legendary' is not one of"),
     "family without its numbers": (["estimate", "run.nc", "--family", "jacobi(1"], 2, "is not one of"),
     "family with wrong numbers": (["estimate", "run.nc", "--family", "jacobi(1, x)"], 2, "'jacobi(1, x)' cannot be made"),
     "three families": (["estimate", "run.nc", *["--family", "legendre"] * 3], 2, "3 families are given for 2 inputs"),
     "empty domain": (["estimate", "run.nc", "--domain", "1", "1"], 2, "low < high"),
     "unknown method": (["estimate", "run.nc", "--method", "best"], 2, "'best' is not one of"),
-    "too large": (["estimate", "many.nc", "--max-degree", "12"], 2, "lower --max-degree, or cut with --max-interactions or --index-set"),
+    "mistyped command": (["estmate", "run.nc"], 2, "No such command 'estmate'; did you mean 'estimate'?"),
+    "mistyped option": (["estimate", "run.nc", "--max-degre", "3"], 2, "--max-degree"),
+    "mistyped method": (["estimate", "run.nc", "--method", "surogate"], 2, "; did you mean 'surrogate'?"),
+    "mistyped family": (["estimate", "run.nc", "--family", "Legendre"], 2, "; did you mean 'legendre'?"),
+    "mistyped index set": (["estimate", "run.nc", "--index-set", "hyperbola"], 2, "; did you mean 'hyperbolic'?"),
+    "too large": (["estimate", "many.nc", "--max-degree", "12"], 2, "lower --max-degree, or cut with --max-interactions or --index-set 'hyperbolic'"),
     "pictures of a recording": (["show", "run.nc", "--bars", "b.png"], 2, "`infocap estimate` writes and draws"),
     "compare one": (["compare", "result.nc"], 2, "two results or more"),
     "compare a recording": (["compare", "result.nc", "run.nc"], 3, "`infocap estimate run.nc -o result.nc` makes one"),
@@ -243,7 +249,7 @@ def test_a_plan_that_does_not_fit_is_refused(infocap_says, tmp_path):
 
 
 def test_show_tells_a_result_without_estimating_again(infocap_says, monkeypatch, tmp_path):
-    monkeypatch.setattr("infocap.lab.cli._estimate.analyse", None)
+    monkeypatch.setattr("infocap.lab.cli._estimate.estimate_recording", None)
     code, out, err = infocap_says("show", "result.nc", "--top", "2", "--plot", tmp_path / "g.svg")
     result = infocap.load_result("result.nc")
     assert (code, err) == (0, "")
@@ -268,12 +274,13 @@ def test_show_marks_warnings_and_notes_of_a_saved_result(infocap_says, tmp_path)
         assert "note: dead channels were dropped (column 7)" in text
 
 
-def test_show_heeds_strict_and_quiet_for_recordings_as_for_results(infocap_says, tmp_path):
+def test_show_heeds_strict_for_recordings_as_for_results(infocap_says, tmp_path):
     u = np.linspace(-1, 1, 8)[:, None]
     checks = ("a cable was loose", infocap.errors.Check("a door was open", "note"))
     infocap.Recording(u, u, np.arange(8), checks=checks).save(tmp_path / "told.nc")
-    code, out, _ = infocap_says("show", tmp_path / "told.nc", "--strict", "--quiet")
-    assert (code, out) == (1, "warning: a cable was loose\n")
+    code, out, _ = infocap_says("show", tmp_path / "told.nc", "--strict")
+    assert code == 1
+    assert out.endswith("warning: a cable was loose\nnote: a door was open\n")
     assert infocap_says("show", tmp_path / "told.nc")[0] == 0
 
 
@@ -293,7 +300,7 @@ def test_show_tells_what_a_recording_holds(infocap_says, tmp_path):
     assert "operator Ada" in text
     full = recording(
         {"plan": 7},
-        acquired=np.arange(512)[::-1],
+        time=np.arange(512)[::-1],
         repeats=np.where(np.arange(512)[:, None] < 10, X, np.nan),
         noise=X[:20],
         reference=X[:9],
@@ -362,7 +369,7 @@ def test_inputs_and_readouts_may_lie_in_two_files_under_names_of_their_own(infoc
     assert_allclose(
         result.capacity, infocap.estimate(PLAN.inputs, X[:, :3], PLAN.basis, method="raw").capacity
     )
-    said = " ".join(infocap_says("show", *words)[1].split())
+    said = " ".join(infocap_says("import", "--preview", *words)[1].split())
     assert "512 samples, 2 inputs, 3 readouts input left" in said
     assert re.search(r"readout c \S+ to \S+ left out d: \S+ to \S+, not asked for left out e", said)
 
@@ -414,13 +421,13 @@ def test_the_terminal_the_file_and_the_page_say_the_same(infocap_says, tmp_path)
 
 
 def test_parameters_in_messages_become_options_of_the_command_and_nothing_else_does():
-    message = "run=1.nc: `max_degree=-1`, `domain=(0, 2*np.pi)`, `nan_policy='omit'`, `u='a b'`, `seed=5`, `domain`, `a b`."
-    assert as_options(message, main.commands["estimate"]) == (
-        "run=1.nc: --max-degree -1, --domain 0 6.283185307179586, --nan-policy omit, --u 'a b', seed=5, --domain, `a b`."
+    message = "run=1.nc: `max_degree=-1`, `domain=(0, 1)`, `nan_policy='omit'`, `seed=5`, `domain`, `a b`."
+    assert name_options(message, main.commands["estimate"]) == (
+        "run=1.nc: --max-degree -1, --domain (0, 1), --nan-policy 'omit', `seed=5`, --domain, `a b`."
     )
-    assert as_options(message, main.commands["cite"]) == (
-        "run=1.nc: max_degree=-1, domain=(0, 2*np.pi), nan_policy='omit', u='a b', seed=5, domain, `a b`."
-    )
+    assert name_options(message, main.commands["cite"]) == message
+    switched = "say that it is meant: `other_instrument=True`."
+    assert name_options(switched, main.commands["acquire"]).endswith(" --other-instrument.")
 
 
 def test_a_file_of_random_bytes_is_no_result(tmp_path):
@@ -436,13 +443,15 @@ def test_a_file_of_random_bytes_is_no_result(tmp_path):
 
 @pytest.mark.parametrize(("width", "millimetres"), [("60mm", 60), ("18.3cm", 183), ("3.5in", 88.9)])
 def test_pictures_have_the_width_asked_for(infocap_says, width, millimetres, tmp_path):
-    code, _, _ = infocap_says(
-        "estimate", "run.nc", "--no-growth", "--bars", tmp_path / "b.png", "--width", width
-    )
+    files = {"--bars": tmp_path / "bars.png", "--plot": tmp_path / "matrix.png"}
+    words = [word for option in files.items() for word in option]
+    code, out, _ = infocap_says("show", "result.nc", *words, "--width", width)
     assert code == 0
-    with Image.open(tmp_path / "b.png") as picture:
-        assert picture.size[0] == pytest.approx(millimetres / 25.4 * 300, abs=1)
-        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1)
+    assert f"wrote {files['--plot']}, {files['--bars']}" in out
+    for file in files.values():
+        with Image.open(file) as picture:
+            assert picture.size[0] == pytest.approx(millimetres / 25.4 * 300, abs=1)
+            assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1)
 
 
 @pytest.mark.parametrize("width", ["wide", "0mm", "89"])

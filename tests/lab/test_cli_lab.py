@@ -101,7 +101,7 @@ def test_how_rows_are_read_stands_in_the_plan(lab, monkeypatch):
         64,
         "--averages",
         8,
-        "--settle",
+        "--settle-s",
         0.05,
         "--dark-every",
         16,

@@ -54,7 +54,7 @@ def test_functions_of_delayed_inputs_bear_their_names_without_units():
 def test_a_plan_of_sequences_takes_inputs_one_by_one(tmp_path):
     words = [
         "plan",
-        "--sequence",
+        "--max-delay",
         "1:8,2:3",
         "--n-samples",
         1200,

@@ -1,12 +1,15 @@
-"""The command line: a command parses, calls public functions, and shows what they returned."""
+"""The command line: a command parses its words, calls one public function, and shows what that returned.
+
+Exit codes: 0 fine, 1 warnings under --strict, 2 wrong usage, 3 bad data, 130 interrupted.
+"""
 
 import sys
 import warnings
-from collections import Counter
 from typing import Any
 
 import click
 
+from ..._validation import did_you_mean
 from ..._version import __version__
 from ...errors import DataWarning, InfocapError, ParameterError, printable
 from ._estimate import estimate, explore
@@ -14,29 +17,19 @@ from ._files import card, compare, diagnose, gallery, import_, report, show
 from ._lab import acquire, draw, export, extend, watch
 from ._plan import plan
 from ._reproduce import cite, reproduce, simulate
-from ._terminal import as_options, echo
+from ._terminal import EXIT_BAD_DATA, EXIT_USAGE, echo, name_options
 
 
-class Commands(click.Group):
-    """Commands that refuse options given twice, and whose errors name options in place of Python's parameters."""
+class InfocapCommands(click.Group):
+    """The group of all commands. Its errors name options in place of Python's parameters."""
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Find the command that was asked for; an option that would keep only its last value may come once."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if command is not None:
-            quiet = click.Context(command, parent=ctx, info_name=name, resilient_parsing=True)
-            _, _, given = command.make_parser(quiet).parse_args(list(rest))
-            for option, times in Counter(given).items():
-                if (
-                    times > 1
-                    and isinstance(option, click.Option)
-                    and not (option.multiple or option.is_flag)
-                ):
-                    said = f"{max(option.opts, key=len)} is given {times} times"
-                    raise click.UsageError(
-                        f"{said}, and only one value can be used; give it once.", quiet
-                    )
-        return name, command, rest
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name; refuse an unknown name, and say which one was probably meant."""
+        command = super().get_command(ctx, cmd_name)
+        is_option = cmd_name.startswith("-")
+        if command is None and not is_option and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {cmd_name!r}{did_you_mean(cmd_name, self.commands)}")
+        return command
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
@@ -44,20 +37,26 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except InfocapError as problem:
             command = self.commands[str(ctx.invoked_subcommand)]
-            raise type(problem)(as_options(str(problem), command)) from None
+            raise type(problem)(name_options(str(problem), command)) from None
 
 
 @click.group(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True}
+    cls=InfocapCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, prog_name="infocap")
 def main() -> None:
     """What does a device compute, and how sure are we?"""
 
 
-LAB = (plan, draw, acquire, extend, watch, import_, export)
-for command in (
-    *LAB,
+COMMANDS = (
+    plan,
+    draw,
+    acquire,
+    extend,
+    watch,
+    import_,
+    export,
     diagnose,
     estimate,
     explore,
@@ -69,30 +68,33 @@ for command in (
     simulate,
     reproduce,
     cite,
-):
+)
+for command in COMMANDS:
     main.add_command(command)
 
 
 def run() -> None:
-    """Run the console script: errors become one line and an exit code, 2 for usage and 3 for bad data."""
-    warnings.formatwarning = _plainly
+    """Run the console script: errors become one line and an exit code."""
+    warnings.formatwarning = _warning_line
     try:
         main()
     except (
         InfocapError,
         OSError,
         MemoryError,
-    ) as problem:  # an OSError: no permission, or the disk is full
-        said = " ".join(str(problem).split())
+    ) as problem:  # OSError: no permission, or a full disk
+        message = " ".join(str(problem).split())
         if isinstance(problem, MemoryError):
-            said = f"there is not enough memory for this ({said})."
-        echo(f"infocap: {said}", err=True)
-        sys.exit(2 if isinstance(problem, ParameterError) else 3)
+            message = f"there is not enough memory for this ({message})."
+        echo(f"infocap: {message}", err=True)
+        sys.exit(EXIT_USAGE if isinstance(problem, ParameterError) else EXIT_BAD_DATA)
 
 
-def _plainly(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
-    """Return a warning as a sentence, without the line of code it came from."""
+def _warning_line(message: Warning | str, category: type[Warning], *_: object, **__: object) -> str:
+    """Return a warning as a sentence, without the line of code that it came from."""
+    text = printable(str(message))
     if not issubclass(category, DataWarning):
-        return f"infocap: {category.__name__}: {printable(str(message))}\n"
-    running = click.get_current_context(silent=True)
-    return f"infocap: warning: {message if running is None else as_options(str(message))}\n"
+        return f"infocap: {category.__name__}: {text}\n"
+    if click.get_current_context(silent=True) is not None:  # a command is running
+        text = name_options(text)
+    return f"infocap: warning: {text}\n"

@@ -1,8 +1,8 @@
-"""infocap estimate and explore: from files to capacities of a basis that is given, or of functions that are found."""
+"""infocap estimate and explore: capacities of a basis, and a search for the functions that a device computes."""
 
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,17 +22,26 @@ from ...workflow._choose import choose_basis
 from ...workflow._explore import explore as search_past
 from ...workflow._from_recording import estimate_recording, provenance, rows_of
 from ..experiment._plan import Plan
-from ._outputs import Out, summary
-from ._terminal import Source, echo, option, options, warnings_in_checks, wrapped
-
-CONNECT_S = (
-    20  # A scheduler that is there answers within a second; one behind a slow tunnel needs a few.
+from ._outputs import EstimateOutput
+from ._summary import summary
+from ._terminal import (
+    NameChoice,
+    NamedInputFiles,
+    echo,
+    option,
+    options,
+    warnings_in_checks,
+    wrapped,
 )
-LONG_S = 60.0  # Seconds that an estimation may take before it is said how long: whoever waits likes to know.
+
+# Seconds to wait for a Dask scheduler: one that is there answers within a second, behind a slow tunnel within a few.
+SCHEDULER_TIMEOUT_S = 20
+# An estimation that may take longer than this is announced with its duration, because somebody waits for it.
+MIN_SECONDS_ANNOUNCED = 60.0
 
 
 @dataclass(frozen=True)
-class Drawn:
+class InputOptions:
     """The distribution of the inputs as options give it; () leaves it open."""
 
     input: tuple[str, ...] = option(
@@ -57,7 +66,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Wanted(Drawn):
+class BasisOptions(InputOptions):
     """The basis as options give it; None and () leave it open."""
 
     max_degree: int | None = option(
@@ -75,26 +84,23 @@ class Wanted(Drawn):
 
 
 @dataclass(frozen=True)
-class How:
+class EstimateOptions:
     """How capacities are estimated."""
 
     method: str = option(
         "--method",
-        type=click.Choice(list(METHODS)),
+        type=NameChoice(list(METHODS)),
         default="control-variate",
         help="; ".join(f"{name}: {method.summary}" for name, method in METHODS.items()) + ".",
     )
-    no_constant: bool = option(
-        "--no-constant", is_flag=True, help="Do not add the constant readout."
-    )
     nan_policy: str = option(
         "--nan-policy",
-        type=click.Choice(["raise", "omit"]),
+        type=NameChoice(["raise", "omit"]),
         default="raise",
         help="Rows with gaps.",
     )
     complex_as: str | None = option(
-        "--complex-as", type=click.Choice(["abs2", "split"]), help="Powers, or two parts."
+        "--complex-as", type=NameChoice(["abs2", "split"]), help="Powers, or two parts."
     )
     washout: int | None = option(
         "--washout", type=int, help="Steps unused at the start of each run, with --max-delay."
@@ -109,176 +115,260 @@ class How:
         "--scheduler", metavar="URL", help="Dask cluster, such as tcp://node1:8786."
     )
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether files are read whole; otherwise their rows are read when they are needed."""
+        return self.memory_limit is None and self.scheduler is None
+
+    def settings(self) -> dict[str, Any]:
+        """Return the options as parameters of `estimate`."""
+        settings: dict[str, Any] = {
+            "method": self.method,
+            "nan_policy": self.nan_policy,
+            "complex_as": self.complex_as,
+            "memory_limit": self.memory_limit,
+            "growth": self.in_memory and not self.no_growth,
+        }
+        if self.washout is not None:
+            settings["washout"] = self.washout
+        return settings
+
+
+@dataclass(frozen=True)
+class ChosenBasis:
+    """A basis, and in words where it comes from."""
+
+    basis: ProductBasis
+    reasons: list[str]
+
 
 @click.command()
-@options("source", Source)
-@options("wanted", Wanted)
-@options("how", How)
-@options("out", Out)
-def estimate(source: Source, wanted: Wanted, how: How, out: Out) -> None:
+@options("files", NamedInputFiles)
+@options("basis_options", BasisOptions)
+@options("how", EstimateOptions)
+@options("output", EstimateOutput)
+def estimate(
+    files: NamedInputFiles,
+    basis_options: BasisOptions,
+    how: EstimateOptions,
+    output: EstimateOutput,
+) -> None:
     """Estimate the capacities of the device recorded in FILES.
 
     FILES hold inputs and readouts, and several are one recording, in the order given or by their design index; or of
     two FILES the first holds the inputs and the second the readouts.
     """
-    out.check()
-    in_memory = how.memory_limit is None and how.scheduler is None
-    recording = source.read(in_memory=in_memory)
-    basis, said = wanted_basis(recording, wanted)
-    seconds, n_bytes = cost(
-        basis, recording.readouts.shape[0], recording.readouts.shape[1] + 1, METHODS[how.method]
-    )
-    if seconds > LONG_S:
-        said.append(
-            f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory"
-        )
-    announce(source, recording, basis, said, out)
-    settings = {
-        name: getattr(how, name) for name in ("method", "nan_policy", "complex_as", "memory_limit")
-    }
-    settings |= {} if how.washout is None else {"washout": how.washout}
-    settings |= {"constant": not how.no_constant, "growth": in_memory and not how.no_growth}
-    with (
-        warnings_in_checks(),
-        nullcontext() if how.scheduler is None else cluster(how.scheduler) as executor,
-    ):
-        result = estimate_recording(recording, basis=basis, executor=executor, **settings)
-    out.finish(result, ["", *summary(result)])
+    output.check()
+    recording = files.read(in_memory=how.in_memory)
+    chosen = basis_for(recording, basis_options)
+    reasons = chosen.reasons + _cost_of(recording, chosen.basis, how.method)
+    if not output.quiet:
+        announce(files, recording, ChosenBasis(chosen.basis, reasons))
+    with warnings_in_checks(), _cluster(how.scheduler) as executor:
+        result = estimate_recording(recording, chosen.basis, executor=executor, **how.settings())
+    output.finish(result, ["", *summary(result)])
 
 
 @click.command()
-@options("source", Source)
-@options("drawn", Drawn)
+@options("files", NamedInputFiles)
+@options("input_options", InputOptions)
 @click.option(
     "--washout", type=int, help="Steps unused at the start of each run; the longest delay, too."
 )
-@click.option("--max-degree", "max_degree", default=6, help="Highest degree that is looked for.")
+@click.option("--max-degree", default=6, help="Highest degree that is looked for.")
 @click.option("--most-tested", default=30_000, help="Most functions that are tested.")
-@options("out", Out)
-def explore(source: Source, drawn: Drawn, out: Out, washout: int | None, **search: int) -> None:
+@options("output", EstimateOutput)
+def explore(
+    files: NamedInputFiles,
+    input_options: InputOptions,
+    output: EstimateOutput,
+    washout: int | None,
+    max_degree: int,
+    most_tested: int,
+) -> None:
     """Find out which functions of past inputs a device computes.
 
     No delays are given: functions are looked for up to --max-degree, as far back as the washout. FILES are those of
     `infocap estimate`, with time steps as rows; several files are several runs. What is written holds what was found.
     """
-    out.check()
-    recording = source.read()
-    basis, said = wanted_basis(
-        recording, Wanted(**vars(drawn), max_delay="1:1")
-    )  # whatever delays will be found
-    announce(source, recording, basis, said, out)
-    given = (
-        rows_of(recording, sequence=True)
-        | search
-        | ({} if washout is None else {"washout": washout})
-    )
+    output.check()
+    recording = files.read()
+    # Only the families of this basis are used; the search finds the delays.
+    chosen = basis_for(recording, BasisOptions(**vars(input_options), max_delay="1:1"))
+    if not output.quiet:
+        announce(files, recording, chosen)
+    settings = rows_of(recording, sequence=True)
+    settings |= {"max_degree": max_degree, "most_tested": most_tested}
+    if washout is not None:
+        settings["washout"] = washout
     with warnings_in_checks():
-        found = search_past(family=basis.families, **given)
-    result = replace(
-        found.result, metadata=found.result.metadata | {"provenance": provenance(recording)}
-    )
-    lines = repr(found).partition("\nCapacityResult")[0].split("\n")  # how the search went
-    out.finish(result, ["", *lines, "", *summary(result)])
+        exploration = search_past(family=chosen.basis.families, **settings)
+    metadata = exploration.result.metadata | {"provenance": provenance(recording)}
+    result = replace(exploration.result, metadata=metadata)
+    how_the_search_went = repr(exploration).partition("\nCapacityResult")[0].split("\n")
+    output.finish(result, ["", *how_the_search_went, "", *summary(result)])
 
 
-def announce(
-    source: Source, recording: Recording, basis: ProductBasis, said: Sequence[str], out: Out
-) -> None:
-    """Say what the files hold and how it is taken."""
-    if not out.quiet:
-        (n_samples, n_readouts), unit = recording.readouts.shape, recording.readout_unit
-        readouts = f"{n_readouts} readouts" + (f" in {unit}" if unit else "")
-        contents = f"{n_samples} samples, {counted(basis.n_inputs, 'input')}, {readouts}"
-        echo(wrapped(f"{source}: {'; '.join([contents, *said])}."))
+def announce(files: NamedInputFiles, recording: Recording, chosen: ChosenBasis) -> None:
+    """Print what the files hold, and where the basis comes from."""
+    n_samples, n_readouts = recording.readouts.shape
+    readouts = f"{n_readouts} readouts"
+    if recording.readout_unit:
+        readouts += f" in {recording.readout_unit}"
+    contents = f"{n_samples} samples, {counted(chosen.basis.n_inputs, 'input')}, {readouts}"
+    echo(wrapped(f"{files}: {'; '.join([contents, *chosen.reasons])}."))
 
 
-def cluster(address: str) -> Any:
-    """Return the client of a Dask cluster, to be closed after use."""
+def _cost_of(recording: Recording, basis: ProductBasis, method: str) -> list[str]:
+    """Return how long the estimation may take and how much memory, where it takes long."""
+    n_samples, n_readouts = recording.readouts.shape
+    with_constant = n_readouts + 1
+    seconds, n_bytes = cost(basis, n_samples, with_constant, METHODS[method])
+    if seconds <= MIN_SECONDS_ANNOUNCED:
+        return []
+    return [f"{len(basis):,} functions: up to {duration(seconds)}, {size(n_bytes)} of memory"]
+
+
+def _cluster(address: str | None) -> AbstractContextManager[Any]:
+    """Return the client of a Dask cluster, to be closed after use; without an address, nothing to be closed."""
+    if address is None:
+        return nullcontext()
     try:
         import distributed
 
-        return distributed.Client(address, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
+        return distributed.Client(address, timeout=SCHEDULER_TIMEOUT_S)  # type: ignore[no-untyped-call]
     except ImportError:
         raise ParameterError("--scheduler needs distributed: pip install infocap[dask].") from None
     except (OSError, ValueError) as problem:
-        said = f"--scheduler {address} cannot be reached ({' '.join(str(problem).split())})"
+        reason = " ".join(str(problem).split())
         raise ParameterError(
-            f"{said}; start `dask scheduler` and give the address it prints."
+            f"--scheduler {address} cannot be reached ({reason}); "
+            "start `dask scheduler` and give the address it prints."
         ) from None
 
 
-def wanted_basis(recording: Recording, wanted: Wanted) -> tuple[ProductBasis, list[str]]:
-    """Return the basis, and in words where it comes from."""
-    given = {name: value for name, value in vars(wanted).items() if value not in (None, ())}
-    usual: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
-    plan = recording.metadata.get("plan")
-    if plan is not None:
-        try:
-            known = Plan.from_dict(plan)
-        except ValueError as problem:
-            raise DataError(f"the plan in the file cannot be used: {problem}") from None
-        plan, usual = known.to_dict(), list(known.basis.families)
-    if wanted.max_delay is not None:
-        for name in {"max_degree", "index_set", "max_interactions"} & given.keys():
-            raise ParameterError(
-                f"`{name}={given[name]}` goes without --max-delay; leave one of them out."
-            )
-        chosen: dict[str, Any] = {"family": usual, "n_inputs": len(usual)} | distribution(
-            wanted, usual
-        )
-        basis: ProductBasis = delayed_basis(max_delay=read_delays(wanted.max_delay), **chosen)
-        kinds = (
-            f"{one.name} inputs on [{one.domain[0]:g}, {one.domain[1]:g}]" for one in basis.families
-        )
-        runs = f" in {n} runs" if (n := len(recording.runs)) > 1 else ""
-        said = {"sequence": f"taken as a sequence{runs} of {' and '.join(dict.fromkeys(kinds))}"}
+# From options to a basis.
+
+
+def basis_for(recording: Recording, wanted: BasisOptions) -> ChosenBasis:
+    """Return the basis that options ask for; what they leave open is the plan's, or chosen by the samples."""
+    plan = _plan_of(recording)
+    if plan is None:
+        families: list[Any] = ["legendre"] * np.shape(recording.inputs)[1]
     else:
-        given.pop("input", None)
-        basis, said = choose_basis(
-            np.shape(recording.inputs), plan, **given | distribution(wanted, usual)
+        families = list(plan.basis.families)
+    distribution = family_and_domain(wanted, families)
+    if wanted.max_delay is not None:
+        chosen = _basis_with_delays(recording, wanted, families, distribution)
+    else:
+        chosen = _basis_without_memory(recording, wanted, plan, distribution)
+    if recording.input_names:
+        return replace(chosen, basis=chosen.basis.named(recording.input_names))
+    return chosen
+
+
+def _plan_of(recording: Recording) -> Plan | None:
+    entries = recording.metadata.get("plan")
+    if entries is None:
+        return None
+    try:
+        return Plan.from_dict(entries)
+    except ValueError as problem:
+        raise DataError(f"the plan in the file cannot be used: {problem}") from None
+
+
+def _basis_with_delays(
+    recording: Recording,
+    wanted: BasisOptions,
+    families: Sequence[Any],
+    distribution: dict[str, Any],
+) -> ChosenBasis:
+    for name in ("max_degree", "index_set", "max_interactions"):
+        value = getattr(wanted, name)
+        if value is not None:
+            raise ParameterError(
+                f"`{name}={value}` goes without --max-delay; leave one of them out."
+            )
+    settings: dict[str, Any] = {"family": families, "n_inputs": len(families)} | distribution
+    basis = delayed_basis(max_delay=read_delays(str(wanted.max_delay)), **settings)
+    kinds = [
+        f"{family.name} inputs on [{family.domain[0]:g}, {family.domain[1]:g}]"
+        for family in basis.families
+    ]
+    different_kinds = dict.fromkeys(kinds)
+    n_runs = len(recording.runs)
+    runs = f" in {n_runs} runs" if n_runs > 1 else ""
+    return ChosenBasis(basis, [f"taken as a sequence{runs} of {' and '.join(different_kinds)}"])
+
+
+def _basis_without_memory(
+    recording: Recording,
+    wanted: BasisOptions,
+    plan: Plan | None,
+    distribution: dict[str, Any],
+) -> ChosenBasis:
+    settings = dict(distribution)
+    for name in ("max_degree", "index_set", "max_interactions"):
+        value = getattr(wanted, name)
+        if value is not None:
+            settings[name] = value
+    entries = None if plan is None else plan.to_dict()
+    basis, reasons = choose_basis(np.shape(recording.inputs), entries, **settings)
+    if "inputs" in reasons:
+        reasons["inputs"] = (
+            f"no plan in the file: taken as {reasons['inputs']}; "
+            "--family and --domain, or --input, say otherwise"
         )
-    if "inputs" in said:
-        taken = f"no plan in the file: taken as {said['inputs']}"
-        said["inputs"] = f"{taken}; --family and --domain, or --input, say otherwise"
-    if "degree" in said:
-        said["degree"] += "; --max-degree says otherwise"
-    return basis.named(recording.input_names) if recording.input_names else basis, list(
-        said.values()
-    )
+    if "degree" in reasons:
+        reasons["degree"] += "; --max-degree says otherwise"
+    return ChosenBasis(basis, list(reasons.values()))
 
 
-def distribution(wanted: Drawn, usual: Sequence[str | Family]) -> dict[str, Any]:
-    """Return the family and the domain that options name, for all inputs or one per input, instead of the usual."""
+def family_and_domain(wanted: InputOptions, families: Sequence[str | Family]) -> dict[str, Any]:
+    """Return the family and the domain that options name, as parameters of a basis.
+
+    Options are given once for all inputs or once for each; `families` are those of the inputs where no option names
+    another one.
+    """
     if wanted.input and (wanted.family or wanted.domain):
         raise ParameterError(
             "--input has the family and the range already; leave out --family and --domain."
         )
-    n_inputs, given = len(usual), dict[str, Any]()
+    n_inputs = len(families)
     names: Sequence[Any] = inputs(*wanted.input) if wanted.input else wanted.family
-    for what, values in (("families", names), ("domains", wanted.domain)):
-        if len(values) not in (0, n_inputs) and (len(values) > 1 or wanted.input):
-            alike = "" if wanted.input else "1 or "
-            raise ParameterError(
-                f"{len(values)} {what} are given for {n_inputs} inputs; give {alike}{n_inputs}."
-            )
+    _refuse_wrong_number("families", len(names), n_inputs, one_for_all=not wanted.input)
+    _refuse_wrong_number("domains", len(wanted.domain), n_inputs, one_for_all=True)
+
+    settings: dict[str, Any] = {}
     if names:
-        given["family"] = names[0] if len(names) < n_inputs else list(names)
+        settings["family"] = list(names) if len(names) == n_inputs else names[0]
     if len(wanted.domain) == 1:
-        given["domain"] = wanted.domain[0]
+        settings["domain"] = wanted.domain[0]
     elif wanted.domain:
-        known = find_families(given.get("family", usual), n_inputs)
-        given |= {
-            "family": [one.on(own) for one, own in zip(known, wanted.domain, strict=True)],
-            "domain": None,
-        }
-    return given
+        known_families = find_families(settings.get("family", families), n_inputs)
+        pairs = zip(known_families, wanted.domain, strict=True)
+        settings["family"] = [family.on(domain) for family, domain in pairs]
+        settings["domain"] = None
+    return settings
+
+
+def _refuse_wrong_number(what: str, number: int, n_inputs: int, one_for_all: bool) -> None:
+    """Refuse options that are given neither once for each input nor, where that is allowed, once for all."""
+    if number in (0, n_inputs) or (one_for_all and number == 1):
+        return
+    allowed = f"1 or {n_inputs}" if one_for_all else str(n_inputs)
+    raise ParameterError(f"{number} {what} are given for {n_inputs} inputs; give {allowed}.")
 
 
 def read_delays(delays: str) -> dict[int, int]:
     """Return the largest delay of each degree, from ``1:100,2:40``."""
-    pairs = [re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part) for part in delays.split(",")]
-    if None in pairs:
-        raise ParameterError(
-            f"--max-delay {delays} is no list of degrees and delays; give it as 1:100,2:40,3:20."
-        )
-    return {int(pair[1]): int(pair[2]) for pair in pairs if pair is not None}
+    largest_delays = {}
+    for part in delays.split(","):
+        pair = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*", part)
+        if pair is None:
+            raise ParameterError(
+                f"--max-delay {delays} is no list of degrees and delays; "
+                "give it as 1:100,2:40,3:20."
+            )
+        largest_delays[int(pair[1])] = int(pair[2])
+    return largest_delays

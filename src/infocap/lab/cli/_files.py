@@ -1,25 +1,54 @@
-"""What files hold: infocap import, doctor, show, compare, report, card and gallery, in the terminal or as a page."""
+"""infocap import, diagnose, show, compare, report, card and gallery: what files hold, in the terminal or as a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from ..._files import replaced
 from ..._formatting import counted, listed
-from ...errors import DataError, ParameterError
+from ...basis._product import ProductBasis
+from ...errors import Check, DataError, ParameterError
+from ...recording._recording import Recording
 from ...result._files import is_result, load_result
 from ...workflow._compare import compare as compare_results
-from ...workflow._diagnose import diagnose as find_mistakes
-from . import _outputs
-from ._estimate import Wanted, wanted_basis
-from ._terminal import FILE, FORCE, PATH, Source, echo, options, say, warnings_in_checks, wrapped
+from ...workflow._diagnose import Diagnosis
+from ...workflow._diagnose import diagnose as diagnose_recording
+from ._estimate import BasisOptions, InputOptions, basis_for
+from ._outputs import (
+    PICTURE,
+    ShowOutput,
+    refuse_existing,
+    refuse_other_page,
+    refuse_pictures,
+    save_picture,
+)
+from ._summary import describe, summary
+from ._terminal import (
+    FILE,
+    FORCE,
+    PATH,
+    InputFiles,
+    NamedInputFiles,
+    echo,
+    exit_with_warnings,
+    is_warning,
+    options,
+    say,
+    warnings_in_checks,
+    wrapped,
+)
 
-# Mistakes that hide each other are found one after the other; data with more of them are not repaired safely.
-MOST_REPAIRS = 6
+# One mistake may hide another, so repairs follow one after the other. Data with more mistakes are not repaired safely.
+MAX_REPAIRS = 6
+# Names of channels that `infocap diagnose` lists.
+MAX_CHANNELS_LISTED = 6
+# Characters of the sentence about a repair, which may list many rows.
+MAX_REPAIR_LENGTH = 300
 
 
 @click.command("import")
-@options("source", Source)
+@options("files", NamedInputFiles)
 @click.option(
     "--preview",
     is_flag=True,
@@ -27,7 +56,7 @@ MOST_REPAIRS = 6
 )
 @click.option("-o", "--output", type=PATH, help="File, .nc or .csv")
 @FORCE
-def import_(source: Source, preview: bool, output: Path | None, force: bool) -> None:
+def import_(files: NamedInputFiles, preview: bool, output: Path | None, force: bool) -> None:
     """Bring inputs and readouts of any FILES into one file.
 
     The first of the FILES has the inputs and the second the readouts, or each has both. The second may be a folder with
@@ -38,98 +67,139 @@ def import_(source: Source, preview: bool, output: Path | None, force: bool) -> 
         raise ParameterError(
             "give the file to write, -o run.nc, or --preview to look first: one of the two."
         )
-    if output is not None:
-        _outputs.refuse_existing(output, force)
+    if output is None:
+        _preview(files)
+        return
+    refuse_existing(output, force)
+    recording = files.read()
+    recording.save(output)
+    echo(f"{recording}\nwritten to {output}")
+
+
+def _preview(files: NamedInputFiles) -> None:
+    """Print what the files hold; where they cannot be read, the names that they hold."""
     try:
-        recording = source.read()
+        recording = files.read()
     except DataError as problem:
-        for note in getattr(problem, "__notes__", []) if preview else []:
+        for note in getattr(problem, "__notes__", []):
             echo(note)
         raise
-    if output is None:
-        told = [
-            one for one in recording.checks if "left_out" not in getattr(one, "found", {})
-        ]  # shown line by line
-        say(_outputs.describe(recording), told, [])
-        echo(
-            "Nothing was written; the same command with -o run.nc in place of --preview writes it."
-        )
-    else:
-        recording.save(output)
-        echo(f"{recording}\nwritten to {output}")
+    # What was left out is among the lines already.
+    checks = [
+        check
+        for check in recording.checks
+        if not (isinstance(check, Check) and "left_out" in check.found)
+    ]
+    say(describe(recording), checks, [])
+    echo("Nothing was written; the same command with -o run.nc in place of --preview writes it.")
 
 
 @click.command()
-@options("source", Source)
-@options("wanted", Wanted)
+@options("files", NamedInputFiles)
+@options("input_options", InputOptions)
+@click.option(
+    "--max-delay", help="With memory: the largest delay of each degree, as 1:100,2:40,3:20."
+)
 @click.option(
     "--fix", is_flag=True, help="Repair what can be repaired safely, into the new file of --output."
 )
 @click.option("-o", "--output", type=FILE, help="New file for the repaired recording, .nc or .csv")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
-def diagnose(source: Source, wanted: Wanted, fix: bool, output: Path | None, strict: bool) -> None:
+def diagnose(
+    files: NamedInputFiles,
+    input_options: InputOptions,
+    max_delay: str | None,
+    fix: bool,
+    output: Path | None,
+    strict: bool,
+) -> None:
     """Look for mistakes in the data of FILES before any estimation."""
     if fix != (output is not None):
         raise ParameterError(
             "--fix and --output go together: what is repaired is written to a new file."
         )
     if output is not None:
-        _outputs.refuse_existing(output, force=False)
+        refuse_existing(output, force=False)
     with warnings_in_checks():
-        recording = source.read()
-        basis, _ = wanted_basis(recording, wanted)
-        told = (
-            recording.metadata.get("plan")
-            or wanted.input
-            or wanted.family
-            or wanted.domain
-            or wanted.max_delay
-        )
-        asked = basis if told else None
-        found = find_mistakes(recording, basis=asked)
-    u, x = recording.inputs, recording.readouts
-    named = f" ({listed(recording.channel, 6)})" if recording.channel else ""
-    contents = f"{counted(u.shape[1], 'input')}, {counted(x.shape[1], 'readout')}{named}"
-    lines = [wrapped(f"{source}: {len(u)} samples, {contents}.")]
-    for title, names in (
-        ("Looked at and in order", found.fit),
-        ("Too few rows to look at", found.skipped),
-    ):
-        lines += [f"\n{title}:", *(wrapped(f"  {one}") for one in names)] if names else []
-    say(lines if found.checks else [*lines, "\nNothing wrong was found."], found.checks, [])
-    warned = any(one.kind == "warning" for one in found.checks)
-    for _ in range(MOST_REPAIRS if fix else 0):
-        better = found.repaired()
-        if better is None:
-            break
-        echo(wrapped(f"repaired: {better.metadata['repairs'][-1]:.300}"))
-        with warnings_in_checks():
-            found = find_mistakes(better, basis=asked)
+        recording = files.read()
+        basis = _declared_basis(recording, input_options, max_delay)
+        diagnosis = diagnose_recording(recording, basis=basis)
+    lines = _diagnosis_lines(files, diagnosis)
+    say(lines, diagnosis.checks, [])
     if output is not None:
-        found.recording.save(output)
-        left = sum(one.kind == "warning" for one in found.checks)
-        echo(f"wrote {output}; {counted(left, 'warning') if left else 'no warning is'} left")
-    if strict and warned:
-        click.get_current_context().exit(1)
+        repaired = _repair(diagnosis, basis)
+        repaired.recording.save(output)
+        n_warnings = sum(map(is_warning, repaired.checks))
+        warnings_left = counted(n_warnings, "warning") if n_warnings else "no warning is"
+        echo(f"wrote {output}; {warnings_left} left")
+    if strict and any(map(is_warning, diagnosis.checks)):
+        exit_with_warnings()
+
+
+def _declared_basis(
+    recording: Recording, input_options: InputOptions, max_delay: str | None
+) -> ProductBasis | None:
+    """Return the basis that says how the inputs are distributed; None where neither a plan nor an option says it."""
+    wanted = BasisOptions(**vars(input_options), max_delay=max_delay)
+    if wanted == BasisOptions() and not recording.metadata.get("plan"):
+        return None
+    return basis_for(recording, wanted).basis
+
+
+def _diagnosis_lines(files: NamedInputFiles, diagnosis: Diagnosis) -> list[str]:
+    """Return what was looked at, and what too few rows leave open."""
+    recording = diagnosis.recording
+    n_samples, n_inputs = recording.inputs.shape
+    readouts = counted(recording.readouts.shape[1], "readout")
+    if recording.channel:
+        readouts += f" ({listed(recording.channel, MAX_CHANNELS_LISTED)})"
+    lines = [wrapped(f"{files}: {n_samples} samples, {counted(n_inputs, 'input')}, {readouts}.")]
+    lines += _list_under("Looked at and in order", diagnosis.fit)
+    lines += _list_under("Too few rows to look at", diagnosis.skipped)
+    if not diagnosis.checks:
+        lines.append("\nNothing wrong was found.")
+    return lines
+
+
+def _list_under(title: str, sentences: Sequence[str]) -> list[str]:
+    if not sentences:
+        return []
+    return [f"\n{title}:", *(wrapped(f"  {sentence}") for sentence in sentences)]
+
+
+def _repair(diagnosis: Diagnosis, basis: ProductBasis | None) -> Diagnosis:
+    """Repair one mistake after the other, print what was done, and return the diagnosis of what came out."""
+    for _ in range(MAX_REPAIRS):
+        repaired = diagnosis.repaired()
+        if repaired is None:
+            break
+        latest_repair = repaired.metadata["repairs"][-1]
+        echo(wrapped(f"repaired: {latest_repair:.{MAX_REPAIR_LENGTH}}"))
+        with warnings_in_checks():
+            diagnosis = diagnose_recording(repaired, basis=basis)
+    return diagnosis
 
 
 @click.command()
-@options("source", Source)
+@options("files", InputFiles)
 @click.option("--top", type=click.IntRange(min=0), default=20, help="Number of functions to show.")
-@options("out", _outputs.Out)
-def show(source: Source, top: int, out: _outputs.Out) -> None:
-    """Show the result, or the recording, that FILES hold."""
-    out.check()
-    if len(source.files) == 1 and is_result(source.files[0]):
-        result = load_result(source.files[0])
-        out.finish(result, _outputs.summary(result, top))
-    elif out.files:
+@options("output", ShowOutput)
+def show(files: InputFiles, top: int, output: ShowOutput) -> None:
+    """Show the result, or the recording, that FILES hold.
+
+    `infocap import --preview` looks into files of other programs.
+    """
+    output.check()
+    if len(files.files) == 1 and is_result(files.files[0]):
+        result = load_result(files.files[0])
+        output.finish(result, summary(result, top))
+        return
+    if output.files:
         raise ParameterError(
-            f"{source} is a recording; `infocap estimate` writes and draws what it finds in it."
+            f"{files} is a recording; `infocap estimate` writes and draws what it finds in it."
         )
-    else:
-        recording = source.read()
-        out.tell(_outputs.describe(recording), recording.checks)
+    recording = files.read()
+    output.tell(describe(recording), recording.checks)
 
 
 @click.command()
@@ -139,8 +209,7 @@ def show(source: Source, top: int, out: _outputs.Out) -> None:
 )
 @click.option("-o", "--output", type=FILE, help="Table of everything compared, .csv")
 @FORCE
-@click.option("--plot", **_outputs.PICTURE, help="Picture, .png, .pdf or .svg")
-@click.option("--width", **_outputs.WIDTH)
+@click.option("--plot", **PICTURE, help="Picture, .png, .pdf or .svg")
 @click.option("--strict", is_flag=True, help="Exit with 1 when there are warnings.")
 def compare(
     files: tuple[Path, ...],
@@ -148,7 +217,6 @@ def compare(
     output: Path | None,
     force: bool,
     plot: tuple[Path, ...],
-    width: float | None,
     strict: bool,
 ) -> None:
     """Put results side by side, with intervals of their differences."""
@@ -156,25 +224,31 @@ def compare(
         raise ParameterError(
             "compare needs two results or more, such as `infocap compare a.nc b.nc`."
         )
+    written = [*plot]
     if output is not None:
-        _outputs.refuse_existing(output, force, (".csv",))
-    written = [*plot] if output is None else [output, *plot]
-    _outputs.check_pictures(plot, written)
+        refuse_existing(output, force, (".csv",))
+        written = [output, *plot]
+    refuse_pictures(plot, written)
     results = [load_result(file) for file in files]
-    if not names:
-        alike = len({file.stem for file in files}) < len(files)  # then the folders tell them apart
-        names = tuple(str(file) if alike else file.stem for file in files)
     with warnings_in_checks():
-        comparison = compare_results(*results, names=names)
+        comparison = compare_results(*results, names=names or _names_of(files))
     if output is not None:
-        with replaced(output) as beside:
-            comparison.to_dataframe().to_csv(beside, index=False)
+        with replaced(output) as new_file:
+            comparison.to_dataframe().to_csv(new_file, index=False)
     for path in plot:
-        _outputs.save_picture("compare", comparison, path, width)
+        save_picture("compare", comparison, path)
     lines = [line for line in repr(comparison).split("\n") if not line.startswith("  check: ")]
     say(lines, comparison.checks, written)
     if strict and comparison.checks:
-        click.get_current_context().exit(1)
+        exit_with_warnings()
+
+
+def _names_of(files: Sequence[Path]) -> tuple[str, ...]:
+    """Return names of devices: those of the files, with their folders where these alone tell them apart."""
+    stems = tuple(file.stem for file in files)
+    if len(set(stems)) == len(files):
+        return stems
+    return tuple(map(str, files))
 
 
 @click.command()
@@ -183,16 +257,11 @@ def compare(
 @click.option("--title", help="Headline of the page.")
 def report(result: Path, output: Path, title: str | None) -> None:
     """Show a result as one HTML page, which needs no network."""
-    from ..report._page import save
+    from ..report._page import save  # with matplotlib, which is slow to import
 
-    check_page(output, (".html", ".htm"))
-    echo(f"written to {save(load_result(result), output, title)}")
-
-
-def check_page(output: Path, suffixes: tuple[str, ...]) -> None:
-    """Refuse to write a page or a card over anything else."""
-    ours = output.is_file() and (_outputs.PAGE in output.read_bytes()[:2000] or is_result(output))
-    _outputs.check_place(output, suffixes, ours, "a page of infocap")
+    refuse_other_page(output, (".html", ".htm"))
+    path = save(load_result(result), output, title)
+    echo(f"written to {path}")
 
 
 @click.command()
@@ -215,10 +284,11 @@ def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, 
 
     It holds its numbers: infocap show, compare and report, and `load_result` in Python, read it as they read a RESULT.
     """
-    from ..report._card import card as save_card
+    from ..report._card import card as save_card  # with matplotlib, which is slow to import
 
-    check_page(output, (".html", ".svg"))
-    echo(f"written to {save_card(load_result(result), output, title, dict(about))}")
+    refuse_other_page(output, (".html", ".svg"))
+    path = save_card(load_result(result), output, title, dict(about))
+    echo(f"written to {path}")
 
 
 @click.command()
@@ -227,8 +297,8 @@ def card(result: Path, output: Path, title: str | None, about: tuple[tuple[str, 
 @click.option("--title", default="Gallery of devices", help="Headline of the page.")
 def gallery(folder: Path, output: Path, title: str) -> None:
     """Compare the devices whose cards or results lie in FOLDER."""
-    from ..report._card import gallery as save_gallery
+    from ..report._card import gallery as save_gallery  # with matplotlib, which is slow to import
 
-    check_page(output, (".html",))
+    refuse_other_page(output, (".html",))
     names = save_gallery(folder, output, title)
     echo(f"{counted(len(names), 'device')}: {listed(names)}\nwritten to {output}")

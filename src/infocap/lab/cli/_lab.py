@@ -14,18 +14,32 @@ import numpy as np
 
 from ..._formatting import HALF_WIDTH_95, decimals, with_error
 from ...errors import ParameterError
-from ...result._capacity_result import CapacityResult
+from ...result._capacity_result import CapacityResult, Growth
 from ..experiment import _acquire
 from ..experiment._instrument import MISTAKES, in_one_line, simulated
 from ..experiment._plan import Plan
 from ..experiment._status import Status, counts, pace, status
 from ..experiment._store import Store
 from ..files._read import STORES, read
-from ._outputs import check_place, refuse_existing
-from ._terminal import FILE, FORCE, PATH, check_lines, echo
+from ._outputs import refuse_existing, refuse_place
+from ._terminal import (
+    EXIT_BAD_DATA,
+    EXIT_INTERRUPTED,
+    FILE,
+    FORCE,
+    PATH,
+    check_lines,
+    echo,
+)
 
-BAR = 40  # Bars have so many characters, which leaves room for the numbers on a line of 80.
-HOME = "\x1b[H\x1b[J"  # to the top left, and clear what is below
+# Characters of the bars, which leaves room for the numbers on a line of 80.
+BAR_LENGTH = 40
+# Moves the cursor to the top left, and clears what is below.
+CLEAR_SCREEN = "\x1b[H\x1b[J"
+# Seconds between two looks at a run: its estimates take less than that.
+WATCH_INTERVAL_S = 5.0
+# Decimals of a total in the table of `infocap watch` are those of this error, where no error is known.
+ASSUMED_ERROR = 0.1
 
 
 @click.command()
@@ -39,9 +53,10 @@ def draw(plan: Path, output: Path, force: bool) -> None:
     row of readouts for each, and come back with `infocap import inputs.csv readouts.csv -o run.nc`.
     """
     refuse_existing(output, force, (".csv",))
-    made = Plan.load(plan)
-    made.write_inputs(output)
-    echo(f"{len(made.schedule)} rows of {made.n_inputs} inputs, written to {output}")
+    loaded_plan = Plan.load(plan)
+    loaded_plan.write_inputs(output)
+    n_rows = len(loaded_plan.schedule)
+    echo(f"{n_rows} rows of {loaded_plan.n_inputs} inputs, written to {output}")
 
 
 @click.command()
@@ -72,8 +87,8 @@ def export(source: Path, output: Path, force: bool) -> None:
     help="package.module:make, a function of yours that gives an object with measure(u); or 'simulated'.",
 )
 @click.option("--retries", default=3, help="How often to ask the instrument again after a failure.")
-@click.option("--wait", "wait_s", default=1.0, help="Seconds to wait before asking again.")
-@click.option("--timeout", "timeout_s", type=float, help="Seconds to wait for one measurement.")
+@click.option("--wait-s", default=1.0, help="Seconds to wait before asking again.")
+@click.option("--timeout-s", type=float, help="Seconds to wait for one measurement.")
 @click.option(
     "--until", type=float, help="Stop once the 95 % interval of the total is narrower than this."
 )
@@ -84,41 +99,24 @@ def acquire(plan: Path, output: Path, instrument: str, quiet: bool, **settings: 
 
     Every row is on the disk before the next is measured. Ctrl-C stops after the row; the same command goes on.
     """
-    check_place(output, STORES)
-    made = Plan.load(plan)
-    device = _instrument(instrument, made, plan.parent)
+    refuse_place(output, STORES)
+    loaded_plan = Plan.load(plan)
+    device = _instrument(instrument, loaded_plan, plan.parent)
     try:
-        recording = _acquire.acquire(made, device, output, progress=not quiet, **settings)
+        recording = _acquire.acquire(loaded_plan, device, output, progress=not quiet, **settings)
     except KeyboardInterrupt:
         echo(f"Interrupted at once; what was measured before is safe in {output}.", err=True)
-        raise SystemExit(130) from None
-    except MISTAKES:  # in the user's own driver: they need the file and the line
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    except MISTAKES:  # in the user's own driver: its author needs the file and the line
         traceback.print_exc()
-        raise SystemExit(3) from None
-    echo(f"{recording}\nin {output}, plan {recording.metadata['fingerprint'][:12]}")
-    why = recording.metadata.get("stopped")
-    if why is not None:
-        echo(f"Stopped before all was measured ({why}); the same command goes on from there.")
-    if why == _acquire.INTERRUPTED:
-        raise SystemExit(130)
-
-
-@click.command()
-@click.argument("store", type=FILE)
-@click.option(
-    "--n-samples",
-    "n_samples",
-    type=int,
-    required=True,
-    help="In all; a few more where blocks must be whole.",
-)
-def extend(store: Path, n_samples: int) -> None:
-    """Plan more samples for a run, complete or not."""
-    longer = _acquire.extend(store, n_samples)
-    echo(
-        f"{store}: {longer.n_samples} samples, {len(longer.schedule)} measurements, plan {longer.fingerprint[:12]}"
-    )
-    echo("The same `infocap acquire` as before measures what is missing.")
+        raise SystemExit(EXIT_BAD_DATA) from None
+    fingerprint = recording.metadata["fingerprint"]
+    echo(f"{recording}\nin {output}, plan {fingerprint[:12]}")
+    reason = recording.metadata.get("stopped")
+    if reason is not None:
+        echo(f"Stopped before all was measured ({reason}); the same command goes on from there.")
+    if reason == _acquire.INTERRUPTED:
+        raise SystemExit(EXIT_INTERRUPTED)
 
 
 def _instrument(name: str, plan: Plan, folder: Path) -> Any:
@@ -130,8 +128,8 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
         raise ParameterError(
             f"--instrument {name} must look like package.module:make, or be 'simulated'."
         )
-    # The driver lies beside the plan, or here; it may import more of its kind later. What lies there must not take the
-    # place of what is installed.
+    # The driver lies in the working folder or beside the plan, and may import other modules from there, also later.
+    # These folders come last, so that nothing in them takes the place of an installed package.
     sys.path += [str(Path.cwd()), str(folder.resolve())]
     try:
         return getattr(import_module(module), attribute)
@@ -143,14 +141,23 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
 
 @click.command()
 @click.argument("store", type=FILE)
-@click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
 @click.option(
-    "--every",
-    "every_s",
-    type=click.FloatRange(min=0.1),
-    default=5.0,
-    help="Seconds between updates.",
+    "--n-samples", type=int, required=True, help="In all; a few more where blocks must be whole."
 )
+def extend(store: Path, n_samples: int) -> None:
+    """Plan more samples for a run, complete or not."""
+    longer_plan = _acquire.extend(store, n_samples)
+    n_measurements = len(longer_plan.schedule)
+    echo(
+        f"{store}: {longer_plan.n_samples} samples, {n_measurements} measurements, "
+        f"plan {longer_plan.fingerprint[:12]}"
+    )
+    echo("The same `infocap acquire` as before measures what is missing.")
+
+
+@click.command()
+@click.argument("store", type=FILE)
+@click.option("--once", is_flag=True, help="Show it once and end; for scripts.")
 @click.option(
     "--until", default=0.5, help="Advise to stop when the 95 % interval of the total is narrower."
 )
@@ -165,75 +172,105 @@ def _instrument(name: str, plan: Plan, folder: Path) -> Any:
     default=0,
     help="Port of the page; 0 takes any that is free.",
 )
-def watch(store: Path, once: bool, every_s: float, until: float, web: bool, port: int) -> None:
+def watch(store: Path, once: bool, until: float, web: bool, port: int) -> None:
     """Show how a run stands, and its capacities so far.
 
     That is rows, rate, time left, the total capacity and its interval, drift and warnings. Works while the acquisition
     runs, and changes nothing. Ends when the run is complete, or with Ctrl-C.
     """
     if web:
-        from ..report._live import live  # with matplotlib, which is heavy
+        _watch_in_browser(store, until, port)
+    else:
+        _watch_in_terminal(store, until, once)
 
-        with (
-            live(store, until=until, every_s=every_s, port=port) as address,
-            suppress(KeyboardInterrupt),
-        ):
-            echo(
-                f"The report of {store}, live, for browsers of this machine: {address}\nCtrl-C ends it."
-            )
+
+def _watch_in_browser(store: Path, until: float, port: int) -> None:
+    from ..report._live import live  # with matplotlib, which is slow to import
+
+    with live(store, until=until, port=port) as address:
+        echo(f"The report of {store}, live, for browsers of this machine: {address}")
+        echo("Ctrl-C ends it.")
+        with suppress(KeyboardInterrupt):
             Event().wait()
-        return
+
+
+def _watch_in_terminal(store: Path, until: float, once: bool) -> None:
     now = status(store, until=until)
     try:
         while True:
-            click.echo(HOME if sys.stdout.isatty() and not once else "", nl=False)
+            if sys.stdout.isatty() and not once:
+                click.echo(CLEAR_SCREEN, nl=False)
             echo(_screen(now))
             if once or now.complete:
                 return
-            time.sleep(every_s)
+            time.sleep(WATCH_INTERVAL_S)
             now = status(store, until=until, earlier=now)
     except KeyboardInterrupt:
         echo("\nThe acquisition goes on without being watched.")
 
 
 def _screen(now: Status) -> str:
+    """Return all that `infocap watch` shows at a time."""
     title = f" · {now.plan.title}" if now.plan.title else ""
     share = now.stored / now.planned
-    full = int(BAR * share)
-    bar = f"  {'█' * full}{'░' * (BAR - full)} {share:4.0%}   {counts(now)}"
-    lines = [f"{now.path}{title} · plan {now.plan.fingerprint[:12]}", "", bar, f"  {pace(now)}", ""]
-    lines += (
-        [f"  no capacities yet: {now.problem}"] if now.result is None else _capacity(now.result)
-    )
+    n_full = int(BAR_LENGTH * share)
+    bar = "█" * n_full + "░" * (BAR_LENGTH - n_full)
+    lines = [
+        f"{now.path}{title} · plan {now.plan.fingerprint[:12]}",
+        "",
+        f"  {bar} {share:4.0%}   {counts(now)}",
+        f"  {pace(now)}",
+        "",
+    ]
+    if now.result is None:
+        lines.append(f"  no capacities yet: {now.problem}")
+    else:
+        lines += _capacity_lines(now.result)
     if now.checks:
         lines += ["", *(f"  {line}" for line in check_lines(now.checks))]
-    return "\n".join([*lines, "", f"  {now.advice}"])
+    lines += ["", f"  {now.advice}"]
+    return "\n".join(lines)
 
 
-def _capacity(result: CapacityResult) -> list[str]:
-    """Return the total against the number of samples, as a table with a drawing, and the drift."""
-    most, growth, lines = result.maximum, result.growth, []
-    if growth is not None:
-        scale = f"0{most:>{BAR - 1}}"
-        lines.append(f"  {'samples':>8}  {'total':>7}  95 % interval     {scale}")
-        errors = (not result.unreliable and growth.standard_error) or [None] * len(growth.total)
-        for n, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
-            half_width = HALF_WIDTH_95 * (error or 0.0)
-            low, high = max(total - half_width, 0.0), min(total + half_width, float(result.rank))
-            digits = decimals(error or 0.1)
-            between = "" if error is None else f"{low:.{digits}f} … {high:.{digits}f}"
-            first, middle, last = np.rint(
-                np.clip([low, total, high], 0, most) / most * (BAR - 1)
-            ).astype(int)
-            drawn = f"{'':{first}}{'─' * (middle - first)}●{'─' * (last - middle)}"
-            lines.append(f"  {n:>8}  {total:>7.{digits}f}  {between:<16} |{drawn:<{BAR}}|")
-    if result.unreliable or growth is None:
-        stands = result.qualified_total or with_error(
-            result.total, result.total_standard_error, HALF_WIDTH_95
-        )
-        lines.append(
-            f"  total {stands}{'' if result.unreliable else f' (95 % interval) of at most {most}'}"
-        )
+def _capacity_lines(result: CapacityResult) -> list[str]:
+    """Return the total against the number of samples, the total, and the drift."""
+    lines = []
+    if result.growth is not None:
+        lines += _growth_table(result, result.growth)
+    if result.unreliable:
+        lines.append(f"  total {result.qualified_total}")
+    elif result.growth is None:
+        total = with_error(result.total, result.total_standard_error)
+        lines.append(f"  total {total} of at most {result.maximum}")
     if result.drift is not None:
-        lines += ["", f"  drift of the reference: {result.drift.size:.2%} of the readouts' spread"]
+        size = f"{result.drift.size:.2%} of the readouts' spread"
+        lines += ["", f"  drift of the reference: {size}"]
     return lines
+
+
+def _growth_table(result: CapacityResult, growth: Growth) -> list[str]:
+    """Return the total at each number of samples, with its 95 % interval as numbers and as a drawing."""
+    scale = f"0{result.maximum:>{BAR_LENGTH - 1}}"
+    lines = [f"  {'samples':>8}  {'total':>7}  95 % interval     {scale}"]
+    errors: list[float | None] = [None] * len(growth.total)
+    if growth.standard_error is not None and not result.unreliable:
+        errors = list(growth.standard_error)
+    for n_samples, total, error in zip(growth.n_samples, growth.total, errors, strict=True):
+        digits = decimals(error or ASSUMED_ERROR)
+        half_width = HALF_WIDTH_95 * (error or 0.0)
+        low = max(total - half_width, 0.0)
+        high = min(total + half_width, float(result.rank))
+        interval = ""
+        if error is not None:
+            interval = f"{low:.{digits}f} to {high:.{digits}f}"
+        drawing = _interval_drawing(low, total, high, result.maximum)
+        lines.append(f"  {n_samples:>8}  {total:>7.{digits}f}  {interval:<16} |{drawing}|")
+    return lines
+
+
+def _interval_drawing(low: float, value: float, high: float, maximum: int) -> str:
+    """Return a line with a point at the value and a dash over its interval, on a scale from 0 to the maximum."""
+    share = np.clip([low, value, high], 0, maximum) / maximum
+    first, middle, last = np.rint(share * (BAR_LENGTH - 1)).astype(int)
+    drawing = " " * first + "─" * (middle - first) + "●" + "─" * (last - middle)
+    return f"{drawing:<{BAR_LENGTH}}"

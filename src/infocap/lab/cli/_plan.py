@@ -15,40 +15,41 @@ from ...estimators._cost import cost
 from ...result._capacity_result import CapacityResult
 from ...result._files import load_result
 from ...theory._bound import efficiency_bound
-from ...theory._forecast import FORECAST_METHODS, Forecast, forecast, forecast_from
+from ...theory._forecast import Forecast, forecast, forecast_from
 from ..experiment._plan import Plan
-from ._estimate import Drawn, distribution, read_delays
+from ._estimate import EstimateOptions, InputOptions, family_and_domain, read_delays
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, PATH, as_options, echo, option, options, wrapped
-
-WEIGHTED = (
-    "few samples would decide, so inputs are drawn where functions are large, with weights that `infocap estimate` "
-    "finds by itself (`weighted = false` in the file: as distributed)."
+from ._terminal import (
+    FILE,
+    FORCE,
+    PATH,
+    NameChoice,
+    echo,
+    name_options,
+    option,
+    options,
+    wrapped,
 )
-BASIS = ("input", "n_inputs", "max_degree", "family", "domain", "max_delay")
-OUTSIDE = "If the rest is functions of higher degree and not noise, errors may be three times the high end."
+
+# Options that a pilot run makes superfluous, because its result holds its basis.
+BASIS_OPTIONS = ("input", "n_inputs", "max_degree", "family", "domain", "max_delay")
+# Where nothing is known of a device, this share of its readouts is taken for noise or for functions outside the basis.
+ASSUMED_UNEXPLAINED = 0.5
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What the user knows of the device, and wants."""
+class PrecisionGoal:
+    """How well the total shall be known, and what is known of the device."""
 
     error: float | None = option("--error", type=float, help="Standard error wanted of the total.")
-    n_readouts: int | None = option("--readouts", type=int, help="Number of readouts, for --error.")
-    capacity: float | None = option(
-        "--capacity", type=float, help="Total capacity expected, for --error."
+    n_readouts: int | None = option(
+        "--n-readouts", type=int, help="Number of readouts, for --error."
     )
-    pilot: Path | None = option("--from", type=PATH, help="Result of a pilot run, for --error.")
-    method: str = option(
-        "--method",
-        type=click.Choice(FORECAST_METHODS),
-        default=FORECAST_METHODS[0],
-        help="For --error.",
-    )
+    pilot: Path | None = option("--pilot", type=PATH, help="Result of a pilot run, for --error.")
 
 
 @click.command()
-@options("drawn", Drawn)
+@options("input_options", InputOptions)
 @click.option("--n-inputs", type=int, help="Number of inputs, where all are alike.")
 @click.option("--max-degree", type=int, help="Highest degree of the functions.")
 @click.option("--max-delay", help="With memory: largest delay of each degree, as 1:100,2:40,3:20.")
@@ -67,13 +68,13 @@ class Wish:
 @click.option(
     "--n-samples", type=int, help="Number of Sobol points, a power of two; or give --error."
 )
-@options("wish", Wish)
+@options("goal", PrecisionGoal)
 @click.option(
     "--seed", default=1, help="Seed of all that is random; the same one gives the same plan."
 )
 @click.option(
     "--order",
-    type=click.Choice(["random", "doubling", "design"]),
+    type=NameChoice(["random", "doubling", "design"]),
     default="random",
     help="Of acquisition.",
 )
@@ -90,9 +91,7 @@ class Wish:
 )
 @click.option("--dark-every", default=0, help="Measure with the source off after so many rows.")
 @click.option("--averages", default=1, help="Readings per measurement, which are averaged.")
-@click.option(
-    "--settle", "settle_s", default=0.0, help="Seconds to wait between setting and reading."
-)
+@click.option("--settle-s", default=0.0, help="Seconds to wait between setting and reading.")
 @click.option("--input-unit", default="", show_default=False, help="Unit of all inputs, such as V.")
 @click.option(
     "--readout-unit", default="", show_default=False, help="Unit of all readouts, such as mV."
@@ -103,8 +102,8 @@ class Wish:
 def plan(
     output: Path | None,
     force: bool,
-    wish: Wish,
-    drawn: Drawn,
+    goal: PrecisionGoal,
+    input_options: InputOptions,
     max_delay: str | None,
     **settings: Any,
 ) -> None:
@@ -114,159 +113,236 @@ def plan(
     open it, read its comments, change it.
     """
     if max_delay is not None:
-        windows = settings["max_delay"] = read_delays(max_delay)
-        settings["max_degree"] = settings["max_degree"] or max(windows)
-        settings["n_inputs"] = settings["n_inputs"] or (None if drawn.input else 1)
-    if (settings["n_samples"] is None) == (wish.error is None):
+        settings |= _settings_of_delays(max_delay, settings, input_options)
+    _refuse_incomplete(settings["n_samples"], goal.error, output)
+    if output is not None:
+        refuse_existing(output, force, (".toml",))
+    _refuse_ignored(vars(goal) | vars(input_options) | settings)
+    if goal.pilot is not None:
+        made = _plan_from_pilot(load_result(goal.pilot), goal, output)
+    else:
+        made = _plan_from_options(settings, input_options, goal, output)
+    if made is not None and output is not None:
+        made.save(output)
+        _announce(made, output)
+
+
+def _settings_of_delays(
+    max_delay: str, settings: dict[str, Any], input_options: InputOptions
+) -> dict[str, Any]:
+    """Return the entries of a plan that follow from the largest delays."""
+    largest_delays = read_delays(max_delay)
+    n_inputs = settings["n_inputs"]
+    if n_inputs is None and not input_options.input:
+        n_inputs = 1
+    return {
+        "max_delay": largest_delays,
+        "max_degree": settings["max_degree"] or max(largest_delays),
+        "n_inputs": n_inputs,
+    }
+
+
+def _refuse_incomplete(n_samples: int | None, error: float | None, output: Path | None) -> None:
+    if (n_samples is None) == (error is None):
         raise ParameterError(
             "give --n-samples, or --error to be told how many to take: one of the two."
         )
-    if output is not None:
-        refuse_existing(output, force, (".toml",))
-    elif wish.error is None:
+    if output is None and error is None:
         raise ParameterError("give the file to write the plan to: -o plan.toml.")
-    _refuse_ignored(vars(wish) | vars(drawn) | settings)
-    settings["n_inputs"] = len(drawn.input) or settings["n_inputs"]
-    pilot = None if wish.pilot is None else load_result(wish.pilot)
-    if pilot is None:
-        usual = ["legendre"] * whole_number("n_inputs", settings["n_inputs"], 1)
-        settings |= {"family": list(drawn.input)} if drawn.input else distribution(drawn, usual)
-    if wish.error is not None:
-        basis = Plan(**settings | {"n_samples": 1}).basis if pilot is None else pilot.basis
-        settings["n_samples"], lines = _recommend(basis, wish, pilot)
-        echo("\n".join(line if line.startswith((" ", ">")) else wrapped(line) for line in lines))
-    if output is not None:
-        made = Plan(**settings) if pilot is None else _extended(pilot, settings["n_samples"])
-        made.save(output)
-        if made.weighted:
-            echo(
-                wrapped(f"E[y^4] = {made.basis.fourth_moments.max():.3g} of a function: {WEIGHTED}")
-            )
-        sizes = f"{len(made.basis)} functions, {len(made.schedule)} measurements"
-        sizes += f" of {made.steps} time steps" if made.runs else ""
-        echo(f"{sizes}, plan {made.fingerprint[:12]}, written to {output}")
 
 
-def _refuse_ignored(given: dict[str, Any]) -> None:
+def _refuse_ignored(values: dict[str, Any]) -> None:
     """Refuse options that would be ignored, and a plan without the two that it needs."""
-    guesses, pilot = ["n_readouts", "capacity"], given["pilot"] is not None
-    for applies, ignored, why in (
-        (
-            given["input"],
-            ["n_inputs", "family", "domain", "input_unit"],
-            "is told by --input already",
-        ),
-        (given["error"] is None, [*guesses, "pilot"], "goes with --error"),
-        (pilot, [*guesses, *BASIS], "is known from the pilot"),
-    ):
-        for name in ignored:
-            if applies and given.get(name) not in (None, (), ""):
-                raise ParameterError(f"`{name}={given[name]}` {why}; leave it out.")
+    has_pilot = values["pilot"] is not None
+    if values["input"]:
+        names = ("n_inputs", "family", "domain", "input_unit")
+        _refuse_given(values, names, "is told by --input already")
+    if values["error"] is None:
+        _refuse_given(values, ("n_readouts", "pilot"), "goes with --error")
+    if has_pilot:
+        _refuse_given(values, ("n_readouts", *BASIS_OPTIONS), "is known from the pilot")
+        return
     for name in ("n_inputs", "max_degree"):
-        if not pilot and given[name] is None and not (given["input"] and name == "n_inputs"):
+        is_told_by_input = name == "n_inputs" and values["input"]
+        if values[name] is None and not is_told_by_input:
             raise ParameterError(f"`{name}` is missing; a plan needs it.")
 
 
-def _extended(pilot: CapacityResult, n_samples: int) -> Plan:
-    """Return the pilot's own plan with further blocks of samples."""
-    planned = pilot.metadata.get("provenance", {}).get("plan")
-    if planned is None:
-        said = "the pilot has no plan that could be extended"
+def _refuse_given(values: dict[str, Any], names: tuple[str, ...], reason: str) -> None:
+    for name in names:
+        if values.get(name) not in (None, (), ""):
+            raise ParameterError(f"`{name}={values[name]}` {reason}; leave it out.")
+
+
+def _plan_from_options(
+    settings: dict[str, Any],
+    input_options: InputOptions,
+    goal: PrecisionGoal,
+    output: Path | None,
+) -> Plan | None:
+    """Return the plan that options describe; None where only the number of samples was asked for."""
+    if input_options.input:
+        settings["n_inputs"] = len(input_options.input)
+        settings["family"] = list(input_options.input)
+    else:
+        n_inputs = whole_number("n_inputs", settings["n_inputs"], 1)
+        settings |= family_and_domain(input_options, ["legendre"] * n_inputs)
+    if goal.error is not None:
+        basis = Plan(**settings | {"n_samples": 1}).basis
+        settings["n_samples"] = _recommend_for_unknown_device(basis, goal)
+    return None if output is None else Plan(**settings)
+
+
+def _plan_from_pilot(
+    pilot: CapacityResult, goal: PrecisionGoal, output: Path | None
+) -> Plan | None:
+    """Return the pilot's plan with more samples; None where only their number was asked for."""
+    n_samples = _recommend_after_pilot(pilot, goal)
+    if output is None:
+        return None
+    entries = pilot.metadata.get("provenance", {}).get("plan")
+    if entries is None:
         raise ParameterError(
-            f"{said}; make one with --n-inputs, --max-degree and --n-samples {n_samples}."
+            "the pilot has no plan that could be extended; "
+            f"make one with --n-inputs, --max-degree and --n-samples {n_samples}."
         )
-    return Plan.from_dict(planned).extended(n_samples)
+    return Plan.from_dict(entries).extended(n_samples)
 
 
-def _recommend(
-    basis: ProductBasis, wish: Wish, pilot: CapacityResult | None
-) -> tuple[int, list[str]]:
-    """Return the number of samples that gives the wanted error of the total, and lines that say why."""
-    error = positive("error", wish.error)
-    expected, assumed = (
-        _guessed(basis, wish) if pilot is None else _measured(pilot, error, wish.method)
-    )
-    n = expected.samples_needed(error, wish.method)
-    known = f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
-    lines = [f"{known}. The total is at most {expected.maximum}, the constant included.", *assumed]
-    balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
-    least = expected.least_samples
-    reason = f"4 for each of {len(expected.basis)} functions and {expected.maximum} readouts"
-    if least > 4 * max(len(expected.basis), expected.maximum):
-        reason = "some functions are so large at the edge that few samples decide"
-    lines += ["", *_table(expected, basis, n, wish), ""]
-    lines.append(
-        f"Take {n} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the error stays "
-        f"below {error:g} with {wish.method}, also at the high end. It is then {_error_at(expected, n, wish.method)}."
-    )
-    first = 1 << (expected.pilot_samples - 1).bit_length()
-    if pilot is not None:
-        least = min(efficiency_bound(pilot).samples_needed(error), n)
-        lines.append(
-            f"The least number of samples that any method would need is about {least}, by the pilot's errors."
+def _announce(made: Plan, output: Path) -> None:
+    """Print what a plan measures, and where it was written."""
+    if made.weighted:
+        largest = made.basis.fourth_moments.max()
+        echo(
+            wrapped(
+                f"E[y^4] = {largest:.3g} of a function: few samples would decide, so inputs are drawn where "
+                "functions are large, with weights that `infocap estimate` finds by itself "
+                "(`weighted = false` in the file: as distributed)."
+            )
         )
-    elif first < n:
+    measurements = f"{len(made.schedule)} measurements"
+    if made.runs:
+        measurements += f" of {made.steps} time steps"
+    echo(
+        f"{len(made.basis)} functions, {measurements}, plan {made.fingerprint[:12]}, written to {output}"
+    )
+
+
+# How many samples a precision takes.
+
+
+def _recommend_for_unknown_device(basis: ProductBasis, goal: PrecisionGoal) -> int:
+    """Print and return the number of samples with which the total of a device is known so well."""
+    if goal.n_readouts is None:
+        raise ParameterError(
+            "--error needs --n-readouts, the number of readouts, or --pilot, a pilot run."
+        )
+    error = positive("error", goal.error)
+    expected = forecast(basis, goal.n_readouts, unexplained=ASSUMED_UNEXPLAINED)
+    assumption = "Assumed: half of the readouts are noise or functions outside the basis."
+    n_samples = expected.samples_needed(error)
+    lines = [_maximum(basis, expected), assumption, *_advice(expected, error, n_samples)]
+    pilot_samples = _next_power_of_two(expected.pilot_samples)
+    if pilot_samples < n_samples:
         lines += [
-            f"It depends on the device. A pilot run is better than a guess: measure {first} samples, and ask again:",
+            f"It depends on the device. A pilot run is better than a guess: measure {pilot_samples} samples, "
+            "and ask again:",
             "  infocap estimate pilot.db -o pilot.nc",
-            f"  infocap plan --from pilot.nc --error {error:g}",
+            f"  infocap plan --pilot pilot.nc --error {error:g}",
         ]
-    return n, lines
+    _print_paragraphs(lines)
+    return n_samples
 
 
-def _measured(pilot: CapacityResult, error: float, method: str) -> tuple[Forecast, list[str]]:
-    """Return what to expect after a pilot run, and what it found."""
-    expected, n = forecast_from(pilot), pilot.n_samples
+def _recommend_after_pilot(pilot: CapacityResult, goal: PrecisionGoal) -> int:
+    """Print and return the number of samples with which the total of the pilot's device is known so well."""
+    error = positive("error", goal.error)
+    expected = forecast_from(pilot)
+    n_samples = expected.samples_needed(error)
     total = pilot.qualified_total or with_error(pilot.total, pilot.total_standard_error)
     lines = [
-        f"The pilot: total {total} of {pilot.rank} with {n} samples; errors are extrapolated from that."
+        _maximum(pilot.basis, expected),
+        f"The pilot: total {total} of {pilot.rank} with {pilot.n_samples} samples; errors are extrapolated from that.",
     ]
-    if n >= expected.least_samples and expected.at(n, method).high <= error:
+    is_long_enough = pilot.n_samples >= expected.least_samples
+    if is_long_enough and expected.at(pilot.n_samples).high <= error:
         lines.append(
             f"That is precise enough already: an error of {error:g} needs no further samples."
         )
-    return expected, lines + [
-        wrapped(f"warning of the pilot: {as_options(one)}") for one in pilot.warnings
+    lines += [f"warning of the pilot: {name_options(warning)}" for warning in pilot.warnings]
+    lines += _advice(expected, error, n_samples)
+    least = min(efficiency_bound(pilot).samples_needed(error), n_samples)
+    lines.append(
+        f"The least number of samples that any method would need is about {least}, by the pilot's errors."
+    )
+    _print_paragraphs(lines)
+    return n_samples
+
+
+def _print_paragraphs(lines: list[str]) -> None:
+    """Print lines; those that are no row of a table and no command are wrapped."""
+    for line in lines:
+        is_table_or_command = line.startswith((" ", ">"))
+        echo(line if is_table_or_command else wrapped(line))
+
+
+def _maximum(basis: ProductBasis, expected: Forecast) -> str:
+    functions = (
+        f"{len(basis)} functions: {counted(basis.n_inputs, 'input')}, degree {basis.max_degree}"
+    )
+    return f"{functions}. The total is at most {expected.maximum}, the constant included."
+
+
+def _advice(expected: Forecast, error: float, n_samples: int) -> list[str]:
+    """Return the table of errors and costs, and the number of samples to take, with the reason."""
+    basis = expected.basis
+    least = expected.least_samples
+    reason = f"4 for each of {len(basis)} functions and {expected.maximum} readouts"
+    if least > 4 * max(len(basis), expected.maximum):
+        reason = "some functions are so large at the edge that few samples decide"
+    balanced = "" if basis.memory else " (Sobol points are balanced in powers of two)"
+    return [
+        "",
+        *_table(expected, n_samples),
+        "",
+        f"Take {n_samples} samples: the smallest power of two{balanced} from {least} on ({reason}) with which the "
+        f"error stays below {error:g}, also at the high end. It is then {_error_at(expected, n_samples)}.",
     ]
 
 
-def _guessed(basis: ProductBasis, wish: Wish) -> tuple[Forecast, list[str]]:
-    """Return what to expect of a device that nobody has measured, and what is assumed of it."""
-    if wish.n_readouts is None:
-        raise ParameterError(
-            "--error needs --readouts, the number of readouts, or --from, a pilot run."
+def _table(expected: Forecast, n_recommended: int) -> list[str]:
+    """Return errors and costs at a few sizes around the recommended one, one line per size."""
+    lines = [
+        f"  {'':>9}  error of the total, root mean square",
+        f"  {'samples':>9}  {'(range over devices)':<25}  computing   memory",
+    ]
+    method = METHODS[EstimateOptions.method]
+    sizes = (
+        n_recommended // 4,
+        n_recommended // 2,
+        n_recommended,
+        2 * n_recommended,
+        4 * n_recommended,
+    )
+    for n_samples in sizes:
+        if n_samples == 0:
+            continue
+        seconds, n_bytes = cost(expected.basis, n_samples, expected.maximum, method)
+        mark = ">" if n_samples == n_recommended else " "
+        computing = f"< {duration(max(seconds, 1))}"
+        lines.append(
+            f"{mark} {n_samples:9d}  {_error_at(expected, n_samples):<25}  {computing:>9}  {size(n_bytes):>7}"
         )
-    most = wish.n_readouts + 1
-    if wish.capacity is None:
-        half = "half of the readouts are noise or functions outside the basis"
-        said = [f"Assumed: {half}; say what you expect with --capacity."]
-        return forecast(basis, wish.n_readouts, unexplained=0.5), said
-    if not 0 <= wish.capacity <= most:
-        raise ParameterError(f"--capacity {wish.capacity:g} is not between 0 and {most}.")
-    said = [f"Assumed: a total capacity of {wish.capacity:g} (--capacity).", OUTSIDE]
-    return forecast(basis, wish.n_readouts, unexplained=1 - wish.capacity / most), said
-
-
-def _table(expected: Forecast, basis: ProductBasis, chosen: int, wish: Wish) -> list[str]:
-    """Return errors and costs at a few sizes around the one chosen, one line per size."""
-    columns = "".join(f"  {method:<25}" for method in FORECAST_METHODS)
-    lines = [f"  {'':>9}  error of the total, root mean square (range over devices)"]
-    lines.append(f"  {'samples':>9}{columns}  computing  memory")
-    for n in (chosen // 4, chosen // 2, chosen, 2 * chosen, 4 * chosen):
-        if n:
-            errors = "".join(
-                f"  {_error_at(expected, n, method):<25}" for method in FORECAST_METHODS
-            )
-            computed, n_bytes = cost(basis, n, expected.maximum, METHODS[wish.method])
-            computing = f"< {duration(max(computed, 1))}"
-            mark = ">" if n == chosen else " "
-            lines.append(f"{mark} {n:9d}{errors}  {computing:>9}  {size(n_bytes):>7}")
     return lines
 
 
-def _error_at(expected: Forecast, n: int, method: str) -> str:
+def _error_at(expected: Forecast, n_samples: int) -> str:
     try:
-        error = expected.at(n, method)
+        error = expected.at(n_samples)
     except ParameterError:
         return "too few samples"
     return f"{error.typical:.2g} ({error.low:.2g} to {error.high:.2g})"
+
+
+def _next_power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
@@ -27,29 +28,30 @@ from ...estimators import METHODS
 from ...photonics._system import FibreSystem
 from ...recording._recording import Recording
 from ._outputs import refuse_existing
-from ._terminal import FILE, FORCE, echo
+from ._terminal import EXIT_INTERRUPTED, FILE, FORCE, NameChoice, echo
 
-PACKAGE = "infocap_paper"  # the scripts' name among the loaded modules
-PLACES = (
-    Path(__file__).parents[2] / "_paper",
-    Path(__file__).parents[4] / "paper",
-)  # installed; in a clone
-FOLDER = click.Path(file_okay=False, path_type=Path)
-CORES = os.cpu_count() or 1
-FIGURES = (*(f"fig{number}" for number in range(1, 9)), "twin", "extras")
-BLOCK = 512  # Samples between two steps of the progress bar: a tenth of a second.
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "twin", "extras")
+# The name of the package that the figures' scripts form when they are loaded.
+SCRIPTS_PACKAGE = "infocap_paper"
+# Where the scripts lie in an installed infocap, and in a clone of the repository.
+INSTALLED_SCRIPTS = Path(__file__).parents[2] / "_paper"
+SCRIPTS_IN_CLONE = Path(__file__).parents[4] / "paper"
+
+N_CORES = os.cpu_count() or 1
+# More processes than this need much memory, and wait for the longest job in the end.
+MAX_DEFAULT_WORKERS = 8
+# Samples that are simulated between two steps of the progress bar; they take a tenth of a second.
+SAMPLES_PER_STEP = 512
 
 
 @click.command()
 @click.option("--power-dbm", default=6.6, help="Average power after the amplifier.")
 @click.option("--length-m", default=5.0, help="Length of the fibre.")
-@click.option("--n-inputs", "n_inputs", default=5, help="Number of inputs: 1, 2, 4, 5, 10 or 20.")
-@click.option(
-    "--n-samples", "n_samples", default=8192, help="Number of Sobol points, a power of 2."
-)
+@click.option("--n-inputs", default=5, help="Number of inputs: 1, 2, 4, 5, 10 or 20.")
+@click.option("--n-samples", default=8192, help="Number of Sobol points, a power of 2.")
 @click.option(
     "--phase-noise",
-    type=click.Choice(["cell", "bin", "none"]),
+    type=NameChoice(["cell", "bin", "none"]),
     default="cell",
     help="Where it is drawn.",
 )
@@ -64,25 +66,43 @@ def simulate(
     """Simulate the photonic experiment, and write what it measures."""
     refuse_existing(output, force, (".nc",))
     system = FibreSystem(**settings, phase_noise=None if phase_noise == "none" else phase_noise)
-    metadata = {"system": asdict(system), "seed": seed, "n_samples": n_samples, "design": "sobol"}
     basis = product_basis("legendre", system.n_inputs, 1)
-    metadata |= {"blocks": block_count(basis, n_samples, "sobol", None), "infocap": __version__}
-    u = draw(basis, n_samples, seed=seed)
-    starts = range(0, n_samples, BLOCK)
-    seeds = np.random.SeedSequence(seed).spawn(len(starts))
-    with click.progressbar(list(zip(starts, seeds, strict=True)), label="Simulating") as bar:
-        x = np.vstack([system(u[start : start + BLOCK], seed=own) for start, own in bar])
-    channel = tuple(f"{wavelength:.2f} nm" for wavelength in system.wavelength_nm)
-    recording = Recording(u, x, np.arange(n_samples), "mW/nm", channel, metadata)
+    inputs = draw(basis, n_samples, seed=seed)
+    recording = Recording(
+        inputs,
+        _readouts_in_steps(system, inputs, seed),
+        np.arange(n_samples),
+        readout_unit="mW/nm",
+        channel=tuple(f"{wavelength:.2f} nm" for wavelength in system.wavelength_nm),
+        metadata={
+            "system": asdict(system),
+            "seed": seed,
+            "n_samples": n_samples,
+            "design": "sobol",
+            "blocks": block_count(basis, n_samples, "sobol", None),
+            "infocap": __version__,
+        },
+    )
     recording.save(output)
     echo(f"{recording}\nphi_NL = {system.nonlinear_phase:.3f}, written to {output}")
+
+
+def _readouts_in_steps(system: FibreSystem, inputs: np.ndarray, seed: int) -> np.ndarray:
+    """Simulate a few samples at a time, with a progress bar; every step has noise of a seed of its own."""
+    starts = range(0, len(inputs), SAMPLES_PER_STEP)
+    seeds = np.random.SeedSequence(seed).spawn(len(starts))
+    readouts = []
+    with click.progressbar(list(zip(starts, seeds, strict=True)), label="Simulating") as steps:
+        for start, step_seed in steps:
+            readouts.append(system(inputs[start : start + SAMPLES_PER_STEP], seed=step_seed))
+    return np.vstack(readouts)
 
 
 @click.command()
 @click.argument(
     "figures",
     nargs=-1,
-    type=click.Choice(["all", *FIGURES]),
+    type=NameChoice(["all", *FIGURES]),
     metavar="[all|fig1|...|twin|extras]...",
 )
 @click.option(
@@ -91,69 +111,122 @@ def simulate(
 @click.option(
     "-o",
     "--output",
-    type=FOLDER,
+    type=click.Path(file_okay=False, path_type=Path),
     default=Path("reproduced"),
     help="Folder for figN.png, .nc and .json.",
 )
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=min(CORES, 8), help="Number of processes."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=min(N_CORES, MAX_DEFAULT_WORKERS),
+    help="Number of processes.",
 )
-@click.option("--page", type=FILE, help="Also write a page with all verdicts, .md")
 @click.option(
     "--data",
     type=FILE,
     help="A recording of your own to show beside the simulation in fig1, fig5, fig6.",
 )
 def reproduce(
-    figures: tuple[str, ...],
-    quick: bool,
-    output: Path,
-    workers: int,
-    page: Path | None,
-    data: Path | None,
+    figures: tuple[str, ...], quick: bool, output: Path, workers: int, data: Path | None
 ) -> None:
     """Compute, draw and check the paper's figures.
 
     What was stopped goes on with the same command, and gives the same numbers.
     """
     load_scripts()
-    names = [name for name in FIGURES if not figures or "all" in figures or name in figures]
-    scripts = {name: importlib.import_module(f"{PACKAGE}.{name}") for name in names}
-    for name, script in scripts.items():
-        for needed in getattr(script, "NEEDS", ()):
-            if importlib.util.find_spec(needed) is None:  # told before half an hour of work
-                raise ParameterError(
-                    f"{name} needs {needed}: pip install infocap[ml], or ask for others."
-                )
+    if not figures or "all" in figures:
+        figures = FIGURES
+    scripts = {name: _script(name) for name in FIGURES if name in figures}
+    _refuse_missing_packages(scripts)
     if data is not None:
-        click.echo(importlib.import_module(f"{PACKAGE}._measured").add(data))
+        click.echo(_script("_measured").add(data))
     output.mkdir(parents=True, exist_ok=True)
-    context, threads = multiprocessing.get_context("spawn"), max(1, CORES // workers)
-    executor = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(threads,))
+    executor = ProcessPoolExecutor(
+        workers,
+        multiprocessing.get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(max(1, N_CORES // workers),),
+    )
     try:
-        verdicts = {
-            name: _one(name, script, quick, output, executor) for name, script in scripts.items()
-        }
+        for name, script in scripts.items():
+            _reproduce_figure(name, script, quick, output, executor)
     except KeyboardInterrupt:
         for worker in multiprocessing.active_children():
             worker.terminate()
-        # It would tell of a file whose writing was interrupted, and that is not kept.
+        # Python would print a traceback about the file whose writing was interrupted; that file is not kept.
         sys.unraisablehook = lambda _: None
         echo("Interrupted; the same command goes on from here.", err=True)
-        raise SystemExit(130) from None
+        raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenProcessPool:
-        problem = "a worker was killed, perhaps for its memory"
         raise DataError(
-            f"{problem}; the same command goes on, best with fewer --workers."
+            "a worker was killed, perhaps for its memory; the same command goes on, best with fewer --workers."
         ) from None
     finally:
         executor.shutdown(cancel_futures=True)
-    if page is not None:
-        make = importlib.import_module(f"{PACKAGE}._page").page
-        page.write_text(make(verdicts, os.path.relpath(output, page.parent)), encoding="utf-8")
-        if len(verdicts) == len(FIGURES):
-            text = importlib.import_module(f"{PACKAGE}._software").software(verdicts)
-            page.with_name("software.md").write_text(text, encoding="utf-8")
+
+
+def _refuse_missing_packages(scripts: Mapping[str, Any]) -> None:
+    """Refuse figures that need packages that are not installed, before half an hour of work."""
+    for name, script in scripts.items():
+        for package in getattr(script, "NEEDS", ()):
+            if importlib.util.find_spec(package) is None:
+                raise ParameterError(
+                    f"{name} needs {package}: pip install infocap[ml], or ask for others."
+                )
+
+
+def _reproduce_figure(
+    name: str, script: Any, quick: bool, output: Path, executor: Executor
+) -> None:
+    """Compute, draw and check one figure; each of its files is there whole or not at all."""
+    echo(f"{name}: {script.TITLE}")
+    started = time.perf_counter()
+    show_progress = sys.stderr.isatty()
+    work = _script("_work").Work(executor, output / ".cache", progress=show_progress)
+    data = work.figure(name, script, quick)
+    verdicts = script.check(data)
+    with replaced(output / f"{name}.png") as new_file:
+        script.draw(data).savefig(new_file, dpi=150, format="png")
+    save_dataset(data, output / f"{name}.nc")
+    with replaced(output / f"{name}.json") as new_file:
+        text = json.dumps(verdicts, indent=1, ensure_ascii=False)
+        new_file.write_text(text + "\n", encoding="utf-8")
+
+    for line in verdicts:
+        sentence = f"  {line['verdict']:<10} {line['statement']}: {line['found']}"
+        if line["twin_verdict"]:
+            sentence += f"; twin ({line['twin_verdict']}): {line['twin']}"
+        echo(sentence)
+    files = f"  {output / name}.png, {time.perf_counter() - started:.0f} s"
+    n_warnings = len(json.loads(data.attrs["warnings"]))
+    if n_warnings:
+        files += f", {n_warnings} warnings (in {name}.nc)"
+    echo(f"{files}\n")
+
+
+def load_scripts() -> None:
+    """Make the scripts of the paper's figures a package, from the installed infocap or from the clone."""
+    for folder in (INSTALLED_SCRIPTS, SCRIPTS_IN_CLONE):
+        if (folder / "fig1.py").exists():
+            package = sys.modules.setdefault(SCRIPTS_PACKAGE, ModuleType(SCRIPTS_PACKAGE))
+            package.__path__ = [str(folder)]
+            return
+    raise DataError(
+        f"the figures' scripts are neither in {INSTALLED_SCRIPTS} nor in {SCRIPTS_IN_CLONE}; reinstall infocap."
+    )
+
+
+def _script(name: str) -> Any:
+    return importlib.import_module(f"{SCRIPTS_PACKAGE}.{name}")
+
+
+def _start_worker(n_threads: int) -> None:
+    """Load the scripts in a new process, and let them prepare it.
+
+    A process finds this function by its name, so it stands here, in a module that every process can import.
+    """
+    load_scripts()
+    _script("_work").start_worker(n_threads)
 
 
 @click.command()
@@ -163,44 +236,3 @@ def cite() -> None:
     echo(Template(bibtex.strip()).substitute(version=__version__))
     for name, method in METHODS.items():
         echo(f"% {name}: {method.reference}")
-
-
-def load_scripts() -> None:
-    """Make the scripts of the paper's figures a package, from the installed infocap or from the clone."""
-    for place in PLACES:
-        if (place / "fig1.py").exists():
-            package = sys.modules.setdefault(PACKAGE, ModuleType(PACKAGE))
-            package.__path__ = [str(place)]
-            return
-    raise DataError(
-        f"the figures' scripts are neither in {PLACES[0]} nor in {PLACES[1]}; reinstall infocap."
-    )
-
-
-def _one(
-    name: str, script: Any, quick: bool, output: Path, executor: Executor
-) -> list[dict[str, str]]:
-    echo(f"{name}: {script.TITLE}")
-    started, work = time.perf_counter(), importlib.import_module(f"{PACKAGE}._work")
-    data = work.Work(executor, output / ".cache", progress=sys.stderr.isatty()).figure(
-        name, script, quick
-    )
-    lines = script.check(data)
-    with replaced(output / f"{name}.png") as beside:  # each file is there whole or not at all
-        script.draw(data).savefig(beside, dpi=150, format="png")
-    save_dataset(data, output / f"{name}.nc")
-    with replaced(output / f"{name}.json") as beside:
-        beside.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for line in lines:
-        twin = f"; twin ({line['twin_verdict']}): {line['twin']}" if line["twin_verdict"] else ""
-        echo(f"  {line['verdict']:<10} {line['statement']}: {line['found']}{twin}")
-    said = json.loads(data.attrs["warnings"])
-    warned = f", {len(said)} warnings (in {name}.nc)" if said else ""
-    echo(f"  {output / name}.png, {time.perf_counter() - started:.0f} s{warned}\n")
-    return lines
-
-
-def _start_worker(threads: int) -> None:
-    """Load the scripts in a process of its own, and let them prepare it; it must be found here to be sent there."""
-    load_scripts()
-    importlib.import_module(f"{PACKAGE}._work").start_worker(threads)

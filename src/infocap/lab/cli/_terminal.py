@@ -1,76 +1,97 @@
-"""How the command line listens and speaks: options in groups, parameters named as options, warnings shown once."""
+"""How commands take options in groups, and how they print: lines, checks, and options in place of parameters."""
 
-import ast
 import re
-import shlex
 import shutil
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..._validation import did_you_mean
 from ...errors import Check, DataWarning, InfocapError, printable
 from ...recording._recording import Recording
 from ..files._others import is_folder
 from ..files._read import read
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-PATH = click.Path(path_type=Path)  # some formats are folders
+PATH = click.Path(path_type=Path)  # a file or a folder, because some formats are folders
 FORCE = click.option("--force", is_flag=True, help="Replace an output that is there already.")
-WIDEST = 100  # Lines of more characters are hard to read, however wide the terminal is.
-PARAMETER = re.compile(
-    r"`([a-z]\w*)(?:=([^`]*))?`"
-)  # in messages of the library: `nan_policy='omit'`, `domain`
-# Print no warnings about data meanwhile: the result that is being made keeps them as its checks.
-warnings_in_checks = partial(warnings.catch_warnings, action="ignore", category=DataWarning)
-NUMBERS = {"2*np.pi": "6.283185307179586", "np.pi": "3.141592653589793"}
+
+# What the program ends with; 0 is success.
+EXIT_WARNINGS = 1  # only under --strict
+EXIT_USAGE = 2
+EXIT_BAD_DATA = 3
+EXIT_INTERRUPTED = 130  # as shells report Ctrl-C
+
+# Characters in a line of text; longer lines are hard to read, however wide the terminal is.
+MAX_LINE_LENGTH = 100
+
+# A parameter in a message of the library: `domain`, or with its value, `max_degree=-1`.
+PARAMETER = re.compile(r"`(?P<name>[a-z]\w*)(?:=(?P<value>[^`]*))?`")
 
 
-def as_options(message: str, command: click.Command | None = None) -> str:
-    """Return a message of the library with its `parameters` named as options of the command, now running or given.
+class NameChoice(click.Choice):
+    """A choice among names; the refusal of another name says which one was probably meant."""
 
-    Parameters stand in backticks in messages; one that the command has no option for just loses them.
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value where it is one of the names."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as problem:
+            message = problem.message.removesuffix(".") + did_you_mean(value, self.choices)
+            raise click.BadParameter(message, ctx, param) from None
+
+
+def name_options(message: str, command: click.Command | None = None) -> str:
+    """Return a message of the library with its parameters written as options of a command.
+
+    Messages have parameters in backticks. Where the command has an option of that name, `max_degree=-1` becomes
+    --max-degree -1. Everything else stays as it is. The command is the one that is running, where none is given.
     """
-    command = command or click.get_current_context().command
-    options = {
-        one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)
-    }
+    if command is None:
+        command = click.get_current_context().command
+    command_options = {name: option for option in command.params for name in option.opts}
 
-    def typed(found: re.Match[str]) -> str:
-        name, value = found.groups()
-        if name not in options:
-            return found[0].strip("`")
-        return options[name] if value is None else f"{options[name]} {_typed(value)}"
+    def written_as_option(match: re.Match[str]) -> str:
+        option_name = "--" + match["name"].replace("_", "-")
+        if option_name not in command_options:
+            return match[0]
+        is_flag = getattr(command_options[option_name], "is_flag", False)
+        if match["value"] is None or is_flag:
+            return option_name
+        return f"{option_name} {match['value']}"
 
-    return PARAMETER.sub(typed, message)
+    return PARAMETER.sub(written_as_option, message)
 
 
-def _typed(value: str) -> str:
-    """Return a value as it is typed in a terminal: ``(0, 5)`` as ``0 5``, ``'drop'`` as ``drop``."""
-    for name, digits in NUMBERS.items():
-        value = value.replace(name, digits)
-    try:
-        given = ast.literal_eval(value)
-    except (ValueError, SyntaxError):  # words that stand for a value, such as (low, high)
-        return value.strip("()").replace(",", "")
-    parts = given if isinstance(given, list | tuple) else [given]
-    return " ".join(shlex.quote(one) if isinstance(one, str) else str(one) for one in parts)
+def warnings_in_checks() -> AbstractContextManager[Any]:
+    """Return a context in which warnings about data are not printed, because a result keeps them as its checks."""
+    return warnings.catch_warnings(action="ignore", category=DataWarning)
+
+
+def is_warning(check: str) -> bool:
+    """Return whether a check is a warning and not a note; a plain text, as recordings have, is a warning."""
+    return not isinstance(check, Check) or check.kind == "warning"
 
 
 def check_lines(checks: Iterable[str]) -> list[str]:
-    """Return each check as a paragraph, warnings first; a plain text, as recordings have, counts as one."""
-    said = [one if isinstance(one, Check) else Check(one) for one in checks]
-    said.sort(key=lambda one: one.kind != "warning")
-    return [wrapped(f"{one.kind}: {as_options(one)}") for one in said]
+    """Return each check as a paragraph, warnings first."""
+    notes_last = sorted(checks, key=lambda check: not is_warning(check))
+    paragraphs = []
+    for check in notes_last:
+        kind = check.kind if isinstance(check, Check) else "warning"
+        paragraphs.append(wrapped(f"{kind}: {name_options(check)}"))
+    return paragraphs
 
 
 def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) -> None:
-    """Print what was found, the checks on it, and the names of the files that were written."""
+    """Print what a command found, the checks of it, and the names of the files that were written."""
     echo("\n".join([*lines, "", *check_lines(checks)]))
     names = ", ".join(map(str, written))
     if names:
@@ -78,48 +99,102 @@ def say(lines: Iterable[str], checks: Iterable[str], written: Iterable[object]) 
 
 
 def echo(text: str, err: bool = False) -> None:
-    """Print a line; what names and titles in files would make a terminal do is taken out."""
+    """Print a text without the control characters that names and titles in files may hold."""
     click.echo(printable(text), err=err)
 
 
 def wrapped(text: str) -> str:
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+    """Return a paragraph as lines that fit the terminal; all but the first are indented."""
+    width = min(shutil.get_terminal_size().columns, MAX_LINE_LENGTH)
     return textwrap.fill(
         text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
 
 
+def exit_with_warnings() -> None:
+    """End the running command as --strict asks for where there are warnings."""
+    click.get_current_context().exit(EXIT_WARNINGS)
+
+
+# Options that several commands share are the fields of a dataclass, and a command gets them as one object.
+
+
 def option(*names: str, **settings: Any) -> Any:
-    """Return a field that the command line fills, as `click.option` would; without a minus it is an argument."""
-    usual = () if "multiple" in settings else False if "is_flag" in settings else None
-    return field(
-        default=settings.get("default", usual), metadata={"names": names, "settings": settings}
-    )
+    """Return a field that the command line fills: an option, or an argument where the name begins without a minus.
+
+    The settings are those of `click.option` and `click.argument`.
+    """
+    if "default" in settings:
+        default = settings["default"]
+    elif "multiple" in settings:
+        default = ()
+    elif "is_flag" in settings:
+        default = False
+    else:
+        default = None
+    return field(default=default, metadata={"names": names, "settings": settings})
 
 
 def options(name: str, group: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that gives a command all options of a dataclass, and hands them over in one object."""
+    """Return a decorator that gives a command all options of a dataclass, as its parameter `name`."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def gathered(*positional: Any, **given: Any) -> None:
-            own = group(**{one.name: given.pop(one.name) for one in fields(group)})
-            command(*positional, **given, **{name: own})
+        def command_with_group(*arguments: Any, **values: Any) -> None:
+            group_values = {member.name: values.pop(member.name) for member in fields(group)}
+            values[name] = group(**group_values)
+            command(*arguments, **values)
 
-        for one in reversed(fields(group)):
-            names, settings = one.metadata["names"], one.metadata["settings"]
-            made = click.option if names[0].startswith("-") else click.argument
-            gathered = made(*dict.fromkeys((*names, one.name)), **settings)(gathered)
-        return gathered
+        decorated: Callable[..., None] = command_with_group
+        # The decorator that is applied last belongs to the option that the help shows first.
+        for member in reversed(fields(group)):
+            names = member.metadata["names"]
+            make_parameter = click.option if names[0].startswith("-") else click.argument
+            if member.name not in names:  # the parameter that gets the value
+                names = (*names, member.name)
+            decorated = make_parameter(*names, **member.metadata["settings"])(decorated)
+        return decorated
 
     return decorate
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where inputs and readouts are: one file or several, and the names they have there."""
+class InputFiles:
+    """The files that hold inputs and readouts: one recording, or several that are one."""
 
     files: tuple[Path, ...] = option("files", type=PATH, nargs=-1, required=True)
+
+    def __str__(self) -> str:
+        text = str(self.files[0])
+        if len(self.files) > 1:
+            text += f" and {len(self.files) - 1} more"
+        return text
+
+    def read(self, in_memory: bool = True, **names: Any) -> Recording:
+        """Read the files as one recording; of two files that do not hold both, the first holds the inputs."""
+        if len(self.files) == 1:
+            return read(self.files[0], **names, in_memory=in_memory)
+        if len(self.files) == 2 and self._second_holds_readouts_only(names):
+            return read(*self.files, **names, in_memory=in_memory)
+        return read(self.files, **names, in_memory=in_memory)
+
+    def _second_holds_readouts_only(self, names: dict[str, Any]) -> bool:
+        first, second = self.files
+        if is_folder(second):  # one file of readouts per sample
+            return True
+        try:
+            with warnings_in_checks():
+                read(first, **names, in_memory=False)
+        except InfocapError:
+            # If the cause is another one than readouts that are missing, reading both files gives its message.
+            return True
+        return False
+
+
+@dataclass(frozen=True)
+class NamedInputFiles(InputFiles):
+    """Files of other programs, too: inputs and readouts may have any name there."""
+
     u: str | None = option(
         "--u", help="Inputs in the files: a variable, or columns such as 'a,b' or 'u*'."
     )
@@ -128,22 +203,6 @@ class Source:
         "--axes", help="Of the readouts, such as channels,samples or samples,averages,channels."
     )
 
-    def read(self, in_memory: bool = True) -> Recording:
-        """Read the files as one recording; of two that do not hold both, the first holds the inputs."""
-        names: dict[str, Any] = {"u": self.u, "x": self.x, "axes": self.axes}
-        if len(self.files) == 2:
-            try:
-                with warnings_in_checks():
-                    read(self.files[0], **names, in_memory=False)
-                both = is_folder(self.files[1])
-            except InfocapError:  # reading both files says what is wrong, if anything is
-                both = True
-            if both:
-                return read(*self.files, **names, in_memory=in_memory)
-        source = self.files[0] if len(self.files) == 1 else self.files
-        return read(source, **names, in_memory=in_memory)
-
-    def __str__(self) -> str:
-        return str(self.files[0]) + (
-            f" and {len(self.files) - 1} more" if len(self.files) > 1 else ""
-        )
+    def read(self, in_memory: bool = True, **names: Any) -> Recording:
+        """Read the files as one recording, by the names that the options give."""
+        return super().read(in_memory, u=self.u, x=self.x, axes=self.axes, **names)

@@ -1,12 +1,24 @@
-"""The page of verdicts: which statement of which figure holds in simulation, and why some do not."""
+"""Write the page of verdicts: which statement of which figure holds in simulation, and why some do not.
+
+    python -m paper.page      # from the top of the repository; `make paper` does it
+
+The page, paper/README.md, is made from the verdicts in paper/figures, which
+`infocap reproduce all -o paper/figures` writes.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ._common import Line
+
+PAPER = Path(__file__).parent
+# The order in which the page shows the figures.
+FIGURES = ("fig1", "fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8", "twin", "extras")
 
 HEAD = """\
 # The paper's figures, computed
@@ -25,9 +37,9 @@ infocap reproduce fig1 --data run.nc     # a measurement of your own beside the 
 Each figure is a script in this folder with `PARAMETERS`, `compute()`, `draw(data)` and `check(data)`. A run
 writes the picture (`figN.png`), its data (`figN.nc`, with parameters, version and every warning among the
 attributes) and the verdicts (`figN.json`). What is stopped, by Ctrl-C or worse, goes on with the same command
-and ends with the same numbers. Digits need `pip install infocap[ml]`. This page is written by
-`infocap reproduce all -o paper/figures --page paper/README.md`. [The paper, line by line](../docs/paper_lines.md)
-says where each definition and result is in the code, and which test proves it.
+and ends with the same numbers. Digits need `pip install infocap[ml]`. `make paper` writes this page
+from the verdicts in `figures`. [The paper, line by line](../docs/paper_lines.md) says where each definition and result
+is in the code, and which test proves it.
 
 Two simulations stand side by side. The **plain model** has the paper's parameters and nothing else, with phase noise
 drawn per 1 GHz cell as in the authors' program. The **twin** is the same simulator with five numbers fitted to the
@@ -71,7 +83,7 @@ TAIL = """\
 - **The nonlinear phase does not decide alone.** Over 40 m dispersion has eight times the length to reshape the
   light while the nonlinearity acts on it. Gaps between the curves of fig6 are 11 and 26 % for the plain model, and
   6 and 8 % for the twin, where we let 5 % pass for "overlap". Without dispersion the curves of fig6 fall onto each
-  other exactly (a test in `tests/test_reproduce.py` shows it).
+  other exactly (a test in `tests/apps/test_reproduce.py` shows it).
 - **Digits against power.** With phase noise alone the signal-to-noise ratio does not change with power, so low
   powers do better than in the experiment. A detector with a fixed noise floor restores most of the rise; the twin,
   whose spectrometer has one, shows all of it, and the correlation with capacity that the paper reports.
@@ -138,3 +150,18 @@ def _counts(found: Sequence[Line], key: str) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Write paper/README.md from the verdicts in paper/figures."""
+    verdicts = {}
+    for name in FIGURES:
+        text = (PAPER / "figures" / f"{name}.json").read_text(encoding="utf-8")
+        verdicts[name] = json.loads(text)
+    path = PAPER / "README.md"
+    path.write_text(page(verdicts, "figures"), encoding="utf-8")
+    print(f"Written: paper/{path.name}")
+
+
+if __name__ == "__main__":
+    main()
