@@ -156,8 +156,9 @@ def weights_at(basis: ProductBasis, u: Floats) -> Floats:
 
 
 def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
-    """Return the inputs that a plan describes, (samples, inputs); of a sequence all time steps of
-    all its runs.
+    """Return the inputs that a plan describes, (samples, inputs).
+
+    Those of a sequence are all time steps of all its runs.
     """
     n_samples = plan["n_samples"]
     runs = plan.get("runs")
@@ -177,8 +178,9 @@ def planned_inputs(basis: ProductBasis, plan: Mapping[str, Any]) -> Floats:
 
 
 def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
-    """Return whether some function is so large at the edge that few of the samples would decide:
-    E[y^4] > 0.1 N.
+    """Return whether few samples at the edge would decide the mean of some function.
+
+    That is so where E[y^4] > 0.1 N.
 
     For normal inputs, degree 8 and 512 samples, errors of 0.13 become 0.014 with weights.
     """
@@ -187,8 +189,9 @@ def needs_weights(basis: ProductBasis, n_samples: int) -> bool:
 
 
 def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | None) -> int:
-    """Return the number of blocks of a design: that of the user, or the largest of 8, 4, 2 and 1
-    with even blocks.
+    """Return the number of blocks of a design.
+
+    It is that of the user, or the largest of 8, 4, 2 and 1 with blocks that are even.
 
     Latin hypercubes have blocks like the others: one alone could not be extended, nor tell how far
     it scatters.
@@ -213,8 +216,7 @@ def block_count(basis: ProductBasis, n_samples: int, design: str, blocks: int | 
 
 
 def design_fingerprint(plan: Mapping[str, Any]) -> str:
-    """Return twelve letters that are the same for plans with the same inputs, whatever else they
-    say.
+    """Return twelve letters that are the same for plans with the same inputs.
 
     Files of the same design may be put together; inputs of one design and readouts of another may
     not.
@@ -232,8 +234,9 @@ def design_fingerprint(plan: Mapping[str, Any]) -> str:
 
 
 def _n_states(basis: ProductBasis) -> int:
-    """Return the number of states of all discrete inputs together, without those that are as good
-    as continuous.
+    """Return the number of states of all discrete inputs together.
+
+    Inputs of many levels are as good as continuous and do not count.
     """
     numbers_of_levels = [1]
     for family in basis.families:
@@ -294,9 +297,7 @@ def _off_the_edge(points: Floats) -> Floats:
 
 
 def _to_inputs(basis: ProductBasis, points: Floats) -> Floats:
-    """Return points of the unit cube as inputs: each column through the quantile function of its
-    family.
-    """
+    """Return points of the unit cube as inputs, by the quantile function of each family."""
     columns = []
     for family, column in zip(basis.families, points.T, strict=True):
         columns.append(family.quantile(column))
@@ -304,8 +305,10 @@ def _to_inputs(basis: ProductBasis, points: Floats) -> Floats:
 
 
 def _weighted_density(family: Family, degree: int) -> tuple[Floats, Floats]:
-    """Return the density of `draw_weighted` along one input: edges of cells in probability, and the
-    share below each.
+    """Return the density of `draw_weighted` along one input.
+
+    It is constant in cells: the edges of the cells, in probability, and the share of samples below
+    each edge.
 
     An input of few levels is drawn as it is, in a single cell.
     """

@@ -139,8 +139,9 @@ def density(
 
 @built_in
 def tabulated(a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: Numbers) -> Family:
-    """Return a family from its recurrence coefficients and its tabulated distribution function:
-    what files hold.
+    """Return the family of a density, from the numbers that files hold.
+
+    These are its recurrence coefficients and its tabulated distribution function.
     """
     diagonal = np.array(a, dtype=float)
     off_diagonal = np.array(b, dtype=float)
@@ -171,17 +172,16 @@ def tabulated(a: Numbers, b: Numbers, grid: Numbers, cdf: Numbers, support: Numb
 
 
 def _ruler(points: Floats) -> tuple[float, float]:
-    """Return the interval that stands for `domain`, from the first to the last point; a single
-    level gets width 1.
-    """
+    """Return the interval that stands for `domain`; that of a single level has width 1."""
     low = float(points[0])
     high = float(points[-1])
     return low, high if high > low else low + 1.0
 
 
 def _converged_recurrence(function: Density, edges: list[float], count: int) -> Floats:
-    """Return `count` recurrence coefficients a and b of a density, (2, count), from as many nodes
-    as they need.
+    """Return `count` recurrence coefficients a and b of a density, (2, count).
+
+    The number of nodes is doubled until the coefficients no longer change.
     """
     coefficients = np.full((2, count), np.inf)
     change = np.inf
@@ -246,8 +246,9 @@ def _discretise(function: Density, edges: list[float], n_nodes: int) -> tuple[Fl
 
 
 def _double_exponential(low: float, high: float, n_nodes: int) -> tuple[Floats, Floats]:
-    """Return nodes inside (low, high), either end possibly infinite, and their weights (Takahasi
-    and Mori).
+    """Return nodes inside (low, high) and their weights, by the rule of Takahasi and Mori.
+
+    Either end may be infinite.
     """
     if np.isinf(low) and np.isfinite(high):  # the mirror image of a piece that is infinite upwards
         x, weights = _double_exponential(-high, -low, n_nodes)

@@ -1,5 +1,6 @@
-"""Functions of the past: products of orthonormal functions of delayed inputs, the targets for
-devices with memory.
+"""Functions of the past: the targets for devices with memory.
+
+They are products of orthonormal functions of delayed inputs.
 
 A function is a list of factors, and a factor is three numbers: input, delay, and which function of
 that input. So a basis is an array (terms, factors, 3), with zeros where a function has fewer
@@ -31,8 +32,9 @@ CONSTANT = np.zeros((1, 1, 3), np.int16)  # the constant function: a single fact
 
 
 class DelayedBasis(ProductBasis):
-    """Products of functions of an input sequence at several delays, orthonormal for inputs
-    independent in time.
+    """Products of functions of an input sequence at several delays.
+
+    They are orthonormal for inputs that are independent in time.
 
     Make one with `delayed_basis`. Calling it with a sequence u (samples, inputs) gives values at
     the times from `memory`, the largest delay, on: (samples - memory, functions). `factors` (terms,
@@ -114,7 +116,7 @@ class DelayedBasis(ProductBasis):
         return "·".join(labels) or "1"
 
     def _name_of_factor(self, number: int, delay: int) -> str:
-        """Return what an input is called at a delay, such as ``u[t-3]``; slow time has no delays."""
+        """Return what an input is called at a delay, such as ``u[t-3]``."""
         if number == self.n_inputs:
             return "time"
         name, _ = name_and_unit(self.columns[number].variable)
@@ -139,9 +141,7 @@ class DelayedBasis(ProductBasis):
 
     @property
     def tile_samples(self) -> int:
-        """How many samples to prepare at a time: so many that the history in front of them does not
-        matter.
-        """
+        """How many samples to prepare at a time: so many that their history hardly counts."""
         return ROWS_PER_PIECE
 
     def extended(self, most: int, seed: int = 0, memory: int | None = None) -> "DelayedBasis":
@@ -216,8 +216,7 @@ def delayed_basis(
     time_degree: int = 0,
     terms: Iterable[Iterable[Sequence[int]]] | None = None,
 ) -> DelayedBasis:
-    """Return an orthonormal basis of functions of an input sequence and its past, for devices with
-    memory.
+    """Return an orthonormal basis of functions of an input sequence and its past.
 
     Parameters
     ----------
@@ -285,9 +284,7 @@ def delayed_basis(
 def _largest_delays(
     max_delay: int | Mapping[int, int] | None, max_degree: int | None, min_delay: int
 ) -> dict[int, int]:
-    """Return the largest delay of the functions of each degree, from the arguments of
-    `delayed_basis`.
-    """
+    """Return the largest delay of each degree, from the arguments of `delayed_basis`."""
     if max_delay is None or (not isinstance(max_delay, Mapping) and max_degree is None):
         raise ParameterError(
             "give `max_delay` as {1: 100, 2: 40}, by degree, or as one number with `max_degree`."
@@ -306,7 +303,7 @@ def _largest_delays(
 
 
 def _times_slow_time(rows: Integers, number: int, time_degree: int) -> Integers:
-    """Return every function times every polynomial of slow time, which is the input of this number."""
+    """Return every function times every polynomial of slow time, which is input `number`."""
     products = []
     for degree in range(time_degree + 1):
         factor = (number, 0, degree) if degree else (0, 0, 0)
@@ -346,8 +343,7 @@ def list_terms(
     min_delay: int = 0,
     max_factors: int | None = None,
 ) -> Integers:
-    """Return the factors (terms, factors, 3) of the constant and of all functions of each degree
-    over some delays.
+    """Return the constant and all functions of each degree over some delays: (terms, factors, 3).
 
     Patterns, whose smallest delay is 0, are made first; every function is a pattern that is moved
     as a whole.
@@ -369,8 +365,7 @@ def list_terms(
 def _patterns(
     families: Sequence[Family], degree: int, window: int, max_factors: int
 ) -> Iterator[Integers]:
-    """Yield factors (patterns, factors, 3) of all products of one degree whose smallest delay is 0,
-    some at a time.
+    """Yield all products of one degree whose smallest delay is 0: (patterns, factors, 3).
 
     A pattern is a choice of places (delay and input), of degrees at these places that sum to the
     degree, and, where a family has several functions per degree, of one of these at every place.
@@ -405,8 +400,9 @@ def _compositions(total: int, n_parts: int) -> Integers:
 
 
 def joined(*parts: Integers) -> Integers:
-    """Return the functions of several arrays (terms, factors, 3) in one, with zeros where some have
-    fewer factors.
+    """Return the functions of several arrays (terms, factors, 3) in one.
+
+    Functions with fewer factors than others are filled with zeros.
     """
     width = max(part.shape[1] for part in parts)
     padded = []
@@ -417,8 +413,9 @@ def joined(*parts: Integers) -> Integers:
 
 
 def sort_terms(families: Sequence[Family], rows: Integers) -> Integers:
-    """Return the functions (terms, factors, 3) as `indices`: by degree, window, pattern and delay,
-    each once.
+    """Return the functions (terms, factors, 3) as `indices`, sorted, each once.
+
+    They are sorted by degree, window, pattern and delay.
     """
     n_factors = rows.shape[1]
     empty_last = np.argsort(rows[:, :, 2] == 0, axis=1, kind="stable")
@@ -448,8 +445,9 @@ def total_degrees(families: Sequence[Family], factors: Integers) -> Integers:
 def _look_up(
     families: Sequence[Family], factors: Integers, table: Callable[[Family, int], Floats]
 ) -> Floats:
-    """Return for every factor, (terms, factors), what `table(family, count)` holds for the function
-    of its input.
+    """Look up every factor in a table of its family: (terms, factors).
+
+    `table(family, count)` holds a number for each of the first functions of a family.
     """
     count = int(factors[:, :, 2].max()) + 1
     rows = []
@@ -466,7 +464,7 @@ def _look_up(
 def _explicit_terms(
     families: Sequence[Family], terms: Iterable[Iterable[Sequence[int]]]
 ) -> Integers:
-    """Check a user's own list of functions, and return it with the constant: (terms, factors, 3)."""
+    """Check a user's own list of functions; return it with the constant, (terms, factors, 3)."""
     parts = [CONSTANT]
     for term in terms:
         factors = [(1, *factor) if len(factor) == 2 else tuple(factor) for factor in term]

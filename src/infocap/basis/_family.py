@@ -1,5 +1,4 @@
-"""One-dimensional families: functions p_0 = 1, p_1, p_2, ... that are orthonormal under the
-distribution of one input.
+"""One-dimensional families: orthonormal functions p_0 = 1, p_1, p_2, ... of one input.
 
 A polynomial family is data: its three-term recurrence and the quantile of its distribution.
 Everything else follows from these two. Cosines and sines, and inputs with a few levels, have no
@@ -143,8 +142,9 @@ class Family:
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle the name and parameters, as files do; a user's own family is pickled with its
-        functions.
+        """Pickle the name and parameters, as files do.
+
+        A user's own family is pickled with its functions.
         """
         if not self.restorable:
             return super().__reduce_ex__(protocol)
@@ -202,8 +202,9 @@ class Family:
         return float(low), float(high)
 
     def quantile(self, p: Floats) -> Floats:
-        """Return the inputs at probabilities `p`: uniform points become inputs of this
-        distribution.
+        """Return the inputs at probabilities `p`.
+
+        Uniform points become inputs of this distribution.
         """
         return self.natural(self.canonical_quantile(np.asarray(p, dtype=float)))
 
@@ -271,9 +272,7 @@ class FourierFamily(Family):
         return xp.stack(functions, axis=0)
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
-        """Return equal steps and equal weights, exact for harmonics up to 2 count - 1, as Gauss is
-        for degrees.
-        """
+        """Return equal steps and equal weights, exact for harmonics up to 2 count - 1."""
         n_nodes = 2 * count
         nodes = 2 * np.pi * np.arange(n_nodes) / n_nodes
         return nodes, np.full(n_nodes, 0.5 / count)
@@ -297,8 +296,9 @@ class DiscreteFamily(Family):
     mass: Floats = field(default_factory=lambda: np.empty(0), repr=False)  # probability of each
 
     def values(self, x: Any, count: int) -> Any:
-        """Return the first `count` functions at the levels next to points of any shape, (count,
-        \\*x.shape).
+        """Return the first `count` functions at points of any shape, (count, \\*x.shape).
+
+        A point takes the value of the level next to it.
         """
         if count not in self._tables:
             self._tables[count] = _orthogonal_polynomials(self.levels, self.mass, count)
@@ -308,9 +308,7 @@ class DiscreteFamily(Family):
         return xp.reshape(xp.take(table, level_of_point, axis=1), (count, *x.shape))
 
     def quadrature(self, count: int) -> tuple[Floats, Floats]:
-        """Return the levels and their probabilities: the distribution is its own quadrature,
-        whatever the degree.
-        """
+        """Return the levels and their probabilities, which are exact for every degree."""
         return self.levels, self.mass
 
     def nearest(self, x: Floats) -> Integers:
@@ -352,8 +350,7 @@ def discrete_family(
 
 
 def _orthogonal_polynomials(levels: Floats, mass: Floats, count: int) -> Floats:
-    """Return the first `count` orthonormal polynomials on the levels of a discrete distribution,
-    (count, levels).
+    """Return the first orthonormal polynomials on the levels of an input: (count, levels).
 
     Each is x times the one before, made orthogonal to all before it (Arnoldi's process). Functions
     are kept times the root of the probability, so that their products are plain sums.

@@ -35,9 +35,7 @@ MAX_INDEX = 32_767
 
 @dataclass(frozen=True)
 class _SizeLimit:
-    """How the size of an index grows when the factor of a further input joins it, and how large it
-    may become.
-    """
+    """How the size of an index grows from input to input, and how large it may become."""
 
     join: np.ufunc  # of the size so far and the size of a factor: add or multiply
     start: int  # the size of the constant function
@@ -82,8 +80,9 @@ def count_indices(
     index_set: str = "total",
     max_interactions: int | None = None,
 ) -> int:
-    """Return how many indices a set has, without making it; MAX_COUNT or more where it has more
-    than that.
+    """Return how many indices a set has, without making it.
+
+    Where it has more than MAX_COUNT, the answer is some number above that.
     """
     one_of("index_set", index_set, ("total", "hyperbolic"))
     degrees = [family.degrees_up_to(max_degree) for family in families]
@@ -111,9 +110,7 @@ def refuse_too_many(count: int, remedy: str, limit: int = MAX_FUNCTIONS) -> None
 
 
 def explicit_set(families: Sequence[Any], indices: ArrayLike) -> Integers:
-    """Check a user's own list of indices, add the constant, and return the rows in the common
-    order.
-    """
+    """Check a user's own list of indices, and return it with the constant, sorted."""
     rows = np.asarray(indices)
     is_table = rows.ndim == 2 and rows.shape[1] == len(families)
     if not is_table or not np.issubdtype(rows.dtype, np.integer):
@@ -153,8 +150,9 @@ def sort_rows(families: Sequence[Any], rows: Integers) -> Integers:
 
 
 def _size_limit(degrees: list[Integers], max_degree: int, index_set: str) -> _SizeLimit:
-    """Return what a kind of set limits; `degrees` holds for each input the degrees of its
-    functions.
+    """Return what a kind of set limits.
+
+    `degrees` holds for each input the degrees of its functions.
     """
     if index_set == "total":
         largest_possible = sum(int(of_input[-1]) for of_input in degrees)
@@ -208,8 +206,9 @@ def _list_indices(
 def _count_by_size(
     degrees: list[Integers], size_limit: _SizeLimit, max_interactions: int | None
 ) -> Integers:
-    """Return how many indices of each size there are; MAX_COUNT of each where all together are
-    more.
+    """Return how many indices of each size there are.
+
+    Where all together are more than MAX_COUNT, the answer is MAX_COUNT of each.
 
     Incomplete indices are counted by interactions (rows; a single row where these have no limit)
     and by size (columns). Each input has equally many functions of every degree from 1 to its

@@ -17,8 +17,9 @@ MAX_INPUTS = 100_000
 
 
 def inputs(*described: str) -> list[Family]:
-    """Return inputs with their names, units, ranges and distributions, for `product_basis`, `Plan`
-    and `estimate`.
+    """Return inputs with their names, units, ranges and distributions.
+
+    They go into `product_basis`, `delayed_basis`, `Plan` and `estimate`.
 
     Parameters
     ----------
@@ -137,9 +138,7 @@ def _family_of_text(text: str) -> Family:
 
 
 def _family_of_name(name: str) -> Family:
-    """Return the family of a name, perhaps with numbers in brackets: ``legendre``, ``normal``,
-    ``jacobi(1, 1)``.
-    """
+    """Return the family of a name: ``legendre``, ``normal``, ``jacobi(1, 1)``."""
     call = re.fullmatch(r"(\w+)\s*\(([^()]*)\)", name)
     if call is None:
         return restore(name)

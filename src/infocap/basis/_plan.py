@@ -3,8 +3,8 @@
 The paper's basis has 1287 functions of 5 inputs, each a product of up to 5 one-dimensional
 functions. Multiplying them out one by one would read and write memory 5 times per function. Instead
 the inputs are cut into two halves, and every function is *one* product: a left factor, which
-depends on the first half of the inputs, times a right factor, which depends on the others. There
-are only a few distinct factors (21 on the left and 165 on the right), made in the same way by
+depends on the first 2 inputs, times a right factor, which depends on the other 3. There
+are only a few distinct factors (45 on the left and 165 on the right), made in the same way by
 cutting each half again, down to single inputs:
 
     u (samples, inputs) -> one-dimensional functions (functions, samples)    `_one_dimensional`
@@ -95,16 +95,15 @@ _SPARE_BUFFERS: deque[Any] = deque(maxlen=16)
 
 
 def slices(total: int, step: int) -> Iterator[slice]:
-    """Cut the numbers from 0 to `total` into consecutive slices of `step` numbers, the last one
-    shorter.
-    """
+    """Cut the numbers from 0 to `total` into slices of `step`; the last may be shorter."""
     for start, stop in pairwise([*range(0, total, step), total]):
         yield slice(start, stop)
 
 
 class Workspace:
-    """One buffer, from which arrays are cut one after the other and which is used again for every
-    chunk of samples.
+    """One buffer, from which arrays are cut one after the other.
+
+    It is used again for every chunk of samples.
     """
 
     def __init__(self, like: Any) -> None:
@@ -136,8 +135,9 @@ class Workspace:
 
 
 class RowNumbers:
-    """Numbers of rows of a table. They are sent to each device once, because every transfer would
-    be waited for.
+    """Numbers of rows of a table.
+
+    They are sent to each device once, because every transfer would be waited for.
     """
 
     def __init__(self, rows: Integers) -> None:
@@ -177,8 +177,9 @@ def _halves(rows: Integers) -> list[_Half]:
 
 
 class FactorTable:
-    """How to evaluate products of functions of some inputs: as left times right factors, these
-    again as such, ...
+    """How to evaluate products of functions of some inputs.
+
+    They are left times right factors, which are again such products, down to single inputs.
 
     Row k of the values is the product with the indices `rows[k]`. `numbers[input, index]` is the
     row of each one-dimensional function in the table of all of them.
@@ -196,8 +197,9 @@ class FactorTable:
                 self._sides.append((factors, RowNumbers(half.factor_of_row)))
 
     def values(self, one_dimensional: Any, workspace: Workspace) -> Any:
-        """Return the values of all products, (rows, samples), from those of the one-dimensional
-        functions.
+        """Return the values of all products, (rows, samples).
+
+        `one_dimensional` holds the values of the one-dimensional functions.
         """
         gathered = []
         for factors, row_numbers in self._sides:
@@ -215,9 +217,7 @@ class FactorTable:
 
 
 class _Block(NamedTuple):
-    """Products of all of some neighbouring left factors with all of some neighbouring right
-    factors.
-    """
+    """All products of neighbouring left factors with neighbouring right factors."""
 
     rows: slice  # of the tile that they fill
     left: slice
@@ -257,9 +257,7 @@ def _cut_into_blocks(left: Integers, right: Integers) -> list[_Block]:
 
 
 class _Batch(NamedTuple):
-    """The functions of a tile, and how to make them from the factors: by gathering, or block by
-    block.
-    """
+    """The functions of a tile, and how to make them: by gathering factors, or block by block."""
 
     functions: slice  # numbered in the order of the tiles
     left: RowNumbers
@@ -331,8 +329,7 @@ class ProductPlan:
         workspace.keep_for_later()
 
     def _is_gathering_faster(self, u: Any, chunk: int) -> bool:
-        """Return whether tiles are gathered and multiplied as a whole, rather than made block by
-        block.
+        """Return whether to gather and multiply whole tiles rather than to make them by blocks.
 
         On a device a call takes as long as the arithmetic of many numbers, so few calls are better
         for small blocks; and some libraries cannot write into a block of an array.
@@ -345,9 +342,7 @@ class ProductPlan:
         return multiplier(u) is None
 
     def _gathered_tiles(self, left: Any, right: Any) -> Iterator[tuple[slice, Any]]:
-        """Yield the functions of each batch and their values: rows of left factors times rows of
-        right factors.
-        """
+        """Yield the functions of each batch and their values, left rows times right rows."""
         for batch in self._batches:
             values = batch.left.of(left)
             values *= batch.right.of(right)
@@ -356,9 +351,7 @@ class ProductPlan:
     def _tiles_of_blocks(
         self, left: Any, right: Any, workspace: Workspace
     ) -> Iterator[tuple[slice, Any]]:
-        """Yield the functions of each batch and their values, made block by block in the same
-        space.
-        """
+        """Yield the functions of each batch and their values, made block by block."""
         multiply = np.multiply if on_host(left) else multiplier(left)
         assert multiply is not None  # see _is_gathering_faster
         row_multiple = 1 if on_host(left) else DEVICE_ROW_MULTIPLE

@@ -25,8 +25,9 @@ MAX_GRID_NODES = 50_000_000
 
 
 class ProductBasis:
-    """Functions of several inputs, each a product of one-dimensional ones, orthonormal under their
-    distribution.
+    """Products of one-dimensional functions of several inputs.
+
+    They are orthonormal under the distribution of the inputs.
 
     Make one with `product_basis`. Calling it gives values: ``basis(u)`` has shape (samples, terms).
 
@@ -140,8 +141,9 @@ class ProductBasis:
         return product_of_moments
 
     def __call__(self, u: ArrayLike) -> Floats:
-        """Return the values of all functions, (samples, terms); of delayed inputs at the times from
-        `memory` on.
+        """Return the values of all functions, (samples, terms).
+
+        Those of delayed inputs are at the times from `memory` on.
         """
         return self.values(self._checked(u)).T
 
@@ -158,9 +160,7 @@ class ProductBasis:
         return u
 
     def places(self, other: ProductBasis) -> Integers:
-        """Return the place of each function of this basis in another basis, -1 where it is not
-        there.
-        """
+        """Return the place of each function in another basis, -1 where it is not there."""
         width = max(self.indices.shape[1], other.indices.shape[1])
         place_of_key = {key: place for place, key in enumerate(_row_keys(other.indices, width))}
         return np.array([place_of_key.get(key, -1) for key in _row_keys(self.indices, width)])
@@ -190,9 +190,7 @@ class ProductBasis:
         return space[:, :n_samples]
 
     def _values_without_writing(self, u: Any) -> Any:
-        """Return the values of all functions in a library whose arrays cannot be written to, such
-        as JAX.
-        """
+        """Return the values of all functions in a library that cannot write into arrays (JAX)."""
         xp = array_namespace(u)
         plan = self._plan(u)
         columns: dict[int, list[Any]] = {}  # the tiles of each range of samples
@@ -203,9 +201,7 @@ class ProductBasis:
         return plan.row_of.of(in_order_of_tiles)
 
     def blocks(self, u: Any) -> Iterator[Any]:
-        """Yield the values of all functions in consecutive blocks (terms, samples), in the library
-        of the inputs.
-        """
+        """Yield the values of all functions in consecutive blocks (terms, samples)."""
         n_samples = u.shape[0] - self.memory
         for samples in slices(n_samples, self._plan(u).sizes.samples(len(self))):
             yield self.values(u[samples.start : samples.stop + self.memory, :])
@@ -245,9 +241,7 @@ class ProductBasis:
 
     @cached_property
     def tile_samples(self) -> int:
-        """How many samples to prepare at a time, so that they are still in cache when they are
-        multiplied.
-        """
+        """How many samples to prepare at a time: so many that a tile of them stays in cache."""
         return HOST_TILES.samples(HOST_TILES.height(len(self)))
 
     def sum_over(self, u: Any, weights: Floats | None = None, power: int = 1) -> Floats:
@@ -264,8 +258,9 @@ class ProductBasis:
         return in_order_of_tiles[self._plan(u).row_of.rows]
 
     def combine(self, u: ArrayLike, coefficients: Floats) -> Floats:
-        """Return the function with these coefficients (terms,) at all samples, or several with
-        (terms, columns).
+        """Return the function with these coefficients at all samples: (samples,).
+
+        Coefficients are (terms,), or (terms, columns) for several functions: (samples, columns).
         """
         u = self._checked(u)
         plan = self._plan(u)
@@ -275,8 +270,9 @@ class ProductBasis:
         return combined
 
     def quadrature(self, nodes_per_input: int | None = None) -> tuple[Floats, Floats]:
-        """Return tensor Gauss nodes (nodes, inputs) and weights; by default exact for squares of
-        the functions.
+        """Return tensor Gauss nodes (nodes, inputs) and weights.
+
+        By default they are exact for squares of the functions.
         """
         if nodes_per_input is None:
             nodes_per_input = self.max_degree + 1
@@ -295,9 +291,7 @@ class ProductBasis:
         return grid.reshape(size, self.n_inputs), reduce(np.multiply.outer, weights).ravel()
 
     def subset(self, rows: Integers) -> Self:
-        """Return only these functions, given by increasing numbers; the constant must be the first
-        of them.
-        """
+        """Return only these functions, by increasing numbers, the constant (0) first."""
         if len(rows) == len(self):
             return self
         return type(self)(self.families, self.indices[rows], *self._further_arguments)
@@ -358,8 +352,9 @@ class ProductBasis:
 
 
 def _row_keys(indices: Integers, width: int) -> list[bytes]:
-    """Return one key per row of indices, equal for equal rows; rows are filled with zeros up to a
-    width.
+    """Return one key per row of indices, equal for equal rows.
+
+    Rows are filled with zeros up to a width.
     """
     missing = width - indices.shape[1]
     rows = np.pad(indices, ((0, 0), (0, missing))).astype(np.int64, "C")

@@ -43,8 +43,9 @@ def built_in(maker: Callable[P, Family]) -> Callable[P, Family]:
 
 
 def find_maker(name: str) -> Maker:
-    """Return the function that makes the families of a name, infocap's own or that of another
-    package.
+    """Return the function that makes the families of a name.
+
+    It is infocap's own, one that the user has put into FAMILIES, or that of another package.
     """
     by_distribution = {
         distribution: FAMILIES[family] for distribution, family in DISTRIBUTIONS.items()

@@ -8,8 +8,7 @@ from a later or earlier start.
 Sums over all samples of functions times readouts z are correlations of the patterns with the
 readouts, one per shift:
 
-    sum_t pattern(t - shift) z(t),   (patterns, samples) and (samples, readouts) -> (functions,
-    readouts)
+    sum_t pattern(t - shift) z(t)        (functions, readouts)
 
 Where a pattern has few shifts, each is a product of matrices. Where it has many, all shifts
 together are computed by fast Fourier transforms of overlapping stretches of the sequence
@@ -50,8 +49,9 @@ ROWS_PER_PIECE = 16_384
 
 @dataclass(frozen=True, eq=False)
 class ShiftedPatterns:
-    """All functions of one degree, each a pattern and a shift; they stand in the order of patterns
-    and then of shifts.
+    """All functions of one degree, each a pattern and a shift.
+
+    They stand in the order of patterns and then of shifts.
 
     A factor of a pattern is an input, a delay counted from the smallest of the pattern, and the
     number of a function. These three are kept as one number, which ``np.unravel_index(number,
@@ -96,7 +96,10 @@ class ShiftedPatterns:
         return reduce(mul, factors)
 
     def values(self, one_dimensional: list[Any], n_samples: int, some: slice) -> Any:
-        """Return the values of some functions at the last `n_samples` times: (functions, samples)."""
+        """Return the values of some functions at the last `n_samples` times.
+
+        They have the shape (functions, samples).
+        """
         pattern_of = self.pattern_of[some]
         first_pattern = int(pattern_of[0])
         last_pattern = int(pattern_of[-1])
@@ -114,8 +117,9 @@ class ShiftedPatterns:
 
 
 def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPatterns]:
-    """Yield the functions (terms, factors, 3) of each degree; they are sorted by degree, window,
-    pattern and shift.
+    """Yield the functions (terms, factors, 3) of each degree.
+
+    They must be sorted by degree, window, pattern and shift.
     """
     factor_shape = tuple((factors.reshape(-1, 3).max(axis=0) + 1).tolist())
     degree_starts = np.flatnonzero(np.diff(degrees)) + 1
@@ -136,9 +140,7 @@ def group_by_degree(factors: Integers, degrees: Integers) -> Iterator[ShiftedPat
 
 
 def as_patterns(rows: Integers) -> tuple[Integers, Integers]:
-    """Return functions (terms, factors, 3) moved so that their smallest delay is 0, and by how much
-    each was moved.
-    """
+    """Return functions (terms, factors, 3) with smallest delay 0, and how far each was moved."""
     present = rows[:, :, 2] > 0
     delays = rows[:, :, 1].astype(int)
     smallest_delay = np.where(present, delays, np.iinfo(np.int32).max).min(axis=1)
@@ -196,8 +198,9 @@ class ShiftPlan:
                     yield functions, samples, values
 
     def products(self, u: Any, z: Any) -> Iterator[tuple[int, Any]]:
-        """Yield the place of the first of some neighbouring functions, and their sums over samples
-        of y_l z_k.
+        """Yield the sums over samples of y_l z_k: the first function's place, (functions, columns).
+
+        Some functions come several times, because their sums are those of a part of the samples.
         """
         few_shifts = [group for group in self._groups if not group.has_many_shifts]
         for functions, samples, y in self._tiles_of(u, few_shifts):
@@ -216,8 +219,7 @@ class ShiftPlan:
 
 
 def correlations(group: ShiftedPatterns, one_dimensional: list[Any], z: Any) -> Any:
-    """Return the sums over samples of z(t) times each function of a degree, (functions, readouts),
-    by transforms.
+    """Return the sums over samples of each function of a degree times z: (functions, readouts).
 
     The sequence is cut into stretches of B samples. Each stretch of a pattern has the samples of
     the longest shift D in front of it, each stretch of the readouts zeros. For every frequency the
@@ -267,8 +269,9 @@ def _fft_size(n_samples: int, longest_shift: int) -> int:
 
 
 def _readout_stretches(z: Any, longest_shift: int, step: int) -> Any:
-    """Return the readouts in stretches, each behind zeros: (longest_shift + step, stretches,
-    readouts).
+    """Return the readouts in stretches, each behind zeros.
+
+    The shape is (longest_shift + step, stretches, readouts).
     """
     xp = array_namespace(z)
     n_samples, n_readouts = z.shape

@@ -1,6 +1,4 @@
-"""Built-in systems to measure: callables (samples, inputs) -> (samples, readouts), with memory or
-without.
-"""
+"""Built-in systems to measure: callables (samples, inputs) -> (samples, readouts)."""
 
 from ._find import find
 from ._measure import measure, parameters

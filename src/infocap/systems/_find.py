@@ -17,8 +17,7 @@ SYSTEMS: dict[str, Callable[..., System]] = {
 
 
 def find(name: str) -> Callable[..., System]:
-    """Return what makes the systems of a name: a class of infocap, or whatever another package
-    offers.
+    """Return what makes the systems of a name.
 
     Parameters
     ----------

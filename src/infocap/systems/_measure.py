@@ -1,5 +1,6 @@
-"""One way to ask any system for its readouts: with a seed where it takes one, and a look at what
-came back.
+"""One way to ask any system for its readouts.
+
+A system that takes a seed gets one, and the shape of its answer is checked.
 """
 
 import inspect
@@ -28,9 +29,7 @@ def measure(system: System, u: Floats, seed: Any = None) -> Any:
 
 
 def parameters(function: Any) -> Collection[str]:
-    """Return the names of a function's parameters; none of a built-in function, which has no
-    signature.
-    """
+    """Return the names of a function's parameters; none where it has no signature."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):

@@ -70,8 +70,9 @@ class RandomFeatures(_Network):
 
 @dataclass(frozen=True)
 class FeedForward(_Network):
-    """Layers x -> activation(gain w x / sqrt(inputs of the layer) + bias), of which the last is
-    read out.
+    """A feed-forward network with fixed random weights, whose last layer is read out.
+
+    Each layer is x -> activation(gain w x / sqrt(inputs of the layer) + bias).
 
     Additive noise joins the readouts. Networks of one seed that begin with the same widths begin
     with the same layers: to read out an inner layer, make the network that ends there.

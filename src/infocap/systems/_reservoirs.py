@@ -1,5 +1,4 @@
-"""Reservoirs: systems with memory, which answer a sequence of inputs step by step; and how soon
-they forget.
+"""Reservoirs: systems with memory, which answer a sequence step by step; how soon they forget.
 
 A reservoir is its input weights and a function `_step`, from the last state and what enters the
 nodes to the next state. Several runs are computed side by side, so a state is an array (runs,
@@ -39,9 +38,7 @@ NOISE_FACTOR = 1.5
 
 
 class _Reservoir(Checked):
-    """What reservoirs share: sequences in and out, one step after the other, and noise in the state
-    and on readouts.
-    """
+    """What reservoirs share: the loop over the steps, and noise in the state and on readouts."""
 
     n_nodes: int
     n_inputs: int
@@ -51,8 +48,9 @@ class _Reservoir(Checked):
     _step: Any  # the next state (runs, nodes), from the last one and what enters each node
 
     def __call__(self, u: Any, seed: Any = None) -> Floats:
-        """Return readouts (steps, nodes) for inputs (steps,) or (steps, inputs); a seed makes the
-        noise reproducible.
+        """Return readouts (steps, nodes) for inputs (steps,) or (steps, inputs).
+
+        A seed makes the noise reproducible.
 
         Inputs (runs, steps, inputs) are independent runs, computed together: readouts (runs, steps,
         nodes). Every run starts from rest.
@@ -91,8 +89,9 @@ class _Reservoir(Checked):
 
 @dataclass(frozen=True)
 class EchoState(_Reservoir):
-    """A recurrent network with fixed random weights: x[t] = (1 - leak) x[t-1] + leak tanh(W x[t-1]
-    + w u[t] + b).
+    """A recurrent network with fixed random weights.
+
+    Its state is x[t] = (1 - leak) x[t-1] + leak tanh(W x[t-1] + w u[t] + b).
 
     W is normal, scaled to the spectral radius `radius`; w is uniform within ± `input_scale`, b
     within ± `bias`. Without bias the network is odd: readouts of inputs symmetric about zero hold
@@ -150,8 +149,9 @@ class EchoState(_Reservoir):
 
 @dataclass(frozen=True)
 class DelayLine(_Reservoir):
-    """The last `n_nodes` inputs and nothing else: x_k[t] = u[t-k] plus noise, for k = 0, ...,
-    n_nodes - 1.
+    """The last `n_nodes` inputs and nothing else.
+
+    Readout k = 0, ..., n_nodes - 1 is x_k[t] = u[t-k] plus noise.
 
     Each delay has the capacity v / (v + noise²), v being the variance of the inputs, and every
     other function 0.
@@ -186,16 +186,16 @@ Nonlinearity = Annotated[str, partial(one_of, options=NONLINEARITIES)]
 
 @dataclass(frozen=True)
 class DelayReservoir(_Reservoir):
-    """One nonlinear node with delayed feedback, read out at `n_nodes` virtual nodes along the
-    delay.
+    """One nonlinear node with delayed feedback, read out at virtual nodes along the delay.
 
     The node obeys x'(s) = -x(s) + feedback f(x(s - delay) + input_scale m(s) u[t] + bias), time in
     units of its own response time. Every input is held for one delay and multiplied by a mask m,
     one random level within ± 1 per virtual node. f is ``"mackey-glass"``, s / (1 + abs(s)^exponent)
     (Appeltant et al., Nature Communications 2, 468, 2011), or ``"ikeda"``, sin²(s), the
-    opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012). From one virtual node
-    to the next the delayed value is held, and the low-pass part is then integrated exactly: x_i[t]
-    = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
+    opto-electronic oscillator (Larger et al., Opt. Express 20, 3241, 2012).
+
+    From one virtual node to the next the delayed value is held, and the low-pass part is then
+    integrated exactly: x_i[t] = r x_{i-1}[t] + (1 - r) feedback f(...) with r = exp(-separation).
 
     >>> u = np.random.default_rng(1).uniform(-1, 1, 500)
     >>> DelayReservoir(40, nonlinearity="ikeda")(u).shape
@@ -224,8 +224,9 @@ class DelayReservoir(_Reservoir):
 
     @cached_property
     def _low_pass(self) -> tuple[Floats, Floats]:
-        """What f at each virtual node adds to every later one, (nodes, nodes), and how the last
-        value decays, (nodes,).
+        """What f at each virtual node adds to later ones, and how the last value decays.
+
+        The shapes are (nodes, nodes) and (nodes,).
         """
         node = np.arange(self.n_nodes)
         distance = np.abs(node - node[:, None])
@@ -249,8 +250,7 @@ def check_fading(
     tolerance: float = 1e-3,
     seed: int | None = 0,
 ) -> int:
-    """Return the washout that a system needs: steps after which its readouts no longer tell its
-    initial state.
+    """Return how many steps a system needs to forget its initial state: its washout.
 
     Capacities of sequences need fading memory: readouts may depend on recent inputs, not on how it
     all began. Here four different pasts, `n_steps` inputs in different orders, lead a system into
@@ -323,7 +323,7 @@ def check_fading(
 
 
 def _driving_inputs(drive: Any, n_steps: int, generator: np.random.Generator) -> Floats:
-    """Return inputs (steps, inputs): drawn from the distributions of a basis, or those of the user."""
+    """Return inputs (steps, inputs) drawn from the distributions of a basis, or the user's own."""
     families = getattr(drive, "families", None)
     if families:
         columns = [family.quantile(generator.random(n_steps)) for family in families]
@@ -335,8 +335,9 @@ def _driving_inputs(drive: Any, n_steps: int, generator: np.random.Generator) ->
 
 
 def _distance(x: Floats, y: Floats, scale: Floats) -> Floats:
-    """Return the root mean square over the readouts of x - y, in units of a scale of each, at every
-    step.
+    """Return at every step how far apart two runs are.
+
+    It is the root mean square of x - y over the readouts, each in units of its scale.
     """
     varying_scale = np.where(scale > 0, scale, np.inf)  # readouts that never change do not count
     return np.sqrt(np.mean(((x - y) / varying_scale) ** 2, axis=1))
