@@ -13,15 +13,16 @@ BASIS = infocap.product_basis("legendre", 2, 8)  # 45 functions
 MIXTURE = infocap.theory.random_mixture(BASIS, n_active=20, n_readouts=10, noise=0.3, seed=1)
 
 
-def measured(n, seed=0, design="sobol", system=MIXTURE, basis=BASIS, **options):
+def measured(n, seed=0, design="sobol", system=MIXTURE, basis=BASIS, **method_options):
+    """The result of the default method for one data set of a device."""
     u = infocap.draw(basis, n, design=design, seed=seed)
-    return infocap.estimate(
-        u, system(u, seed=1000 + seed), basis, method="control-variate", **options
-    )
+    x = system(u, seed=1000 + seed)
+    return infocap.estimate(u, x, basis, method="control-variate", method_options=method_options)
 
 
-def many(count, n, design, system=MIXTURE, basis=BASIS, **options):
-    return [measured(n, seed, design, system, basis, **options) for seed in range(count)]
+def many(count, n, design, system=MIXTURE, basis=BASIS, **method_options):
+    """The results for data sets that differ in their inputs and in their noise."""
+    return [measured(n, seed, design, system, basis, **method_options) for seed in range(count)]
 
 
 def within(values, expected, errors=4.0):
@@ -378,11 +379,11 @@ def test_weighted_designs_integrate_under_the_density_of_the_basis():
 
 
 def test_weights_that_cannot_be_are_refused():
-    with pytest.raises(DataError, match="weights have the mean 2"):
+    with pytest.raises(DataError, match="sample_weight has the mean 2"):
         infocap.estimate(U, X, BASIS, sample_weight=np.full(512, 2.0))
-    with pytest.raises(DataError, match=r"weights is -1\.0 at row 3"):
+    with pytest.raises(DataError, match=r"sample_weight is -1\.0 at row 3"):
         infocap.estimate(U, X, BASIS, sample_weight=np.where(np.arange(512) == 3, -1.0, 1.0))
-    with pytest.raises(DataError, match=r"weights has shape \(5,\)"):
+    with pytest.raises(DataError, match=r"sample_weight has shape \(5,\)"):
         infocap.estimate(U, X, BASIS, sample_weight=np.ones(5))
     with pytest.raises(ParameterError, match="'surrogate' shuffles samples and takes no weights"):
         infocap.estimate(U, X, BASIS, sample_weight=np.ones(512), method="surrogate")
@@ -417,8 +418,7 @@ def test_every_method_can_have_error_bars(method):
             design="random",
             seed=s,
             method=method,
-            method_options={"jackknife": 16},
-            **options,
+            method_options={"jackknife": 16} | options,
         )
         for s in range(30)
     ]

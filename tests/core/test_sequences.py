@@ -12,7 +12,6 @@ import array_api_strict
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from numpy.polynomial.legendre import legval
 from numpy.testing import assert_allclose
 from scipy.linalg import solve_discrete_lyapunov
@@ -20,7 +19,6 @@ from scipy.linalg import solve_discrete_lyapunov
 import infocap
 from infocap.basis._delayed import Cuts, count_terms
 from infocap.errors import DataError, ParameterError
-from infocap.lab.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 LIBRARIES = [np, array_api_strict]
@@ -221,9 +219,9 @@ def test_results_with_delays_come_back_from_files(recorded, tmp_path):
     ("changes", "message"),
     [
         ({"washout": 3000}, "none after the first 3000"),
-        ({"weights": np.ones(2500)}, "`weights` has no meaning"),
-        ({"index": np.arange(2500)}, "`index` has no meaning"),
-        ({"nan": "drop"}, "tear a sequence apart"),
+        ({"sample_weight": np.ones(2500)}, "`sample_weight` has no meaning"),
+        ({"design_index": np.arange(2500)}, "`design_index` has no meaning"),
+        ({"nan_policy": "omit"}, "tear a sequence apart"),
         ({"x": np.zeros((2400, 3))}, "equally many rows"),
         ({"u": np.full((2500, 1), 2.0)}, "outside the domain"),
     ],
@@ -510,28 +508,7 @@ def test_slow_time_counts_what_drifts():
     assert not any("disagree" in check for check in result.checks)
 
 
-def test_one_step_of_many_trials_is_a_sample_each():
-    rng = np.random.default_rng(5)
-    u = rng.uniform(-1, 1, (2000, 9))
-    state, x = np.zeros((2000, 3)), np.empty((2000, 9, 3))
-    for t in range(9):  # grows: no fading memory
-        state = x[:, t] = 1.2 * state + u[:, t, None] * np.array([1.0, 0.5, -1.0]) * (
-            t + 1.0
-        ) ** np.arange(3)
-    basis = infocap.delayed_basis(max_delay={1: 7, 2: 3})
-    result = infocap.estimate(u, x, basis, at=8)
-    assert result.n_samples == 2000
-    assert result.basis is basis
-    inputs = np.column_stack([np.ones(2000), u[:, 1:9]])
-    residual = x[:, 8] - inputs @ np.linalg.lstsq(inputs, x[:, 8], rcond=None)[0]
-    known = 4 - np.trace(np.linalg.solve(np.cov(x[:, 8].T), np.cov(residual.T)))
-    assert_allclose(result.total, known, atol=0.05)
-    assert_allclose(result.memory_capacity, known - 1, atol=0.05)
-    with pytest.raises(ParameterError, match="between the largest delay, 7, and 8"):
-        infocap.estimate(u, x, basis, at=3)
-
-
-def test_pictures_and_page_of_a_sequence(recorded):
+def test_pictures_of_a_sequence(recorded):
     u, x, basis = recorded
     result = infocap.estimate(u, x, basis, washout=50)
     ax = infocap.plot.memory_function(result)
@@ -543,32 +520,7 @@ def test_pictures_and_page_of_a_sequence(recorded):
     assert_allclose(np.ma.masked_invalid(shown).sum(), result.capacity[basis.degrees == 2].sum())
     ax = infocap.plot.capacity_by_delay(result)
     assert_allclose(sum(one.get_height() for one in ax.patches), result.capacity.sum() - 1)
-    page = infocap.report.page(result)
-    assert "Memory function" in page
-    assert "P1(u[t-3])" in page
     plt.close("all")
-
-
-def test_delays_on_the_command_line(recorded, tmp_path):
-    u, x, _ = recorded
-    path = tmp_path / "run.csv"
-    header = ",".join(["u1", *(f"x{k + 1}" for k in range(x.shape[1]))])
-    np.savetxt(path, np.column_stack([u, x]), delimiter=",", header=header, comments="")
-    said = ["estimate", str(path), "--max-delay", "1:30,2:10", "--washout", "50"]
-    run = CliRunner().invoke(
-        main, [*said, "-o", str(tmp_path / "r.nc"), "--plot", str(tmp_path / "memory.png")]
-    )
-    assert run.exit_code == 0, run.output
-    assert "memory capacity" in run.output
-    direct = infocap.estimate(u, x, infocap.delayed_basis(max_delay={1: 30, 2: 10}), washout=50)
-    assert_allclose(infocap.load_result(tmp_path / "r.nc").total, direct.total, rtol=1e-9)
-    run = CliRunner().invoke(
-        main, ["plan", "--max-delay", "1:100,2:40", "--readouts", "50", "--error", "0.2"]
-    )
-    assert run.exit_code == 0, run.output
-    assert "963 functions" in run.output
-    run = CliRunner().invoke(main, ["estimate", str(path), "--max-delay", "1-30"])
-    assert "give it as 1:100,2:40,3:20" in str(run.exception)
 
 
 def test_reservoirs_are_swept_and_compared(tmp_path):
@@ -659,30 +611,9 @@ def test_high_degrees_of_several_delays_are_listed_at_once():
     assert len(infocap.delayed_basis(max_delay={10: 9})) == 1 + comb(19, 9)
 
 
-@pytest.mark.parametrize("name", ["weights", "acquired", "repeats"])
-def test_what_belongs_to_trials_counts_at_one_step(name):
-    rng = np.random.default_rng(1)
-    u = rng.uniform(-1, 1, (600, 4))
-    x, again = (
-        np.roll(u, 1, axis=1)[:, :, None] + 0.3 * rng.standard_normal((600, 4, 2)) for _ in range(2)
-    )
-    given = {"weights": np.full(600, 2.0), "acquired": np.ones(3), "repeats": again}[name]
-    basis = infocap.delayed_basis(max_delay={1: 2})
-    if name == "repeats":
-        result = infocap.estimate(u, x, basis, at=3, repeats=given)
-        assert result.noise_limited_total == pytest.approx(result.total, abs=0.1)
-    else:
-        with pytest.raises(DataError, match=name):
-            infocap.estimate(u, x, basis, at=3, **{name: given})
-
-
 UNCLEAR = {
     "seed": (lambda u, x, basis: infocap.draw(basis, 8, seed=-1), "seed=-1.*whole number"),
     "no system": (lambda u, x, basis: infocap.probe(3, basis, 8), "system=3.*callable"),
-    "washout at a step": (
-        lambda u, x, basis: infocap.estimate(u, x, basis, at=3, washout=2),
-        "washout=2.*`at`",
-    ),
     "weighted draw": (
         lambda u, x, basis: infocap.draw_weighted(basis, 64),
         "a sequence has no weights",
@@ -690,10 +621,6 @@ UNCLEAR = {
     "weighted probe": (
         lambda u, x, basis: infocap.probe(np.tanh, basis, 64, weighted=True),
         "no weights",
-    ),
-    "unknown option": (
-        lambda u, x, basis: infocap.explore(u[0], x[0], methods="raw"),
-        "option='methods'",
     ),
     "short exploration": (
         lambda u, x, basis: infocap.explore(u[0], x[0]),

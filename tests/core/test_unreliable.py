@@ -1,21 +1,15 @@
 """A total that a warning concerns is "about 5.3 (unreliable: ...)" wherever it is said, and never has an error bar."""
 
 import functools
-import html
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import infocap
 from infocap._formatting import rounded
 from infocap.errors import Check
-from infocap.lab import Plan, SimulatedBench, Store, acquire, status
-from infocap.lab.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::infocap.errors.DataWarning")
 BASIS = infocap.product_basis("legendre", 2, 4)
@@ -45,14 +39,6 @@ def headline(result, *why):
 def _close_figures():
     yield
     plt.close("all")
-
-
-@pytest.fixture
-def doubting(monkeypatch):
-    """Every estimate of the test finds its total unreliable."""
-    monkeypatch.setitem(
-        infocap.diagnostics.CHECKS, "doubt", lambda case: [Check("Doubtful.", unreliable=WHY)]
-    )
 
 
 @pytest.mark.parametrize(
@@ -106,44 +92,6 @@ def test_files_keep_why_a_total_is_unreliable(tmp_path, suffix):
     again = infocap.load_result(doubted("one", "two").save(tmp_path / f"result{suffix}"))
     assert again.unreliable == "one; two"
     assert repr(again) == repr(doubted("one", "two"))
-
-
-@pytest.mark.parametrize("suffix", ["nc", "csv"])
-def test_old_files_without_such_words_have_reliable_totals(suffix):
-    old = infocap.load_result(Path(__file__).parent / "old" / f"result.{suffix}")
-    assert old.unreliable == ""
-
-
-def test_the_terminal_qualifies_the_total(tmp_path):
-    for result, said in ((sound(), "with 95 % confidence between"), (doubted(), headline(sound()))):
-        path = result.save(tmp_path / "result.nc")
-        shown = " ".join(CliRunner().invoke(main, ["show", str(path)]).output.split())
-        assert said in shown
-        assert ("confidence between" in shown) == (result.unreliable == "")
-    planned = CliRunner().invoke(main, ["plan", "--from", str(path), "--error", "0.1"]).output
-    assert f"The pilot: total {headline(sound())} of" in " ".join(planned.split())
-
-
-def test_the_page_qualifies_the_total_and_gives_no_interval():
-    pages = [infocap.report.page(one) for one in (sound(), doubted(WHY, "a < b"))]
-    read = [re.sub(r"<(style|script).*?</\1>", "", one, flags=re.DOTALL) for one in pages]
-    fine, said = (html.unescape(re.sub("<[^>]+>", "", one)).replace("\xa0", " ") for one in read)
-    whole, about = f"{sound().total:.3f} ± ", f"about {rounded(sound().total, None)}"
-    assert f"The device computes {whole}" in fine
-    assert 'stroke="var(--warn-edge)"' not in read[0]
-    assert f"The device computes {headline(sound(), WHY, 'a < b')} of at most 10" in said
-    assert "a < b" not in pages[1]  # only as text
-    assert f"≈{rounded(sound().total, None)}" in said
-    assert 'stroke="var(--warn-edge)"' in read[1]  # the ring
-    assert f"{about}found among the functions of this basis" in said
-    for words in (whole, "95 % interval", "no more than chance"):
-        assert words not in said
-    assert "No interval is given: the warnings below say why" in said
-    tips = [re.findall(r"samples\ntotal ([^\"]+)", one) for one in read]  # of the growth
-    assert [["±" in tip for tip in page] for page in tips] == [
-        [True] * len(tips[0]),
-        [False] * len(tips[0]),
-    ]
 
 
 def test_pictures_of_capacities_say_why_the_total_is_unreliable():
@@ -227,20 +175,6 @@ def test_a_sweep_says_which_totals_are_unreliable(monkeypatch):
             [True, False],
         )  # the second has no error bar of the total
         assert "unreliable total" in [one.get_text() for one in ax.get_legend().get_texts()]
-
-
-def test_a_run_goes_on_while_its_total_is_unreliable(tmp_path, doubting):
-    plan = Plan(n_inputs=2, max_degree=2, n_samples=256, seed=1)
-    with Store(tmp_path / "part.db", plan) as store:
-        for one in list(store.remaining())[:100]:
-            store.record(one.number, np.hstack([one.u, one.u**2]), one.kind)
-    assert status(tmp_path / "part.db").advice == f"the total is unreliable: {WHY}."
-    bench = SimulatedBench(lambda u: np.hstack([u, u**2]))
-    assert len(acquire(plan, bench, tmp_path / "run.db", until=0.5, progress=False).index) == 256
-    watched = CliRunner().invoke(main, ["watch", str(tmp_path / "run.db"), "--once"]).output
-    assert f"total about 5.0 (unreliable: {WHY})" in watched
-    assert "…" not in watched  # no intervals
-    assert status(tmp_path / "run.db").result.unreliable == WHY
 
 
 def late(u, x):

@@ -52,18 +52,18 @@ def drifting_reference(x):
     steps = np.linspace(0, 0.2, 40)[:, None]
     return {
         "reference": x[:1] + steps + 1e-3 * np.random.default_rng(1).standard_normal((40, 30)),
-        "reference_acquired": np.linspace(0, 4096, 40),
-        "acquired": RANDOM,
+        "reference_time": np.linspace(0, 4096, 40),
+        "time": RANDOM,
     }
 
 
 WARNED = {
     "readouts one sample late, Sobol order": (
-        lambda x: {"readouts": late(x, TIME), "acquired": TIME},
+        lambda x: {"readouts": late(x, TIME), "time": TIME},
         "readouts look shifted by +1 samples against the inputs",
     ),
     "readouts one sample late, random order": (
-        lambda x: {"readouts": late(x, RANDOM), "acquired": RANDOM},
+        lambda x: {"readouts": late(x, RANDOM), "time": RANDOM},
         "readouts look shifted by +1 samples against the inputs",
     ),
     "Beta(2, 2), claimed uniform": (
@@ -89,7 +89,7 @@ WARNED = {
     "drift of the readouts": (
         lambda x: {
             "readouts": x + 0.01 * np.linspace(-1, 1, len(x))[RANDOM, None],
-            "acquired": RANDOM,
+            "time": RANDOM,
         },
         "samples are correlated in acquisition order",
     ),
@@ -144,8 +144,8 @@ REFUSED = {
     ),
     "complex readouts": (lambda x: {"readouts": x + 1j}, "x is complex", "--complex-as abs2"),
     "rows out of order": (
-        lambda x: {"index": TIME[::-1]},
-        "index is 4094 at row 1, after 4095",
+        lambda x: {"design_index": TIME[::-1]},
+        "design_index is 4094 at row 1, after 4095",
         "sort",
     ),
 }
@@ -156,7 +156,7 @@ def write(path, x, change):
     entries = {
         "inputs": PLAN.inputs,
         "readouts": x,
-        "index": TIME,
+        "design_index": TIME,
         "channel": tuple(f"{1550 + k} nm" for k in range(x.shape[1])),
         "metadata": {"plan": PLAN.to_dict()},
     }
@@ -242,7 +242,7 @@ def test_unusable_data_are_one_line_and_exit_code_3(
 
 
 def test_the_run_without_a_mistake_gets_no_warning(readouts, tmp_path, monkeypatch, capsys):
-    write(tmp_path / "run.nc", readouts, lambda x: {"acquired": RANDOM})
+    write(tmp_path / "run.nc", readouts, lambda x: {"time": RANDOM})
     code, terminal, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, "--strict")
     assert (code, errors, result.checks) == (0, "", ())
     assert "warning" not in terminal
