@@ -98,14 +98,6 @@ def test_the_page_qualifies_the_total_and_gives_no_interval():
         assert words not in unreliable_text
 
 
-def test_only_the_growth_of_a_reliable_total_has_error_bars_on_the_page():
-    for result, has_error_bars in ((reliable_result(), True), (unreliable_result(REASON), False)):
-        body = body_of(infocap.report.page(result))
-        tips = re.findall(r"samples\ntotal ([^\"]+)", body)
-        assert len(tips) > 1
-        assert all(("±" in tip) == has_error_bars for tip in tips)
-
-
 def test_a_run_goes_on_while_its_total_is_unreliable(tmp_path, every_total_is_unreliable):
     plan = Plan(n_inputs=2, max_degree=2, n_samples=256, seed=1)
     with Store(tmp_path / "part.db", plan) as store:
