@@ -1,7 +1,12 @@
-"""Mistakes injected into files: each is told in the terminal and kept in the result, or refused with exit code 3."""
+"""Mistakes injected into files: `infocap estimate` tells each of them, or refuses the file.
+
+What it tells stands in the terminal, in the result and on the page. A refusal is one line and exit
+code 3.
+"""
 
 import html
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,10 +16,9 @@ from infocap.lab import Plan
 from infocap.lab.cli import run
 
 PLAN = Plan(n_inputs=2, max_degree=14, n_samples=4096, seed=3)
-RANDOM = np.random.default_rng(0).permutation(
-    PLAN.n_samples
-)  # row i was measured as number RANDOM[i]
-TIME = np.arange(PLAN.n_samples)
+RANDOM = np.random.default_rng(0).permutation(PLAN.n_samples)  # when each row was measured
+IN_ORDER = np.arange(PLAN.n_samples)
+DEVICE = infocap.systems.RandomFeatures(2, 30, noise=1e-3, seed=5)
 METHODS = pytest.mark.parametrize(
     "method", ["threshold-richardson", pytest.param("control-variate", marks=pytest.mark.slow)]
 )  # the checks are those of the data; the default method takes seconds a run
@@ -22,44 +26,43 @@ METHODS = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def readouts():
-    """The synthetic device of the table of mistakes, at the planned inputs: 30 tanh readouts, noise 1e-3."""
-    return infocap.systems.RandomFeatures(2, 30, noise=1e-3, seed=5)(PLAN.inputs, seed=7)
+    """The synthetic device of the table of mistakes, at the planned inputs."""
+    return DEVICE(PLAN.inputs, seed=7)
 
 
-def measured(u):
-    return infocap.systems.RandomFeatures(2, 30, noise=1e-3, seed=5)(u, seed=7)
-
-
-def late(x, when):
+def late(x, time):
     """Readouts that come one sample late, in the order of acquisition."""
-    by_time, out = np.argsort(when), np.empty_like(x)
-    out[by_time] = np.roll(x[by_time], 1, axis=0)
-    return out
+    in_order = np.argsort(time)
+    shifted = np.empty_like(x)
+    shifted[in_order] = np.roll(x[in_order], 1, axis=0)
+    return shifted
 
 
 def with_column(x, column, values):
-    out = x.copy()
-    out[:, column] = values
-    return out
+    changed = x.copy()
+    changed[:, column] = values
+    return changed
 
 
 def beta_inputs(x):
     u = 2 * np.random.default_rng(0).beta(2, 2, PLAN.inputs.shape) - 1
-    return {"inputs": u, "readouts": measured(u)}
+    return {"inputs": u, "readouts": DEVICE(u, seed=7)}
 
 
 def drifting_reference(x):
-    steps = np.linspace(0, 0.2, 40)[:, None]
+    drift = np.linspace(0, 0.2, 40)[:, None]
+    noise = 1e-3 * np.random.default_rng(1).standard_normal((40, 30))
     return {
-        "reference": x[:1] + steps + 1e-3 * np.random.default_rng(1).standard_normal((40, 30)),
-        "reference_time": np.linspace(0, 4096, 40),
+        "reference": x[:1] + drift + noise,
+        "reference_time": np.linspace(0, PLAN.n_samples, 40),
         "time": RANDOM,
     }
 
 
+# For each mistake, the fields of the recording that it changes, and what is told.
 WARNED = {
     "readouts one sample late, Sobol order": (
-        lambda x: {"readouts": late(x, TIME), "time": TIME},
+        lambda x: {"readouts": late(x, IN_ORDER), "time": IN_ORDER},
         "readouts look shifted by +1 samples against the inputs",
     ),
     "readouts one sample late, random order": (
@@ -99,6 +102,7 @@ WARNED = {
         "3 rows are damaged.",
     ),
 }
+# The same for what is put right, with options of the command.
 NOTED = {
     "a dead channel": (
         lambda x: {"readouts": with_column(x, 3, 0.0)},
@@ -111,11 +115,12 @@ NOTED = {
         "column '1553 nm' is constant and serves as the constant readout.",
     ),
     "NaN, dropped": (
-        lambda x: {"readouts": with_column(x, 3, np.where(TIME % 1000 == 7, np.nan, x[:, 3]))},
+        lambda x: {"readouts": with_column(x, 3, np.where(IN_ORDER % 1000 == 7, np.nan, x[:, 3]))},
         ["--nan-policy", "omit"],
         "5 rows with NaN or infinite values were dropped.",
     ),
 }
+# The same for what is refused: the problem and the remedy.
 REFUSED = {
     "degrees": (
         lambda x: {"inputs": 180 * PLAN.inputs},
@@ -144,7 +149,7 @@ REFUSED = {
     ),
     "complex readouts": (lambda x: {"readouts": x + 1j}, "x is complex", "--complex-as abs2"),
     "rows out of order": (
-        lambda x: {"design_index": TIME[::-1]},
+        lambda x: {"design_index": IN_ORDER[::-1]},
         "design_index is 4094 at row 1, after 4095",
         "sort",
     ),
@@ -152,108 +157,110 @@ REFUSED = {
 
 
 def write(path, x, change):
-    """A file of the planned run, with something wrong in it."""
-    entries = {
+    """Save a recording of the planned run, with something wrong in it."""
+    fields = {
         "inputs": PLAN.inputs,
         "readouts": x,
-        "design_index": TIME,
-        "channel": tuple(f"{1550 + k} nm" for k in range(x.shape[1])),
+        "design_index": IN_ORDER,
+        "channel": tuple(f"{1550 + channel} nm" for channel in range(x.shape[1])),
         "metadata": {"plan": PLAN.to_dict()},
     }
-    infocap.Recording(**(entries | change(x))).save(path)
+    infocap.Recording(**(fields | change(x))).save(path)
 
 
-def estimate(path, monkeypatch, capsys, *options):
-    """What `infocap estimate` answers: exit code, terminal without line breaks, errors, result."""
-    result = path.with_name("result.nc")
-    words = ["infocap", "estimate", str(path), "--no-growth", "-o", str(result), *options]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit) as ended:
-        run()
-    said = capsys.readouterr()
-    found = infocap.load_result(result) if result.exists() else None
-    return ended.value.code, " ".join(said.out.split()), said.err, found
+@dataclass(frozen=True)
+class Answer:
+    """What `infocap estimate` answers."""
+
+    code: int
+    terminal: str  # without line breaks
+    errors: str
+    result: infocap.CapacityResult | None
 
 
-def shown(page):
-    """The text of a page that a person sees, without the data it carries along."""
+@pytest.fixture
+def estimate(readouts, tmp_path, monkeypatch, capsys):
+    """A function that writes a changed recording, and runs the command with some options."""
+
+    def run_estimate(change, *options):
+        recording, result = tmp_path / "run.nc", tmp_path / "result.nc"
+        write(recording, readouts, change)
+        words = ["infocap", "estimate", str(recording), "-o", str(result), *options]
+        monkeypatch.setattr("sys.argv", words)
+        with pytest.raises(SystemExit) as exit_info:
+            run()
+        printed = capsys.readouterr()
+        return Answer(
+            code=exit_info.value.code,
+            terminal=" ".join(printed.out.split()),
+            errors=printed.err,
+            result=infocap.load_result(result) if result.exists() else None,
+        )
+
+    return run_estimate
+
+
+def text_of(page):
+    """The text of a page that a person reads, without the data it carries along."""
     body = re.sub(r"<(script|style).*?</\1>", " ", page, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]+>", " ", body))
 
 
-def is_told(sentence, mark, terminal, result):
-    """Whether a check is in the terminal, marked, in the result, and on the page."""
-    return all(
-        (
-            f"{mark}: " in terminal,
-            sentence in terminal,
-            any(
-                sentence in check
-                for check in (result.warnings if mark == "warning" else result.notes)
-            ),
-            any(sentence in check for check in result.checks),
-            sentence[1:]
-            in shown(infocap.report.page(result)),  # the page begins a sentence with a capital
-        )
-    )
+def assert_told(sentence, kind, answer):
+    """A check is in the terminal, marked, in the result, and on the page."""
+    assert f"{kind}: " in answer.terminal
+    assert sentence in answer.terminal
+    result = answer.result
+    checks = result.warnings if kind == "warning" else result.notes
+    assert any(sentence in check for check in checks)
+    # The page begins a sentence with a capital.
+    assert sentence[1:] in text_of(infocap.report.page(result))
 
 
 @METHODS
 @pytest.mark.parametrize(("change", "sentence"), WARNED.values(), ids=WARNED.keys())
-def test_a_plausible_but_wrong_answer_comes_with_its_warning(
-    change, sentence, method, readouts, tmp_path, monkeypatch, capsys
-):
-    write(tmp_path / "run.nc", readouts, change)
-    options = ["--strict", "--method", method]
-    code, terminal, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
-    assert code == 1
-    assert errors == ""  # no "UserWarning: ..." with a line of source code
-    assert is_told(sentence, "warning", terminal, result)
-    assert terminal.count(sentence) == 1
+def test_a_plausible_but_wrong_answer_comes_with_its_warning(change, sentence, method, estimate):
+    answer = estimate(change, "--strict", "--method", method)
+    assert answer.code == 1
+    assert answer.errors == ""  # no "UserWarning: ..." with a line of source code
+    assert_told(sentence, "warning", answer)
+    assert answer.terminal.count(sentence) == 1
 
 
 @METHODS
 @pytest.mark.parametrize(("change", "options", "note"), NOTED.values(), ids=NOTED.keys())
-def test_what_is_put_right_is_said(
-    change, options, note, method, readouts, tmp_path, monkeypatch, capsys
-):
-    write(tmp_path / "run.nc", readouts, change)
-    options = ["--strict", "--method", method, *options]
-    code, terminal, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
-    assert (code, errors) == (0, "")
-    assert is_told(note, "note", terminal, result)
-    assert result.total == pytest.approx(
-        22.4, abs=0.6
-    )  # a channel or a few rows less, and nothing else
+def test_what_is_put_right_is_told(change, options, note, method, estimate):
+    answer = estimate(change, "--strict", "--method", method, *options)
+    assert (answer.code, answer.errors) == (0, "")
+    assert_told(note, "note", answer)
+    # A channel or a few rows less, and nothing else.
+    assert answer.result.total == pytest.approx(22.4, abs=0.6)
 
 
 @pytest.mark.parametrize(("change", "problem", "remedy"), REFUSED.values(), ids=REFUSED.keys())
-def test_unusable_data_are_one_line_and_exit_code_3(
-    change, problem, remedy, readouts, tmp_path, monkeypatch, capsys
-):
-    write(tmp_path / "run.nc", readouts, change)
-    code, _, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys)
-    assert code == 3
-    assert errors.startswith("infocap: ")
-    assert errors.count("\n") == 1
-    assert problem in errors
-    assert remedy in errors
-    assert result is None
+def test_unusable_data_are_one_line_and_exit_code_3(change, problem, remedy, estimate):
+    answer = estimate(change)
+    assert answer.code == 3
+    assert answer.errors.startswith("infocap: ")
+    assert answer.errors.count("\n") == 1
+    assert problem in answer.errors
+    assert remedy in answer.errors
+    assert answer.result is None
 
 
-def test_the_run_without_a_mistake_gets_no_warning(readouts, tmp_path, monkeypatch, capsys):
-    write(tmp_path / "run.nc", readouts, lambda x: {"time": RANDOM})
-    code, terminal, errors, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, "--strict")
-    assert (code, errors, result.checks) == (0, "", ())
-    assert "warning" not in terminal
+def test_the_run_without_a_mistake_gets_no_warning(estimate):
+    answer = estimate(lambda x: {"time": RANDOM}, "--strict")
+    assert (answer.code, answer.errors, answer.result.checks) == (0, "", ())
+    assert "warning" not in answer.terminal
 
 
-def test_the_remedy_that_a_message_names_works(readouts, tmp_path, monkeypatch, capsys):
-    write(tmp_path / "run.nc", readouts, lambda x: {"inputs": (PLAN.inputs + 1) / 2})
+def test_the_remedy_that_a_message_names_works(estimate):
+    def change(x):
+        return {"inputs": (PLAN.inputs + 1) / 2}
+
     options = ["--strict", "--method", "threshold-richardson"]
-    code, terminal, _, _ = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
-    assert code == 1
-    assert "pass --domain 0 1 to product_basis" in terminal
-    options += ["--domain", "0", "1"]
-    code, _, _, result = estimate(tmp_path / "run.nc", monkeypatch, capsys, *options)
-    assert (code, result.checks) == (0, ())
+    answer = estimate(change, *options)
+    assert answer.code == 1
+    assert "pass --domain 0 1 to product_basis" in answer.terminal
+    answer = estimate(change, *options, "--domain", "0", "1")
+    assert (answer.code, answer.result.checks) == (0, ())
