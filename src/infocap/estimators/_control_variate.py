@@ -1,4 +1,4 @@
-"""Control variates: functions whose means are known take the sampling noise out of the capacities."""
+"""Control variates: functions with known means take the sampling noise out of the capacities."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -221,7 +221,7 @@ def _few_samples_for_readouts(evidence: Evidence, passes: SecondOrder) -> Iterat
 
 def _few_contributors(passes: SecondOrder, error: float) -> Iterator[Check]:
     # For normal noise the factor makes the number of contributors that of all samples.
-    nu = _unexplained(passes) ** 2 / max(float(np.sum(passes.residual_covariance**2)), TINY)
+    nu = _effective_number(passes.residual_covariance)
     normal_factor = (nu + 4) * (nu + 6) / max(nu * (nu + 2), TINY)
     contributors = passes.contributors * normal_factor
     if contributors < MIN_CONTRIBUTORS and error > MIN_NOTICEABLE_ERROR:

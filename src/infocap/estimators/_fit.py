@@ -1,4 +1,4 @@
-"""The fit of the readouts that serves as a control variate: ridge regression, chosen on held-out rows.
+"""The fit of the readouts that serves as a control variate: ridge fits, chosen on held-out rows.
 
 Any fit f(u) of the readouts z by functions of the inputs has known means E[y f] and E[f f']; only
 the residual e = z - f has to be averaged over samples. Its mean square for samples left out of the
@@ -337,7 +337,7 @@ class _FitSelection:
         return np.where(kept, weights, np.inf)
 
     def _prior_by_degree(self, capacity: Floats, stands_out: Any) -> Floats:
-        """Return for each function the mean capacity of those of its degree that do not stand out."""
+        """Return the mean capacity of the functions of each degree that do not stand out."""
         degrees = self.dictionary.degrees
         prior = np.empty(len(capacity))
         for degree in np.unique(degrees):

@@ -46,7 +46,9 @@ _ALL_METHODS = (
     Method(
         name="richardson-threshold",
         function=richardson_threshold,
-        summary="the paper's Algorithm 2: extrapolation, then a threshold from the most negative value",
+        summary=(
+            "the paper's Algorithm 2: extrapolation, then a threshold from the most negative value"
+        ),
         reference=f"{_PAPER}, Algorithm 2",
     ),
     Method(
@@ -65,7 +67,8 @@ _ALL_METHODS = (
         function=chi2,
         summary="capacities above twice a quantile of the chi-squared distribution",
         reference=(
-            "J. Dambre, D. Verstraeten, B. Schrauwen and S. Massar, Scientific Reports 2, 514 (2012)"
+            "J. Dambre, D. Verstraeten, B. Schrauwen and S. Massar, "
+            "Scientific Reports 2, 514 (2012)"
         ),
         corrects_bias=False,
     ),

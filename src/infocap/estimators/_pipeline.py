@@ -216,8 +216,8 @@ def _refuse_too_few_samples(evidence: Evidence) -> None:
     """Refuse N <= K samples, of which readouts can express any function exactly."""
     if evidence.n_samples <= evidence.rank:
         raise DataError(
-            f"x has {evidence.n_samples} samples for {evidence.maximum} readouts: with N <= K every "
-            "function is fitted exactly and every capacity is 1; take at least 4 K = "
+            f"x has {evidence.n_samples} samples for {evidence.maximum} readouts: with N <= K "
+            "every function is fitted exactly and every capacity is 1; take at least 4 K = "
             f"{4 * evidence.maximum} samples, or use fewer readouts."
         )
 

@@ -433,7 +433,7 @@ def _variance(influence: Floats, bias: Floats, covariance: Floats, n: int) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class GroupScatter:
-    """How the coefficients c = E[y z] vary between groups of samples (delete-one-group jackknife)."""
+    """How the coefficients c = E[y z] vary between groups of samples (group jackknife)."""
 
     variance: Floats  # of each function's coefficients between groups, in the metric, (terms,)
     covariance: Floats  # between readout directions, summed over functions, (rank, rank)

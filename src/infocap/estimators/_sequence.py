@@ -1,4 +1,4 @@
-"""Control variates for sequences: least squares, with one stretch of the samples left out at a time.
+"""Control variates for sequences: least squares, with each stretch of the samples left out in turn.
 
 Neighbouring samples of a device with memory are not independent, so no formula for single samples
 tells how far an estimate scatters; stretches that are long against the memory are nearly
